@@ -14,6 +14,7 @@ from trio.testing import MockClock
 
 from noizu_mcp import (
     Accept,
+    Cache,
     ClientHandler,
     ConnectionClosed,
     Context,
@@ -196,6 +197,25 @@ def one_tool(*names):
         tools = [made(name) for name in names]
 
     return One
+
+
+@ERAS
+async def test_the_list_is_fresh_after_a_notice(version):
+    """A list that may be kept for an hour is asked for again once the server has told a change."""
+
+    def named(name):
+        return tool(lambda: name, name=name, description=name)
+
+    class Changing(Server, name="changing", version="1", cache={"tools": Cache(ttl=3600)}):
+        tools = [named("get")]
+
+    server, host = Changing(), Host("s")
+    async with connect_all({"s": server}, handler=host, version=version) as clients:
+        assert [each.name for each in await clients.list_tools()] == ["s_get"]
+        server.tools.add(named("put"))
+        with trio.fail_after(60):
+            await host.noticed.wait()
+        assert [each.name for each in await clients.list_tools()] == ["s_get", "s_put"]
 
 
 async def test_long_names():

@@ -5,9 +5,11 @@ from typing import assert_type
 
 from noizu_mcp import (
     Client,
+    Clients,
     Context,
     Server,
     SyncClient,
+    SyncClients,
     Tool,
     ToolDefinition,
     Toolkit,
@@ -52,6 +54,12 @@ async def main() -> None:
         assert_type(await client.call_tool("one", {"number": 1}), ToolResult)
     async with aio.connect(App, tiemout=3.0) as client:  # type: ignore[call-arg]
         pass
+    async with aio.connect_all({"app": App}, prefix=None) as clients:
+        assert_type(clients, Clients)
+        assert_type(await clients.list_tools(), list[ToolDefinition])
+        assert_type(clients["app"], Client)
+    async with aio.connect_all({"app": App}, prefix=3) as clients:  # type: ignore[arg-type]
+        pass
     assert_type(await aio.run(double, 2), int)
     await aio.run(double, "2")  # type: ignore[arg-type]
 
@@ -65,3 +73,7 @@ def plain_code() -> None:
         with client.listen(tools=True) as agreed:
             assert "toolsListChanged" in agreed
     SyncClient(App, tiemout=3.0)  # type: ignore[call-arg]
+    with SyncClients("mcp.json", timeout=3.0) as clients:
+        assert_type(clients.call_tool("app_one", {"number": 1}), ToolResult)
+        assert_type(clients["app"], SyncClient)
+        assert_type(clients.failures, dict[str, BaseException])
