@@ -29,6 +29,7 @@ from noizu_mcp import (
     mcp,
     tool,
 )
+from noizu_mcp.client._several import join_name
 from noizu_mcp.transports import memory_pair
 
 ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
@@ -244,6 +245,18 @@ async def test_two_tools_of_one_name():
         assert shown(await clients.call_tool("a_get")) == "get"
     async with connect_all(targets, prefix={"a_b": "other"}) as clients:
         assert len(await clients.list_tools()) == 3
+
+
+WORDS = st.text("ab_", min_size=1, max_size=140)
+
+
+@given(prefix=WORDS, tools=st.sets(WORDS, max_size=5))
+def test_names_stay_unique(prefix, tools):
+    """Tools of one server have different names of a bounded length."""
+    names = {join_name(prefix, name) for name in tools}
+
+    assert len(names) == len(tools)
+    assert all(len(name) <= 128 for name in names)
 
 
 # Dead servers
@@ -582,9 +595,13 @@ async def test_no_servers():
     ("options", "kind", "message"),
     [
         ({"auth": 5}, TypeError, r"auth= would send the credentials of one server to all"),
-        ({"tiemout": 5}, TypeError, r"connect has no option tiemout; did you mean timeout\?"),
-        ({"target": 5}, TypeError, r"connect has no option target"),
-        ({"per_server": {"a": {"handler": 5}}}, TypeError, "connect has no option handler"),
+        (
+            {"tiemout": 5},
+            TypeError,
+            r"connect_all has no option tiemout of a server; did you mean timeout\?",
+        ),
+        ({"target": 5}, TypeError, r"connect_all has no option target"),
+        ({"per_server": {"a": {"handler": 5}}}, TypeError, "connect_all has no option handler"),
         ({"per_server": {"x": {}}}, ValueError, "per_server names no server x; there are: a$"),
         ({"prefix": {"x": "y"}}, ValueError, "prefix names no server x"),
         ({"prefix": {"a": "b c"}}, ValueError, "a prefix has letters, digits, _, - and . only"),
