@@ -1,30 +1,15 @@
 """`aio.connect`: the client for asyncio programs."""
 
-import functools
 import inspect
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from .. import client
 from ..client import Client, ClientHandler, ForwardingHandler, LiveList
 from ..engine.aio import TrioSide, enter_trio, run_asyncio, trio_side
-
-Params = ParamSpec("Params")
-Result = TypeVar("Result")
-
-
-def with_options_of(
-    original: Callable[Params, Result],
-) -> Callable[[Callable[..., Result]], Callable[Params, Result]]:
-    """Give a function the signature of another one."""
-
-    def give(function: Callable[..., Result]) -> Callable[Params, Result]:
-        vars(function)["__signature__"] = inspect.signature(original)
-        return function
-
-    return give
+from ._crossing import crosses, with_options_of
 
 
 @with_options_of(client.connect)
@@ -76,6 +61,7 @@ def on_asyncio(method: Any) -> Any:
     return run
 
 
+@crosses(Client)
 class AsyncioClient(Client):
     """A client whose methods are called by tasks of asyncio.
 
@@ -93,12 +79,8 @@ class AsyncioClient(Client):
         self._inner = inner
         self._side = side
 
-    @with_options_of(Client.listen)
-    def listen(self, **wanted: Any) -> Any:
-        """Receive notifications of changes while the block runs; see `Client`."""
-        return enter_trio(self._side, self._inner.listen(**wanted))
 
-
+@crosses(LiveList)
 class _AsyncioLiveList(LiveList[Any]):
     """A live list whose methods are called by tasks of asyncio.
 
@@ -114,31 +96,3 @@ class _AsyncioLiveList(LiveList[Any]):
 
     def _follow(self) -> Any:
         return enter_trio(self._side, self._inner)
-
-
-def _on_trio(method: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(method)
-    async def crossed(self: Any, *args: Any, **options: Any) -> Any:
-        return await self._side.run_trio(partial(method, self._inner, *args, **options))
-
-    return crossed
-
-
-def cross_methods(base: type, crossing: type) -> None:
-    """Give a class of asyncio the coroutine methods of a class of trio."""
-    for name, method in vars(base).items():
-        if inspect.iscoroutinefunction(method) and not name.startswith("_"):
-            setattr(crossing, name, _on_trio(method))
-
-
-def _live_on_asyncio(name: str) -> property:
-    def give(self: AsyncioClient) -> LiveList[Any]:
-        return _AsyncioLiveList(getattr(self._inner, name), self._side)
-
-    return property(give)
-
-
-for _name in ("tools", "prompts", "resources", "resource_templates"):
-    setattr(AsyncioClient, _name, _live_on_asyncio(_name))
-cross_methods(Client, AsyncioClient)
-cross_methods(LiveList, _AsyncioLiveList)

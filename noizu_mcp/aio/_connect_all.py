@@ -7,7 +7,8 @@ from typing import Any
 from .. import client
 from ..client import Client, ClientHandler, Clients, ForwardingHandler
 from ..engine.aio import TrioSide, enter_trio, trio_side
-from ._connect import AsyncioClient, cross_methods, on_asyncio, with_options_of
+from ._connect import AsyncioClient, on_asyncio
+from ._crossing import crosses, with_options_of
 
 
 @with_options_of(client.connect_all)
@@ -48,6 +49,7 @@ async def connect_all(config: Any, **options: Any) -> AsyncIterator[Clients]:
             yield _AsyncioClients(inner, side)
 
 
+@crosses(Clients)
 class _AsyncioClients(Clients):
     """Several clients whose methods are called by tasks of asyncio.
 
@@ -66,6 +68,3 @@ class _AsyncioClients(Clients):
 
     def __getitem__(self, name: str) -> Client:
         return AsyncioClient(self._inner[name], self._side)
-
-
-cross_methods(Clients, _AsyncioClients)

@@ -10,7 +10,8 @@ from ._client import Client
 from ._handlers import ClientHandler
 from ._kept_connection import Status
 from ._several import Clients, connect_all
-from ._sync import SyncClient, SyncOpened, TrioThread, blocking, sync_client_of, with_options_of
+from ._sync import SyncClient, SyncOpened, blocking, sync_client_of, with_options_of
+from ._trio_thread import TrioThread
 
 
 class SyncClients(SyncOpened[Clients]):

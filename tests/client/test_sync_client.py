@@ -17,7 +17,6 @@ import trio
 
 from noizu_mcp import (
     Accept,
-    Client,
     ClientHandler,
     ConnectionClosed,
     Context,
@@ -107,19 +106,6 @@ def test_a_client_without_a_loop(version):
     with pytest.raises(ConnectionClosed, match="the client is closed"):
         client.ping()
     assert "noizu-mcp client" not in {each.name for each in threading.enumerate()}
-
-
-def test_it_has_every_method_and_attribute_of_client():
-    """Whatever `Client` can do, plain code can do."""
-    public = {name for name in vars(Client) if not name.startswith("_")}
-    named = {"server_info", "capabilities", "instructions", "open", "close"}
-    public -= {"aclose"}  # `close`
-
-    assert {name for name in dir(SyncClient) if not name.startswith("_")} == public | named
-    for name in public - {"protocol_version"}:
-        ours, theirs = getattr(SyncClient, name), getattr(Client, name)
-        assert inspect.signature(ours) == inspect.signature(theirs)
-        assert not inspect.iscoroutinefunction(ours)
 
 
 def test_it_has_the_options_of_connect():
