@@ -80,6 +80,7 @@ _LATE = {
     "connect": ".client",
     "connect_all": ".client",
     "Http": ".transports",
+    "LiveList": ".client",
     "Progress": ".client",
     "Prompt": ".components",
     "prompt": ".components",
@@ -109,6 +110,7 @@ if _TYPE_CHECKING:
     from .client import Client as Client
     from .client import ClientHandler as ClientHandler
     from .client import Clients as Clients
+    from .client import LiveList as LiveList
     from .client import Progress as Progress
     from .client import SyncClient as SyncClient
     from .client import SyncClients as SyncClients

@@ -78,6 +78,7 @@ LATE = {
     ("skills/_frontmatter", "._yaml"): "PyYAML, an extra, loads with the first skill",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
+    ("auth/client/_credentials", "."): "PyJWT loads with the first strategy that signs",
     ("components/declare/_options", "...uri"): "loads with the first URI template",
     (
         "components/registration/_registration",
