@@ -79,8 +79,8 @@ PAGES = (
         "See [write a client](../../how-to/client.md) and "
         "[HTTP](../../how-to/http.md#in-a-program).",
         {
-            "Connections": "connect connect_all Client Clients ClientHandler TerminalHandler "
-            "SyncClient SyncClients",
+            "Connections": "connect connect_all Client Clients LiveList ClientHandler "
+            "TerminalHandler SyncClient SyncClients",
             "Targets": "Stdio Http",
             "Values": "Reference Progress Implementation",
         },
@@ -180,8 +180,8 @@ PAGES = (
     ),
 )
 # Classes that the package instantiates: the arguments of their constructors are not public.
-HANDED_OUT = {"Client", "CompiledSchema", "Context", "Fault", "Host", "HttpApp", "MessageStream"}
-HANDED_OUT |= {"RunningSet", "Telemetry", "Violation"}
+HANDED_OUT = {"Client", "CompiledSchema", "Context", "Fault", "Host", "HttpApp", "LiveList"}
+HANDED_OUT |= {"MessageStream", "RunningSet", "Telemetry", "Violation"}
 # Methods that are documented in full; other methods get their signature and their first sentence.
 IN_FULL = {"Server", "Context", "Client", "ClientHandler"}
 # Methods of public classes that other layers of the package call.
@@ -218,7 +218,7 @@ SEE = {
     "ClientHandler",
     "tutorial/changing-tools.md": "Page ToolDefinition NoSessionError violations_result",
     "tutorial/testing.md": "connect Client Transcript",
-    "how-to/client.md": "connect Client ClientHandler Stdio",
+    "how-to/client.md": "connect Client ClientHandler LiveList Page Stdio",
     "how-to/tasks.md": "Task TaskStarted",
     "how-to/skills.md": "SkillFolder",
     "how-to/http.md": "serve_http Http HttpApp serve_asgi",
