@@ -7,12 +7,13 @@ asyncio and plain code can all take it.
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from noizu_mcp import Stdio
+from noizu_mcp import Progress, Stdio
 
 Step = tuple[str, Mapping[str, Any]]
 PNG = bytes.fromhex("89504e470d0a1a0a")
@@ -135,7 +136,7 @@ def filesystem_steps(folder: Path, page: str) -> Sequence[Step]:
     return (
         step("list_tools"),
         call("list_allowed_directories"),
-        call("write_file", content="one\ntwo\n", **at("new.txt")),
+        call("write_file", content="one\ntwo", **at("new.txt")),
         call("read_text_file", tail=1, **at("new.txt")),
         call("read_media_file", **at("dot.png")),
         call("list_directory", path=str(folder)),
@@ -185,6 +186,11 @@ def check_memory(seen: Sequence[Any], folder: Path) -> None:
 # @modelcontextprotocol/server-everything
 
 
+def note(path: Path, progress: Progress) -> None:
+    with path.open("a", encoding="utf-8") as notes:
+        notes.write(f"{progress.progress:g} of {progress.total:g}\n")
+
+
 def everything_steps(folder: Path, page: str) -> Sequence[Step]:
     return (
         step("list_tools"),
@@ -197,6 +203,12 @@ def everything_steps(folder: Path, page: str) -> Sequence[Step]:
         call("get-resource-links", count=2),
         call("get-resource-reference", resourceType="Blob", resourceId=3),
         call("get-structured-content", location="Chicago"),
+        step(
+            "call_tool",
+            name="trigger-long-running-operation",
+            arguments={"duration": 0.1, "steps": 2},
+            progress=partial(note, folder / "progress.txt"),
+        ),
         call("trigger-long-running-operation", timeout=0.2, duration=60, steps=2),
         step("read_resource", uri="demo://resource/dynamic/blob/7"),
         step("get_prompt", name="args-prompt", arguments={"city": "Oslo"}),
@@ -212,9 +224,8 @@ def everything_steps(folder: Path, page: str) -> Sequence[Step]:
 
 def check_everything(seen: Sequence[Any], folder: Path) -> None:
     tools, resources, templates, prompts, *results = seen
-    echoed, image, annotated, links, reference, structured, slow, read, prompt, completed, _ = (
-        results
-    )
+    echoed, image, annotated, links, reference, structured, steady, slow, *others, _ = results
+    read, prompt, completed = others
     assert "echo" in names(tools)
     assert resources
     assert len(templates) == 2
@@ -227,6 +238,8 @@ def check_everything(seen: Sequence[Any], folder: Path) -> None:
     (inner,) = (each.resource for each in reference.content if each.type == "resource")
     assert inner.blob
     assert structured.structured["temperature"]
+    assert not steady.is_error
+    assert (folder / "progress.txt").read_text(encoding="utf-8") == "1 of 2\n2 of 2\n"
     assert type(slow).__name__ == "RequestTimeout"
     assert read.contents[0].blob
     assert prompt.messages
@@ -256,7 +269,7 @@ SERVERS = {
     ),
     "fetch": Public(
         "mcp_server_fetch",
-        lambda folder, _: module("mcp_server_fetch"),
+        lambda folder, _: module("mcp_server_fetch", "--allow-private-ips"),
         fetch_steps,
         check_fetch,
         BOTH,

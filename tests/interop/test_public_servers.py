@@ -2,6 +2,8 @@
 
 import asyncio
 import importlib.util
+import os
+import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -118,3 +120,30 @@ def test_a_server_from_a_registry(
         pytest.skip(f"{server.package} is not installed")
     command = server.command(folder, package)
     server.check(CLIENTS[client](command, version, server.steps(folder, page)), folder)
+
+
+@pytest.fixture(scope="module")
+def everything_url(node_package: Callable[[str], Path]) -> Iterator[str]:
+    """Serve the reference server over HTTP; gives its URL."""
+    package = node_package(SERVERS["everything"].package)
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    command = ["node", f"{package}/dist/index.js", "streamableHttp"]
+    environment = {**os.environ, "PORT": f"{port}"}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if f"{port}" in line:
+                break
+        # It would wait for a reader otherwise, once the pipe is full.
+        threading.Thread(target=process.stderr.read, daemon=True).start()
+        yield f"http://127.0.0.1:{port}/mcp"
+        process.kill()
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_reference_server_over_http(client: str, everything_url: str, folder: Path) -> None:
+    """Each client sees over HTTP what it sees over stdio."""
+    server = SERVERS["everything"]
+    (version,) = server.versions
+    server.check(CLIENTS[client](everything_url, version, server.steps(folder, "")), folder)
