@@ -16,6 +16,9 @@ import attrs
 from noizu_mcp import Progress, Stdio
 
 Step = tuple[str, Mapping[str, Any]]
+HERE = Path(__file__).parent
+#: The modules of this environment, for a server that is one of them.
+PATH = os.pathsep.join(sys.path)
 PNG = bytes.fromhex("89504e470d0a1a0a")
 
 
@@ -29,7 +32,7 @@ def call(tool: str, timeout: float | None = None, **arguments: Any) -> Step:
 
 def module(name: str, *args: str) -> Stdio:
     """Make the command of a server that is a module of this environment."""
-    return Stdio(sys.executable, "-m", name, *args, env={"PYTHONPATH": os.pathsep.join(sys.path)})
+    return Stdio(sys.executable, "-m", name, *args, env={"PYTHONPATH": PATH})
 
 
 def names(listed: Iterable[Any]) -> set[str]:
@@ -246,6 +249,54 @@ def check_everything(seen: Sequence[Any], folder: Path) -> None:
     assert list(completed.values) == ["Sales", "Support"]
 
 
+# FastMCP
+
+
+def fastmcp_steps(folder: Path, page: str) -> Sequence[Step]:
+    progress = partial(note, folder / "progress.txt")
+    return (
+        step("list_tools"),
+        step("list_resources"),
+        step("list_resource_templates"),
+        step("list_prompts"),
+        call("greet", name="é😀"),
+        call("media"),
+        call("weigh", city="Oslo"),
+        call("refuse"),
+        step("call_tool", name="steps", arguments={"count": 2}, progress=progress),
+        call("sleep", timeout=0.2, seconds=60),
+        call("greet"),
+        step("read_resource", uri="note://plum"),
+        step("read_resource", uri="note://number/7"),
+        step("get_prompt", name="review", arguments={"code": "x = 1"}),
+        step("ping"),
+    )
+
+
+def check_fastmcp(seen: Sequence[Any], folder: Path) -> None:
+    tools, resources, templates, prompts, *results, read, numbered, prompt, _ = seen
+    greeted, media, weighed, refused, steady, slow, wrong = results
+    assert {"greet", "media"} <= names(tools)
+    assert names(resources) == {"plum"}
+    assert names(templates) == {"numbered"}
+    assert names(prompts) == {"review"}
+    assert greeted.text == "Hello, é😀"
+    image, audio, file = media.content
+    assert (image.type, image.mime_type, image.data) == ("image", "image/png", PNG)
+    assert (audio.type, audio.mime_type, audio.data) == ("audio", "audio/wav", b"RIFF")
+    assert (file.type, file.resource.blob or file.resource.text.encode()) == ("resource", b"a,b")
+    assert weighed.structured == {"Oslo": 21.5}
+    assert refused.is_error
+    assert "the shop is closed" in refused.text
+    assert steady.text == "finished"
+    assert (folder / "progress.txt").read_text(encoding="utf-8") == "1 of 2\n2 of 2\n"
+    assert type(slow).__name__ == "RequestTimeout"
+    assert wrong.is_error
+    assert read.contents[0].text == "Plums are ripe"
+    assert numbered.contents[0].text == "Note 7"
+    assert prompt.messages[0].content.text == "Review: x = 1"
+
+
 def node(package: Path | None, *args: str, **env: str) -> Stdio:
     return Stdio("node", f"{package}/dist/index.js", *args, env=env)
 
@@ -287,6 +338,15 @@ SERVERS = {
         memory_steps,
         check_memory,
         BOTH[:1],
+    ),
+    "fastmcp": Public(
+        "fastmcp",
+        lambda folder, _: Stdio(
+            sys.executable, str(HERE / "foreign_fastmcp.py"), env={"PYTHONPATH": PATH}
+        ),
+        fastmcp_steps,
+        check_fastmcp,
+        BOTH,
     ),
     "everything": Public(
         f"{SCOPE}server-everything",
