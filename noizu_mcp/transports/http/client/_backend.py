@@ -183,7 +183,7 @@ class Backend:
         headers: Mapping[str, str],
         body: bytes | None = None,
         on_written: Callable[[], object] | None = None,
-        operation: Callable[[], str] | None = None,
+        on_refused: Callable[[], str] | None = None,
     ) -> AsyncIterator[Answer]:
         """Send one request; again with other credentials if they are refused and there are some.
 
@@ -192,7 +192,8 @@ class Backend:
             headers: Headers of the protocol; they win over those of the target.
             body: The bytes of the body.
             on_written: Called each time that all of the body is written.
-            operation: Names the subject of the request, for the credentials.
+            on_refused: Called with each refusal that the credentials handle; returns the subject of
+                the request, for them.
 
         Yields:
             The answer; leaving the block gives up its unread rest.
@@ -238,7 +239,7 @@ class Backend:
                                 str(self._url),
                                 answer,
                                 sent=given,
-                                operation="" if operation is None else operation(),
+                                operation="" if on_refused is None else on_refused(),
                                 attempt=refusals,
                             ):
                                 continue

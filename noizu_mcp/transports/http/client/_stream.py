@@ -28,7 +28,7 @@ Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
@@ -89,6 +89,8 @@ class HttpStream(MessageStream):
         self, target: Http, limits: Limits = DEFAULTS, auth: "RequestAuth | None" = None
     ) -> None:
         self.mirrored = {}
+        self.address = target.shown
+        self._target = target
         self._inbox: Inbox[Received | Unanswered] = Inbox()
         self._state = ClientState(target.shown, Backend(target, auth), self._inbox, limits)
         self._queue: deque[_Outgoing] = deque()
@@ -118,6 +120,11 @@ class HttpStream(MessageStream):
             with trio.CancelScope(shield=True):
                 await self._end_session()
             self._closed.set()
+
+    @property
+    def credentials(self) -> Hashable:
+        """None if a function makes the headers: it may return those of another user each time."""
+        return None if callable(self._target.headers) else ()
 
     async def receive(self) -> Sequence[Received | Unanswered]:
         """Wait for messages; see `MessageStream`."""
@@ -212,13 +219,16 @@ class HttpStream(MessageStream):
 
     async def _deliver_in_order(self, outgoing: _Outgoing) -> None:
         """Send a message after all before it, and wait until the server has taken it."""
+        data, message = outgoing
+        cancelled = self._cancelled_post(message)
+        if cancelled is not None and cancelled.is_unsent:
+            # It may wait for a person to log in: the server has nothing to cancel.
+            cancelled.give_up()
+            return
         # Written is enough: waiting for answers would let one slow call block a cancellation.
         for post in list(self._unwritten):
             await post.written.wait()
             self._unwritten.discard(post)
-        data, message = outgoing
-        # Looked up before the wait below: the POST is forgotten when it ends.
-        cancelled = self._cancelled_post(message)
         # Its answer may still come, and is ignored; the stream must not outlive this for long.
         if cancelled is not None:
             cancelled.give_up(TAKE_TIMEOUT + LINGER)
@@ -262,9 +272,11 @@ class HttpStream(MessageStream):
         backend = self._state.backend
         if self._state.session is not None:
             try:
-                with trio.move_on_after(END_TIMEOUT), suppress(NetworkFailure, AuthError):
+                with trio.move_on_after(END_TIMEOUT), suppress(NetworkFailure):
                     async with backend.send("DELETE", self._state.session_headers()):
                         pass  # any status is fine, also 405: servers need not support it
+            except AuthError as error:
+                logger.warning("the session at %s was not ended: %s", self._state.shown, error)
             except Exception:  # a headers function failed; the backend must be closed all the same
                 logger.exception("the session at %s was not ended", self._state.shown)
         with trio.move_on_after(END_TIMEOUT):
