@@ -1,5 +1,6 @@
 """`noizu-mcp login` and `logout`, over real sockets: a person, an MCP server, and its issuer."""
 
+import json
 import threading
 import urllib.request
 import webbrowser
@@ -77,12 +78,14 @@ def test_a_person_logs_in_once(world, run):
         f"give a token with --header 'Authorization: Bearer TOKEN', or noizu-mcp login {url}" in err
     )
 
+    findings = json.loads(run("doctor", "--json", url)[1])["findings"]
+    assert [each["rule"] for each in findings] == ["token"]
+
     status, out, err = run("login", url)
     assert (status, out) == (0, f"logged in to secured; the other commands use it for {url}\n")
     assert err.startswith(f"noizu-mcp: to log in, open {login.issuer}/authorize?")
     assert run("list", url)[0] == 0
-    status, out, _ = run("doctor", "--json", url)
-    assert '"token"' not in out.partition('"checked"')[0]
+    assert json.loads(run("doctor", "--json", url)[1])["findings"] == []
     assert "save" in run("list", url)[1]
 
     assert run("logout", url) == (0, "logged out\n", "")

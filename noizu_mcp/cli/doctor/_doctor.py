@@ -209,7 +209,8 @@ class _Examination:
         if result is None:
             return False
         self._revisions.insert(0, talk.version)
-        self._name(result.get("_meta", {}).get(META_SERVER_INFO))
+        meta = result.get("_meta")
+        self._name(meta.get(META_SERVER_INFO) if isinstance(meta, Mapping) else None)
         await self._converse(talk, result.get("capabilities"))
         self._times += talk.times
         return True

@@ -86,7 +86,7 @@ def _anywhere(process: list[str], *, absolute: bool) -> list[str]:
 
 
 def _own_server(target: str, name: str | None, env: dict[str, str]) -> Named:
-    place, colon, server = target.partition(":") if ".py:" in target else (target, "", "")
+    place, colon, server = target.rpartition(":") if ".py:" in target else (target, "", "")
     is_file = place.endswith(".py")
     if is_file and os.path.isfile(place):
         place = os.path.abspath(place)
