@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections import defaultdict
 from collections.abc import Generator, Iterator
 from functools import cache
@@ -80,6 +81,13 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
     for number, handler in handlers.items():
         signal.signal(number, handler)
     return result
+
+
+@pytest.fixture(autouse=True)
+def no_server_is_known() -> None:
+    """Forget the servers of the test before: another one may get the same port."""
+    if "noizu_mcp.client" in sys.modules:
+        sys.modules["noizu_mcp.client._negotiate"].HANDSHAKE_SERVERS.clear()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,6 +15,7 @@ from noizu_mcp._errors import (
     Problem,
     RequestTimeout,
     SchemaUnsupported,
+    TargetError,
     TaskStarted,
     ToolError,
     TransportError,
@@ -36,6 +37,7 @@ MADE = [
     InsufficientScope(["docs:read", "docs:write"]),
     VerifierUnavailable("no keys"),
     TransportError("no answer", status=502),
+    TargetError("no such file: app.py", is_wrong=False),
 ]
 WAYS = {
     "copy": copy.copy,

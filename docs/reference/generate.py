@@ -79,7 +79,8 @@ PAGES = (
         "See [write a client](../../how-to/client.md) and "
         "[HTTP](../../how-to/http.md#in-a-program).",
         {
-            "Connections": "connect Client ClientHandler SyncClient",
+            "Connections": "connect connect_all Client Clients ClientHandler TerminalHandler "
+            "SyncClient SyncClients",
             "Targets": "Stdio Http",
             "Values": "Reference Progress Implementation",
         },
@@ -89,7 +90,7 @@ PAGES = (
         "noizu_mcp.aio",
         "noizu_mcp.aio",
         "See [asyncio](../../how-to/asyncio.md).",
-        {"asyncio": "connect run"},
+        {"asyncio": "connect connect_all run"},
     ),
     Page(
         "exceptions",
@@ -98,7 +99,7 @@ PAGES = (
         "[Errors and codes](../errors.md) says when each of them is raised.",
         {
             "Definitions": "DefinitionError Problem SchemaError SchemaUnsupported",
-            "Handlers": "ToolError NoSessionError",
+            "Handlers": "ToolError ResourceNotFound NoSessionError",
             "Protocol": "McpError ProtocolError",
             "Clients": "RequestTimeout ConnectionClosed TransportError AuthError TaskStarted",
         },
@@ -135,7 +136,7 @@ PAGES = (
         "See [observability](../../how-to/observability.md).",
         {
             "Events": "Event Listener Telemetry",
-            "Listeners": "Tracing Metrics",
+            "Listeners": "Tracing Metrics ClientMetrics",
             "Blocked loops": "watching",
         },
     ),
@@ -146,6 +147,7 @@ PAGES = (
         "See [testing in memory](../../tutorial/testing.md).",
         {
             "Transcripts": "Transcript Entry",
+            "Answers": "ScriptedHandler Asked",
             "Assertions": "assert_notification assert_progress refute_notification",
             "Connections": "connect",
         },
@@ -230,7 +232,8 @@ FOLDERS = """## Public folders
 
 | folder | contents |
 |---|---|
-| `noizu_mcp.testing` | [transcripts of messages](api/testing.md), assertions about notifications |
+| `noizu_mcp.testing` | [transcripts of messages](api/testing.md), scripted answers, assertions \
+about notifications |
 | `noizu_mcp.aio` | [the client for asyncio programs](api/aio.md), asyncio code in trio tasks |
 | `noizu_mcp.auth` | [verifiers of tokens](api/auth.md), `BearerAuth`, `RequireScopes` |
 | `noizu_mcp.telemetry` | [events](api/telemetry.md), spans, metrics |
@@ -247,7 +250,7 @@ names too |
 | `noizu_mcp.engine` | [`MessageStream`](api/advanced.md#class-messagestream): the contract of a \
 transport |
 | `noizu_mcp.components`, `noizu_mcp.uri`, `noizu_mcp.skills`, `noizu_mcp.client`, \
-`noizu_mcp.engine.aio`, \
+`noizu_mcp.client.terminal`, `noizu_mcp.engine.aio`, \
 `noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, `noizu_mcp.cli` | the \
 layers, for code that builds on them |
 """

@@ -5,12 +5,13 @@ import math
 import re
 import sys
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, get_args
 
 from .._limits import CLIENT_LIMITS, MIB, Limits
 from .._version import __version__
 from ..client import TIMEOUT
 from ..protocol import REVISIONS
+from ..types import LogLevel
 from ._commands import KINDS, call_tool, complete, get_prompt, list_offers, read_resource
 from ._describe import describe
 from ._errors import OK, USAGE, CommandError
@@ -183,6 +184,9 @@ def _add_using_commands(using: Callable[..., _Parser]) -> None:
     for asking in (calling, reading, prompting):
         text = "answer what the server asks; see below"
         asking.add_argument("--answers", metavar="JSON", help=text)
+        text = "print log messages of the server to stderr, from this level on; info on a terminal"
+        levels = get_args(LogLevel)
+        asking.add_argument("--log-level", metavar="LEVEL", choices=levels, help=text)
     text = "complete an argument of a prompt or a template"
     example = "complete app.py:Docs code_review style s --context code=x"
     completing = using("complete", text, complete, example)

@@ -126,8 +126,8 @@ def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[Result]]
         asked: Respondent | None = None
         display = Display(None)
         if hasattr(args, "answers"):
-            is_shown = not args.json and sys.stderr.isatty()
-            display = Display(sys.stderr if is_shown else None)
+            is_shown = args.log_level or (not args.json and sys.stderr.isatty())
+            display = Display(sys.stderr if is_shown else None, args.log_level or "info")
             asked = stack.enter_context(respondent(args.answers, args.timeout, display))
         # A trace has every message already.
         tap = TracePrinter(sys.stderr) if args.trace else display.tap if display.active else None

@@ -1,20 +1,21 @@
 """`Client`: typed calls to one server."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, overload
 
 import attrs
 import trio
 
 from .._errors import McpError, ProtocolError, TaskStarted
 from .._value import JSONObject
-from ..engine import OnProgress, logger, single_failure
-from ..jsonrpc import HEADER_MISMATCH
+from ..engine import OnProgress, single_failure
+from ..jsonrpc import HEADER_MISMATCH, Notification
 from ..protocol import CHANGES
-from ..schema import header_faults, header_paths
+from ..server import Page
 from ..types import (
+    SKILLS,
     TASKS,
     Completion,
     Implementation,
@@ -23,19 +24,34 @@ from ..types import (
     PromptResult,
     ReadResult,
     Reference,
+    ResourceContents,
     ResourceDefinition,
     ResourceTemplateDefinition,
     Root,
     ServerCapabilities,
+    SkillDefinition,
     Task,
     ToolDefinition,
     ToolResult,
-    Wire,
 )
 from ._answers import answer_rounds, read_roots
+from ._cache import CACHE_SIZE, READ, Key, ResponseCache
+from ._checks import OutputChecks, Strictness
+from ._lists import (
+    PROMPTS,
+    RESOURCES,
+    SKILL_LIST,
+    TEMPLATES,
+    TOOLS,
+    Definition,
+    ListKind,
+    ListReader,
+    note_headers,
+)
 from ._session import ClientSession
+from ._views import LiveList
 
-Definition = TypeVar("Definition", bound=Wire)
+_SKILLS: Final = f"extensions.{SKILLS}"
 
 
 @attrs.frozen
@@ -63,12 +79,32 @@ class Client:
         timeout: Seconds that a request may take by default.
     """
 
-    def __init__(self, session: ClientSession, timeout: float) -> None:
+    def __init__(
+        self,
+        session: ClientSession,
+        timeout: float,
+        *,
+        strictness: Strictness = "warn",
+        cache: bool = True,
+    ) -> None:
         self.server_info = Implementation("unknown", "")
         self.capabilities = ServerCapabilities()
         self.instructions: str | None = None
         self.timeout = timeout
         self._session = session
+        self._cache = ResponseCache(session, CACHE_SIZE if cache else 0)
+        self._checks = OutputChecks(strictness, session, self._list_tools_anew)
+        self._lists = ListReader(self.request, self._cache, self._checks.learn)
+        session.observers.append(self._note)
+
+    def _note(self, notice: Notification) -> None:
+        """Drop and forget what a notice of the server makes stale."""
+        self._cache.note(notice)
+        if notice.method == CHANGES["tools"][0]:
+            self._checks.forget()
+
+    async def _list_tools_anew(self) -> None:
+        await self._lists.all(TOOLS, anew=True)
 
     @property
     def protocol_version(self) -> str:
@@ -83,7 +119,7 @@ class Client:
         timeout: float | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> JSONObject:
-        """Send any request.
+        """Send any request. The answer is neither checked nor kept.
 
         Args:
             method: The method.
@@ -108,7 +144,7 @@ class Client:
         )
         mirrored = session.mirrored
         if method == "tools/list" and mirrored is not None and session.peer.revision.stateless:
-            return _note_headers(result, mirrored)
+            return note_headers(result, mirrored)
         return dict(result)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
@@ -116,44 +152,79 @@ class Client:
         self._session.notify(method, params)
         await self._session.loop.outbox.room()
 
-    async def list_tools(self) -> list[ToolDefinition]:
-        """List the tools of the server; reads all pages.
+    @overload
+    async def list_tools(self, *, page: None = None) -> list[ToolDefinition]: ...
+    @overload
+    async def list_tools(self, *, page: str) -> Page[ToolDefinition]: ...
+    async def list_tools(self, *, page: str | None = None) -> Any:
+        """List the tools of the server.
+
+        Args:
+            page: Read one page: the first one if it is empty, else the one behind a page with this
+                `next_cursor`. None: read all pages.
+
+        Returns:
+            All tools, in a list; or a `Page` of them.
 
         Raises:
+            McpError: The server has no such page (-32602).
             ProtocolError: A cursor came twice, or a definition is malformed.
         """
-        return await self._list("tools/list", "tools", ToolDefinition)
+        return await self._list(TOOLS, page)
 
-    async def list_resources(self) -> list[ResourceDefinition]:
-        """List the resources of the server; reads all pages; see `list_tools`."""
-        return await self._list("resources/list", "resources", ResourceDefinition)
+    @overload
+    async def list_resources(self, *, page: None = None) -> list[ResourceDefinition]: ...
+    @overload
+    async def list_resources(self, *, page: str) -> Page[ResourceDefinition]: ...
+    async def list_resources(self, *, page: str | None = None) -> Any:
+        """List the resources of the server; see `list_tools`."""
+        return await self._list(RESOURCES, page)
 
-    async def list_resource_templates(self) -> list[ResourceTemplateDefinition]:
-        """List the resource templates of the server; reads all pages; see `list_tools`."""
-        key, kind = "resourceTemplates", ResourceTemplateDefinition
-        return await self._list("resources/templates/list", key, kind)
+    @overload
+    async def list_resource_templates(
+        self, *, page: None = None
+    ) -> list[ResourceTemplateDefinition]: ...
+    @overload
+    async def list_resource_templates(self, *, page: str) -> Page[ResourceTemplateDefinition]: ...
+    async def list_resource_templates(self, *, page: str | None = None) -> Any:
+        """List the resource templates of the server; see `list_tools`."""
+        return await self._list(TEMPLATES, page)
 
-    async def list_prompts(self) -> list[PromptDefinition]:
-        """List the prompts of the server; reads all pages; see `list_tools`."""
-        return await self._list("prompts/list", "prompts", PromptDefinition)
+    @overload
+    async def list_prompts(self, *, page: None = None) -> list[PromptDefinition]: ...
+    @overload
+    async def list_prompts(self, *, page: str) -> Page[PromptDefinition]: ...
+    async def list_prompts(self, *, page: str | None = None) -> Any:
+        """List the prompts of the server; see `list_tools`."""
+        return await self._list(PROMPTS, page)
 
-    async def _list(self, method: str, key: str, kind: type[Definition]) -> list[Definition]:
-        found: list[Definition] = []
-        cursors: set[str] = set()
-        params: JSONObject = {}
-        while True:
-            page = await self.request(method, params)
-            listed, cursor = page.get(key), page.get("nextCursor")
-            if not isinstance(listed, list) or not isinstance(cursor, str | None):
-                raise ProtocolError(f"{method} gave no list of {key}")
-            found += [kind.from_wire(item) for item in listed]
-            if cursor is None:
-                return found
-            # A server that repeats a cursor would keep this loop running for ever.
-            if cursor in cursors:
-                raise ProtocolError(f"{method} gave the same cursor twice")
-            cursors.add(cursor)
-            params = {"cursor": cursor}
+    async def _list(self, kind: ListKind[Any], page: str | None) -> Any:
+        return await (self._lists.all(kind) if page is None else self._lists.page(kind, page))
+
+    @property
+    def tools(self) -> LiveList[ToolDefinition]:
+        """The tools, as a list that follows changes: `async with client.tools as tools`."""
+        return self._live(TOOLS)
+
+    @property
+    def prompts(self) -> LiveList[PromptDefinition]:
+        """The prompts, as a list that follows changes; see `tools`."""
+        return self._live(PROMPTS)
+
+    @property
+    def resources(self) -> LiveList[ResourceDefinition]:
+        """The resources, as a list that follows changes; see `tools`."""
+        return self._live(RESOURCES)
+
+    @property
+    def resource_templates(self) -> LiveList[ResourceTemplateDefinition]:
+        """The resource templates, as a list that follows changes; see `tools`."""
+        return self._live(TEMPLATES)
+
+    def _live(self, kind: ListKind[Definition]) -> LiveList[Definition]:
+        read = partial(self._lists.all, kind, anew=True)
+        is_told = self.capabilities.has(f"{kind.change}.listChanged")
+        return LiveList(kind, self._session, read, is_told=is_told)
 
     async def read_resource(
         self,
@@ -161,7 +232,7 @@ class Client:
         *,
         timeout: float | None = None,
     ) -> ReadResult:
-        """Read a resource.
+        """Read a resource; its contents are kept for as long as the server allows (2026-07-28).
 
         Args:
             uri: Its URI.
@@ -170,9 +241,75 @@ class Client:
         Raises:
             McpError: The server has no such resource (-32602 on 2026-07-28, -32002 before).
         """
-        send = partial(self.request, "resources/read", timeout=timeout)
-        result = await answer_rounds(send, {"uri": uri}, self._session.answerer)
-        return ReadResult.from_wire(result)
+
+        async def send_round(params: JSONObject) -> JSONObject:
+            if params.keys() != {"uri"}:
+                # An answer that depends on answers of ours must not be kept (2026-07-28
+                # `server/utilities/caching`): this drops it before it comes.
+                self._cache.drop(READ, lambda kept: kept == uri)
+            return await self.request(READ, params, timeout=timeout)
+
+        answerer = self._session.answerer
+        send = partial(answer_rounds, send_round, {"uri": uri}, answerer)
+        return await self._cache.answer(Key(READ, uri), send, ReadResult.from_wire)
+
+    async def list_skills(self) -> list[SkillDefinition]:
+        """List the skills of the server (2026-07-28); reads all pages, but none of the files.
+
+        Returns:
+            Their entries; none if the server does not declare the extension.
+
+        Raises:
+            ProtocolError: A cursor came twice, or an entry is malformed.
+        """
+        if not self.capabilities.has(_SKILLS):
+            return []
+        return await self._lists.all(SKILL_LIST)
+
+    async def get_skill(self, uri: str) -> SkillDefinition:
+        """Get the present entry of a skill, also of one that the server does not list.
+
+        Args:
+            uri: The URI of its `SKILL.md`.
+
+        Raises:
+            McpError: The server has no such skill (-32602).
+            ProtocolError: The server does not declare the extension, or the entry is malformed.
+        """
+        if not self.capabilities.has(_SKILLS):
+            raise ProtocolError("the server has no skills: it does not declare the extension")
+        result = await self.request("skills/get", {"uri": uri})
+        found = SkillDefinition.from_wire(result.get("skill"), "skill")
+        if found.uri != uri:
+            raise ProtocolError(f"skills/get gave the entry of {found.uri} for {uri}")
+        return found
+
+    async def read_skill(
+        self, skill: SkillDefinition, path: str = "SKILL.md", *, timeout: float | None = None
+    ) -> ResourceContents:
+        """Read a file of a skill, and verify it against the entry.
+
+        The file is instructions from the server to a model: show its origin, and ask the user
+        before anything in it runs (SEP-2640, "Security Considerations").
+
+        Args:
+            skill: Its entry, of this server.
+            path: The path of the file in the folder of the skill.
+            timeout: Seconds; the client's own by default.
+
+        Returns:
+            The contents.
+
+        Raises:
+            SkillError: The entry is invalid, or the file is not listed in it, or its size, digest
+                or frontmatter differs from the entry.
+            McpError: The server does not have the file any more (-32602).
+        """
+        # Loaded with the first skill.
+        from ._skills import locate_file, verify_file
+
+        uri = locate_file(skill, path)
+        return verify_file(skill, uri, await self.read_resource(uri, timeout=timeout))
 
     async def subscribe(self, uri: str) -> None:
         """Subscribe to updates of a resource; up to 2025-11-25. On 2026-07-28 use `listen`."""
@@ -282,8 +419,13 @@ class Client:
             TaskStarted: The call goes on as a task; only if `connect` was given the tasks extension
                 among the `capabilities`.
             RequestTimeout: The server did not answer in time; the request has been cancelled.
+            ProtocolError: The result breaks the output schema of the tool, with
+                `connect(strictness="strict")`; the text has a line for each violation.
             ConnectionClosed: The connection ended first.
         """
+        checks = self._checks
+        if checks.must_list(name):
+            await checks.look_up(name)
         params = {"name": name, "arguments": dict(arguments or {})}
         send = partial(self._send_call, timeout=timeout, progress=progress)
         # A task without the extension is an unknown kind of result, and an error.
@@ -292,7 +434,8 @@ class Client:
         result = await answer_rounds(send, params, self._session.answerer, kinds)
         if result.get("resultType") == "task":
             raise TaskStarted(Task.from_wire(result))
-        return ToolResult.from_wire(result)
+        found = ToolResult.from_wire(result)
+        return await checks.check(name, found) if checks.concern(name) else found
 
     async def _send_call(self, params: JSONObject, **options: Any) -> JSONObject:
         """Send a call; if its `Mcp-Param-*` headers are wrong, list the tools and send it again.
@@ -305,7 +448,7 @@ class Client:
             if error.code != HEADER_MISMATCH or self._session.mirrored is None:
                 raise
         # Listing notes the headers that each tool wants now.
-        await self.list_tools()
+        await self._list_tools_anew()
         return await self.request("tools/call", params, **options)
 
     async def ping(self) -> None:
@@ -319,6 +462,19 @@ class Client:
         if not peer.revision.stateless:
             await self.request("logging/setLevel", {"level": level})
         peer.log_level = level
+
+    async def aclose(self) -> None:
+        """End the connection; any task may call it, and more than once.
+
+        Requests of all tasks raise `ConnectionClosed`, those that run and those that come. The
+        block of `connect` goes on until it is left; only then does it end a child process that has
+        not ended by itself.
+        """
+        await self._session.leave()
+
+    async def wait_closed(self) -> None:
+        """Wait until the connection has ended: by `aclose`, by the server, or with the block."""
+        await self._session.wait_ended()
 
     @asynccontextmanager
     async def listen(
@@ -371,32 +527,3 @@ def _reporter(progress: Callable[[Progress], object]) -> OnProgress:
         progress(Progress(params["progress"], params.get("total"), params.get("message")))
 
     return report
-
-
-def _note_headers(
-    page: Mapping[str, Any], mirrored: MutableMapping[str, Mapping[str, tuple[str, ...]]]
-) -> JSONObject:
-    """Note the arguments that the tools on a page of `tools/list` mirror in HTTP headers.
-
-    Args:
-        page: The result.
-        mirrored: Gets the path of the argument of each header, by tool.
-
-    Returns:
-        The result without tools whose `x-mcp-header` is invalid: a client must leave them out
-        (2026-07-28 `server/tools`, "x-mcp-header").
-    """
-    tools = page.get("tools")
-    if not isinstance(tools, list):
-        return dict(page)
-    kept = []
-    for tool in tools:
-        schema = tool.get("inputSchema") if isinstance(tool, Mapping) else None
-        if isinstance(schema, Mapping) and isinstance(tool.get("name"), str):
-            fault = next(header_faults(schema), None)
-            if fault is not None:
-                logger.warning("left out the tool %r: %s", tool["name"], fault.text)
-                continue
-            mirrored[tool["name"]] = header_paths(schema)
-        kept.append(tool)  # `ToolDefinition.from_wire` reports other mistakes
-    return {**page, "tools": kept}

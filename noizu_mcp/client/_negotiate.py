@@ -13,13 +13,18 @@ only a 2026-07-28 server knows:
   once.
 
 A pinned revision skips the choice: it is probed, or shaken hands with, and anything else is a
-`ProtocolError`. Each transition leads forward and happens at most once, so a negotiation takes at
-most two probes and two handshakes. A handshake can be repeated later, by the renewal of a session.
+`ProtocolError`. A server that has shaken hands after a probe is known for `KNOWN` seconds: the next
+negotiation with it in this process begins with the handshake, and goes on with the probe if that
+fails. Each transition leads forward and happens at most once, so a negotiation takes at most two
+probes and three handshakes. A handshake can be repeated later, by the renewal of a session.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from threading import Lock
 from typing import Any, Final
 
 import trio
@@ -44,10 +49,63 @@ from ._session import ClientSession
 _TEMPORARY: Final = (408, 425, 429)
 #: Characters of the revisions of a server that an error message shows.
 SHOWN: Final = 200
+#: Seconds for which a server without `server/discover` is known. A server that learns the newer
+#: revision meanwhile still shakes hands, or is probed again.
+KNOWN: Final = 3600.0
+#: Servers that are known at the same time.
+MAX_KNOWN: Final = 1000
+
+
+class HandshakeServers:
+    """Servers that need no probe, by their addresses; bounded, and shared by all threads.
+
+    Args:
+        clock: Returns the time in seconds; that of trio differs from loop to loop.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until: dict[Hashable, float] = {}
+        self._lock = Lock()
+
+    def __contains__(self, address: Hashable) -> bool:
+        with self._lock:
+            return self._until.get(address, -math.inf) > self._clock()
+
+    def add(self, address: Hashable, until: float | None = None) -> None:
+        """Note that a server has shaken hands.
+
+        Args:
+            address: Its address.
+            until: The time at which it is forgotten; `KNOWN` seconds from now by default.
+        """
+        with self._lock:
+            self._until.pop(address, None)
+            self._until[address] = self._clock() + KNOWN if until is None else until
+            if len(self._until) > MAX_KNOWN:
+                del self._until[next(iter(self._until))]
+
+    def discard(self, address: Hashable) -> float | None:
+        """Forget a server, and return the time at which it would have been forgotten."""
+        with self._lock:
+            return self._until.pop(address, None)
+
+    def clear(self) -> None:
+        """Forget all servers."""
+        with self._lock:
+            self._until.clear()
+
+
+#: The servers that are known in this process.
+HANDSHAKE_SERVERS: Final = HandshakeServers()
 
 
 async def negotiate(
-    client: Client, session: ClientSession, version: str | None, probe_timeout: float
+    client: Client,
+    session: ClientSession,
+    version: str | None,
+    probe_timeout: float,
+    address: Hashable = None,
 ) -> None:
     """Agree on a revision with the server, and note its name and capabilities.
 
@@ -56,6 +114,7 @@ async def negotiate(
         session: Gets the revision.
         version: The one revision to use; None: the newest that both sides speak.
         probe_timeout: Seconds to wait for the answer to the probe.
+        address: Names the server on later connections; None: it is not remembered.
 
     Raises:
         ProtocolError: There is no revision that both sides speak.
@@ -66,22 +125,49 @@ async def negotiate(
     if version is not None and version not in REVISIONS:
         known = ", ".join(REVISIONS)
         raise ValueError(f"no revision {version!r}; there are: {known}")
-    pinned = version is not None
-    if version is None:
-        revision = await _probe(client, session, probe_timeout)
-    else:
+    if version is not None:
         revision = REVISIONS[version]
         if revision.stateless:
             await _discover_pinned(client, session)
-            return
-    if revision is None:
+        else:
+            await _initialize(client, session, revision, pinned=True)
         return
+    if address in HANDSHAKE_SERVERS and await _shake_known_hands(client, session, address):
+        return
+    found = await _probe(client, session, probe_timeout)
+    if found is not None:
+        await _shake_hands(client, session, found)
+        if address is not None and not session.peer.revision.stateless:
+            HANDSHAKE_SERVERS.add(address)
+
+
+async def _shake_known_hands(client: Client, session: ClientSession, address: Hashable) -> bool:
+    """Shake hands with a server that is known; forget it if that does not succeed.
+
+    Returns:
+        False if it refused.
+    """
+    # Added again below: only a handshake that succeeds counts, however this one ends.
+    until = HANDSHAKE_SERVERS.discard(address)
     try:
-        await _initialize(client, session, revision, pinned=pinned)
+        await _shake_hands(client, session, LATEST_HANDSHAKE)
+    except (McpError, TransportError) as error:
+        if isinstance(error, TransportError) and not _is_refusal(error):
+            raise
+        return False
+    if not session.peer.revision.stateless:
+        HANDSHAKE_SERVERS.add(address, until)
+    return True
+
+
+async def _shake_hands(client: Client, session: ClientSession, revision: Revision) -> None:
+    """Shake hands, once more if the server refuses the revision and names another one."""
+    try:
+        await _initialize(client, session, revision, pinned=False)
     except McpError as error:
         # A server may name its revisions here, too (2025-11-25 `basic/lifecycle`, "Error
         # Handling"): one that started too slowly for the probe, for example.
-        other = None if pinned else _named(error, but=revision)
+        other = _named(error, but=revision)
         if other is None:
             raise
         if other.stateless:

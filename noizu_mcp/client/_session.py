@@ -4,8 +4,9 @@ Questions of the server are answered in tasks of their own; notifications go to 
 time, in order, through a queue that drops the oldest when the handler is too slow.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
@@ -24,15 +25,20 @@ from ..engine import (
     crashes_logged,
     logger,
 )
-from ..jsonrpc import Id, Notification, Request
+from ..jsonrpc import Id, Notification, Request, Response
 from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer, Dispatch
 from ..types import META_SUBSCRIPTION_ID
 from ._answers import Answerer
-from ._handlers import ClientHandler, call_handler, overrides
+from ._bound_handler import BoundHandler
 from ._renewal import Renewal
+
+if TYPE_CHECKING:
+    from ._client import Client
 
 #: Notifications that wait for a slow handler; above it the oldest is dropped with a log entry.
 MAX_NOTICES: Final = 1000
+#: Seconds that the handler gets for those at the end of the connection.
+NOTICE_TIMEOUT: Final = 1.0
 
 
 class ClientSession(Dispatcher):
@@ -48,6 +54,7 @@ class ClientSession(Dispatcher):
     Attributes:
         renewal: Begins a new session when the server has ended the one before.
         watched: URIs of resources that the client has subscribed to; a dict keeps their order.
+        observers: Called with each notification before it waits for the handler; must not raise.
     """
 
     def __init__(
@@ -55,7 +62,7 @@ class ClientSession(Dispatcher):
         stream: MessageStream,
         info: Mapping[str, Any],
         capabilities: Mapping[str, Any],
-        handler: ClientHandler,
+        handler: BoundHandler,
         limits: Limits,
     ) -> None:
         self.mirrored = stream.mirrored
@@ -65,6 +72,7 @@ class ClientSession(Dispatcher):
         self.answerer = Answerer(handler, capabilities, limits.threads)
         self.renewal = Renewal()
         self.watched: dict[str, None] = {}
+        self.observers: list[Callable[[Notification], object]] = []
         self._stream = stream
         self._handler = handler
         # One thread: notifications are handled one at a time, in order.
@@ -73,19 +81,33 @@ class ClientSession(Dispatcher):
         # `basic/utilities/cancellation`).
         self._running: set[Id] = set()
         self._ended = trio.Event()
+        self._listens: set[Id] = set()
         self._unacknowledged: dict[Id, trio.TaskStatus[Mapping[str, Any]]] = {}
         self._send_notice, self._notices = trio.open_memory_channel[Notification](MAX_NOTICES)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep the connection until it is stopped or the server ends it."""
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._deliver)
-                nursery.start_soon(self.renewal.run, self._stream)
-                await self.loop.run(grace=0, task_status=task_status)
-                nursery.cancel_scope.cancel()
+            async with trio.open_nursery() as delivering:
+                delivering.start_soon(self._deliver)
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self.renewal.run, self._stream)
+                    await self.loop.run(grace=0, task_status=task_status)
+                    nursery.cancel_scope.cancel()
+                # Nothing adds to the queue any more: its end is the end of the task. What came
+                # before the last answer is for the handler, also if the block ends at once.
+                self._send_notice.close()
+                delivering.cancel_scope.deadline = trio.current_time() + NOTICE_TIMEOUT
         finally:
             self._ended.set()
+
+    def opened(self, client: "Client") -> AbstractContextManager[None]:
+        """Surround the use of the connection, from the negotiation to its end; for listeners.
+
+        Args:
+            client: The client.
+        """
+        return nullcontext()
 
     async def call(
         self,
@@ -133,6 +155,11 @@ class ClientSession(Dispatcher):
             finally:
                 self._running.discard(request.id)
 
+    @property
+    def credentials(self) -> Hashable:
+        """The credentials of the messages; see `MessageStream`."""
+        return self._stream.credentials
+
     async def leave(self) -> None:
         """End the connection in order; requests that still run in other tasks are cancelled.
 
@@ -147,13 +174,15 @@ class ClientSession(Dispatcher):
         self.loop.stop()
         await self._ended.wait()
 
+    async def wait_ended(self) -> None:
+        """Wait until the connection has ended, whoever ended it."""
+        await self._ended.wait()
+
     async def _deliver(self) -> None:
         async for notice in self._notices:
             with crashes_logged("handle_notification failed for %s", notice.method):
                 args = (notice.method, notice.params or {})
-                await call_handler(
-                    self._handler, "handle_notification", *args, limiter=self._thread
-                )
+                await self._handler.call("handle_notification", *args, limiter=self._thread)
 
     def drop_questions(self) -> None:
         """Answer no question of a session that is over: ids begin anew in the next one."""
@@ -192,6 +221,11 @@ class ClientSession(Dispatcher):
         """Run something beside the requests; see `InFlight`."""
         self.loop.spawn(work)
 
+    @property
+    def is_cut_off(self) -> bool:
+        """True if the server is known to take no more messages; see `Dispatcher`."""
+        return self.loop.outbox.is_broken
+
     def begin(
         self, event: Dispatch, channel: ReplyChannel, batch: BatchReply | None = None
     ) -> tuple[InboundRequest, Job | None]:
@@ -214,7 +248,7 @@ class ClientSession(Dispatcher):
         return inbound, respond
 
     def observe_sent(self, method: str, size: int) -> None:
-        """Observe nothing: clients have no listeners; see `InFlight`."""
+        """Observe nothing: a session with listeners is a `RecordedSession`; see `InFlight`."""
 
     async def listen(
         self,
@@ -232,12 +266,14 @@ class ClientSession(Dispatcher):
             McpError: The server refused.
             ProtocolError: It ended the request without acknowledging it.
         """
+        self._listens.add(request.id)
         self._unacknowledged[request.id] = task_status
         try:
             await self.send_request(request)
             if request.id in self._unacknowledged:
                 raise ProtocolError("subscriptions/listen ended without an acknowledgement")
         finally:
+            self._listens.discard(request.id)
             self._unacknowledged.pop(request.id, None)
 
     def _acknowledge(self, params: Mapping[str, Any]) -> None:
@@ -249,11 +285,19 @@ class ClientSession(Dispatcher):
             status.started(agreed if isinstance(agreed, Mapping) else {})
 
     def receive_notice(self, notification: Notification) -> None:
-        """Queue a notification for the handler."""
+        """Show a notification to the observers, and queue it for the handler."""
         if notification.method == ACKNOWLEDGED:
             self._acknowledge(notification.params or {})
             return
-        if not overrides(self._handler, "handle_notification"):
+        id_ = (notification.params or {}).get("requestId")
+        if notification.method == "notifications/cancelled" and id_ in self._listens:
+            # The server ends a listen request so, or by a result, or by both (2026-07-28
+            # `basic/patterns/cancellation` and `basic/patterns/subscriptions`).
+            self.pending.resolve(id_, Response(id_, {}))
+        # A copy: one of them may end.
+        for observe in tuple(self.observers):
+            observe(notification)
+        if not self._handler.overrides("handle_notification"):
             return  # the handler of the base class ignores all of them
         # The reader must not wait for a slow handler, and memory must not grow: the oldest goes.
         try:

@@ -1,7 +1,15 @@
 """Contracts: the streams and reply channels of transports, and the observer of a request."""
 
 import abc
-from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Generator,
+    Hashable,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from contextlib import AbstractContextManager
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -42,9 +50,20 @@ class MessageStream(abc.ABC):
     Attributes:
         mirrored: Where a client notes which argument each `Mcp-Param-*` header mirrors, by tool;
             None: the stream has no headers.
+        address: Names the server on later connections, too: its URL, or its command; None if
+            nothing does.
     """
 
     mirrored: MutableMapping[str, Mapping[str, tuple[str, ...]]] | None = None
+    address: Hashable = None
+
+    @property
+    def credentials(self) -> Hashable:
+        """A value that changes with the credentials of the messages; None if nobody knows when.
+
+        They never change on a pipe.
+        """
+        return ()
 
     @abc.abstractmethod
     async def receive(self) -> Sequence[Received | Unanswered]:

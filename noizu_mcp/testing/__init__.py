@@ -1,4 +1,4 @@
-"""Tools for tests: a client in memory, transcripts of messages, an authorization server.
+"""Tools for tests: a client in memory, scripted answers, transcripts, an authorization server.
 
 The authorization server loads when it is first used: it needs the extra `auth`.
 """
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from .._util import late as _late
 from .._util import publish as _publish
 from ..client import connect as connect
+from ._scripted import Asked as Asked
+from ._scripted import ScriptedHandler as ScriptedHandler
 from ._transcript import Entry as Entry
 from ._transcript import Transcript as Transcript
 from ._transcript import assert_notification as assert_notification

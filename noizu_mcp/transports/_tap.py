@@ -1,6 +1,6 @@
 """A stream that shows each of its messages to a tap."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Literal
 
 from ..engine import MessageStream, Unanswered
@@ -22,8 +22,14 @@ class TappedStream(MessageStream):
     def __init__(self, stream: MessageStream, tap: Tap) -> None:
         # One object for both: the client writes to it, and the stream underneath reads it.
         self.mirrored = stream.mirrored
+        self.address = stream.address
         self._stream = stream
         self._tap = tap
+
+    @property
+    def credentials(self) -> Hashable:
+        """The credentials of the messages; see `MessageStream`."""
+        return self._stream.credentials
 
     async def receive(self) -> Sequence[Received | Unanswered]:
         """Wait for messages; see `MessageStream`."""

@@ -1,6 +1,6 @@
 """Values of tools: definitions and results."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import attrs
@@ -59,6 +59,8 @@ class ToolResult(Value):
         is_error: True if the tool failed; the content then says how to do better.
         meta: `_meta` of the result.
         extra: Keys that this version of the package does not know, unchanged.
+        violations: On a client: one line for each way in which the result breaks the output schema
+            of its tool. It is never sent.
 
     Raises:
         TypeError: `content` is of another type.
@@ -70,6 +72,7 @@ class ToolResult(Value):
     is_error: bool = attrs.field(default=False, kw_only=True)
     meta: Mapping[str, Any] | None = attrs.field(default=None, kw_only=True)
     extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)
+    violations: Sequence[str] = attrs.field(default=(), kw_only=True)
 
     def __repr__(self) -> str:
         shown: dict[str, Any] = {"content": self.content}
@@ -81,6 +84,8 @@ class ToolResult(Value):
             shown["meta"] = self.meta
         if self.extra:
             shown["extra"] = self.extra
+        if self.violations:
+            shown["violations"] = self.violations
         return f"ToolResult({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
 
     @property

@@ -92,7 +92,7 @@ async def test_a_secret_in_the_header():
     await request(endpoint, client_secret="s é", auth_method="client_secret_basic")
 
     form, headers = endpoint.sent
-    assert form == {"grant_type": "x"}
+    assert form == {"grant_type": "x", "client_id": "id:1"}
     kind, _, value = headers["authorization"].partition(" ")
     assert (kind, base64.b64decode(value)) == ("Basic", b"id%3A1:s+%C3%A9")
 

@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from noizu_mcp import connect
-from noizu_mcp.transports import memory_pair
+from noizu_mcp.transports import TappedStream, memory_pair
 
 META = {"io.modelcontextprotocol/serverInfo": {"name": "scripted", "version": "0"}}
 DISCOVERED = {
@@ -73,13 +73,28 @@ class Script:
                 await self.arrived.wait()
 
 
+class WithCredentials(TappedStream):
+    """A stream whose credentials a function tells."""
+
+    def __init__(self, stream, tell):
+        super().__init__(stream, lambda *_: None)
+        self._tell = tell
+
+    @property
+    def credentials(self):
+        return self._tell()
+
+
 @pytest.fixture
 def scripted():
     """Give what connects a client to a script."""
 
     @asynccontextmanager
-    async def run(answers=None, **options):
+    async def run(answers=None, address=None, credentials=None, **options):
         ours, theirs = memory_pair()
+        ours.address = address
+        if credentials is not None:
+            ours = WithCredentials(ours, credentials)
         script = Script(theirs, answers or {})
         async with trio.open_nursery() as nursery:
             nursery.start_soon(script.run)
@@ -90,3 +105,9 @@ def scripted():
                 nursery.cancel_scope.cancel()
 
     return run
+
+
+@pytest.fixture
+def script_on():
+    """Give what makes a script for a stream; the test runs it."""
+    return Script

@@ -9,7 +9,7 @@ import sys
 import uvicorn
 from fastmcp import FastMCP
 from fastmcp.server.auth.providers.in_memory import InMemoryOAuthProvider
-from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
+from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.server.mcpserver import MCPServer
 
 
@@ -27,7 +27,6 @@ def main() -> None:
         base_url=url,
         required_scopes=["read"],
         client_registration_options=registration,
-        revocation_options=RevocationOptions(enabled=True),
     )
     if sys.argv[1] == "fastmcp":
         fast = FastMCP("protected", auth=provider)

@@ -1,13 +1,20 @@
 """What type checkers see of asyncio: options of components, the clients, `aio.run`."""
 
 import asyncio
-from typing import assert_type
+from collections.abc import Mapping
+from typing import Any, assert_type
 
 from noizu_mcp import (
     Client,
+    ClientHandler,
+    Clients,
     Context,
+    Decline,
+    Page,
     Server,
     SyncClient,
+    SyncClients,
+    TerminalHandler,
     Tool,
     ToolDefinition,
     Toolkit,
@@ -62,6 +69,32 @@ def plain_code() -> None:
         assert_type(client.list_tools(), list[ToolDefinition])
         assert_type(client.ping(), None)
         client.call_tool(1)  # type: ignore[arg-type]
+        assert_type(client.list_tools(page=""), Page[ToolDefinition])
         with client.listen(tools=True) as agreed:
             assert "toolsListChanged" in agreed
+        with client.tools as tools:
+            assert_type(tools["one"], ToolDefinition)
     SyncClient(App, tiemout=3.0)  # type: ignore[call-arg]
+    client = SyncClient(App).open()
+    assert_type(client, SyncClient)
+    assert_type(client.close(), None)
+    with SyncClients("mcp.json", start_timeout=3.0) as clients:
+        assert_type(clients["one"], SyncClient)
+        assert_type(clients.call_tool("one_echo", {"text": "a"}), ToolResult)
+
+
+class Answers(ClientHandler):
+    async def handle_elicitation(self, params: Mapping[str, Any]) -> Decline:
+        assert_type(self.client, Client)
+        assert_type(await self.client.list_tools(), list[ToolDefinition])
+        return Decline()
+
+
+async def several() -> None:
+    async with aio.connect_all("mcp.json") as clients:
+        assert_type(clients, Clients)
+        assert_type(clients["one"], Client)
+    async with aio.connect(App, handler=Answers()) as client, client.tools as tools:
+        assert_type(tools["one"], ToolDefinition)
+    async with aio.connect(App, handler=TerminalHandler()) as client:
+        await client.aclose()

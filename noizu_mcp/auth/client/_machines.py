@@ -13,6 +13,7 @@ extensions `io.modelcontextprotocol/oauth-client-credentials` and
 """
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -65,7 +66,7 @@ class MachineOptions(TypedDict, total=False):
     fetcher: Fetcher | None
 
 
-class Machine:
+class Machine(ABC):
     """The part that all strategies for machines share.
 
     Args:
@@ -154,9 +155,9 @@ class Machine:
         # Not None: there is a client_id.
         return cast(Registration, self._identity.known(issuer, known_at))
 
+    @abstractmethod
     async def _prove(self, request: GrantRequest) -> Params:
         """Make the parameters of the grant."""
-        raise NotImplementedError
 
 
 class ClientCredentials(Machine):

@@ -99,6 +99,7 @@ class Registration:
         auth_method: Its way to authenticate: `none`, `client_secret_basic`, `client_secret_post`,
             or that of a strategy for machines.
         redirect_uri: The redirect URI that it is registered with; empty if it is fixed elsewhere.
+        scopes: The scopes that it is registered for; none: no list was given.
         expires_at: The end of the secret, in seconds since the epoch; None: it does not end.
     """
 
@@ -106,6 +107,7 @@ class Registration:
     client_secret: str = attrs.field(default="", repr=False)
     auth_method: str = "none"
     redirect_uri: str = ""
+    scopes: tuple[str, ...] = attrs.field(default=(), converter=_scopes)
     expires_at: float | None = None
 
     def is_over(self) -> bool:
@@ -275,13 +277,15 @@ def authenticate(client: Registration) -> tuple[list[tuple[str, str]], dict[str,
     Args:
         client: The client.
     """
+    # The name is in the form in each case: some servers look for it there only.
+    named = {"client_id": client.client_id}
     if client.auth_method == "client_secret_basic":
         # Both are form-encoded first, so that a colon in them stays in them.
         pair = f"{quote_plus(client.client_id)}:{quote_plus(client.client_secret)}"
-        return [("authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")], {}
+        return [("authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")], named
     if client.auth_method == "client_secret_post":
-        return [], {"client_id": client.client_id, "client_secret": client.client_secret}
-    return [], {"client_id": client.client_id}
+        return [], {**named, "client_secret": client.client_secret}
+    return [], named
 
 
 def choose_auth_method(issuer: IssuerMetadata, secret: str, registered: Any = None) -> str:

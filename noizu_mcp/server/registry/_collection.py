@@ -241,7 +241,7 @@ class Collection(Generic[SpecType]):
             TypeError: It is neither.
         """
         if isinstance(answer, Page):
-            return answer._replace(items=self._available(answer.items, context))
+            return Page(self._available(answer.items, context), answer.next_cursor)
         if isinstance(answer, list | tuple):
             return Page(self._available(answer, context))
         raise TypeError(f"a list of {self.kind.name}s must be a Page or a list, not {answer!r}")

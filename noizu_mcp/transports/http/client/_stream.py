@@ -28,7 +28,7 @@ Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
@@ -89,6 +89,8 @@ class HttpStream(MessageStream):
         self, target: Http, limits: Limits = DEFAULTS, auth: "RequestAuth | None" = None
     ) -> None:
         self.mirrored = {}
+        self.address = target.shown
+        self._target = target
         self._inbox: Inbox[Received | Unanswered] = Inbox()
         self._state = ClientState(target.shown, Backend(target, auth), self._inbox, limits)
         self._queue: deque[_Outgoing] = deque()
@@ -118,6 +120,11 @@ class HttpStream(MessageStream):
             with trio.CancelScope(shield=True):
                 await self._end_session()
             self._closed.set()
+
+    @property
+    def credentials(self) -> Hashable:
+        """None if a function makes the headers: it may return those of another user each time."""
+        return None if callable(self._target.headers) else ()
 
     async def receive(self) -> Sequence[Received | Unanswered]:
         """Wait for messages; see `MessageStream`."""

@@ -1,0 +1,169 @@
+"""Answers that a server lets its client keep (2026-07-28 `server/utilities/caching`).
+
+Theory of operation. An answer is kept under its method and the one parameter that decides about it:
+the cursor of a list, the URI of a resource. It is in one of two states. *Fresh*: it is given in
+place of a request. *Gone*: a request is sent. A fresh answer goes when its time is over, when a
+notice tells of a change, or when newer answers need its room. So that no answer stays behind a
+change, each drop counts: an answer is kept only if nothing of its method was dropped since its
+request was sent.
+
+Memory is bounded by the JSON of the answers. An answer that is private is given only under the
+credentials under which it came; the cache belongs to one connection, so it crosses no users.
+"""
+
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from typing import Any, Final, NamedTuple, TypeVar, cast
+
+import trio
+
+from .._util import json_text
+from .._value import JSONObject
+from ..jsonrpc import Notification
+from ..protocol import CHANGES, RESOURCE_UPDATED
+from ._session import ClientSession
+
+#: Characters of JSON that the cache of one connection holds; decoded it takes a few times as much.
+CACHE_SIZE: Final = 8 * 1024 * 1024
+#: Seconds that an answer is kept at most, whatever the server says.
+MAX_TTL: Final = 24 * 3600.0
+
+READ: Final = "resources/read"
+#: The methods whose answers a notice drops.
+_DROPPED: Final = {
+    CHANGES["tools"][0]: ("tools/list",),
+    CHANGES["prompts"][0]: ("prompts/list",),
+    CHANGES["resources"][0]: ("resources/list", "resources/templates/list", "skills/list"),
+}
+
+Value = TypeVar("Value")
+
+
+class Key(NamedTuple):
+    """The place of an answer.
+
+    Attributes:
+        method: The method of its request.
+        detail: The cursor or the URI; None for the first page of a list.
+    """
+
+    method: str
+    detail: str | None = None
+
+
+class _Kept(NamedTuple):
+    """An answer.
+
+    Attributes:
+        value: The answer, as its reader returned it.
+        until: The time at which it goes.
+        size: Characters of its JSON.
+        shared: Whether it is the same for all users.
+        credentials: Those of its request.
+    """
+
+    value: Any
+    until: float
+    size: int
+    shared: bool
+    credentials: Hashable
+
+
+class ResponseCache:
+    """Keeps the answers of one server.
+
+    Args:
+        session: The connection; answers of other revisions than 2026-07-28 are not kept.
+        size: Characters of JSON that it holds; 0: it keeps nothing.
+    """
+
+    def __init__(self, session: ClientSession, size: int = CACHE_SIZE) -> None:
+        self._session = session
+        self._size = size
+        self._used = 0
+        # The one that was used last stands last.
+        self._kept: dict[Key, _Kept] = {}
+        self._drops: dict[str, int] = {}
+
+    async def answer(
+        self,
+        key: Key,
+        send: Callable[[], Awaitable[JSONObject]],
+        read: Callable[[JSONObject], Value],
+    ) -> Value:
+        """Return the answer that is kept, or send the request.
+
+        Args:
+            key: The place of the answer.
+            send: Sends the request and returns its result.
+            read: Reads the result; the value that it returns is kept, and must not be changed.
+
+        Raises:
+            BaseException: Raised by `send` or `read`.
+        """
+        found = self._find(key)
+        if found is not None:
+            await trio.lowlevel.checkpoint()
+            return cast(Value, found.value)
+        credentials, drops = self._session.credentials, self._drops.get(key.method, 0)
+        result = await send()
+        value = read(result)
+        # Credentials that changed meanwhile: nobody knows which of them the server has seen.
+        if drops == self._drops.get(key.method, 0) and credentials == self._session.credentials:
+            self._keep(key, value, result, credentials)
+        return value
+
+    def drop(self, method: str, concerns: Callable[[str | None], bool] = lambda _: True) -> None:
+        """Drop answers, and those that are on their way.
+
+        Args:
+            method: Their method.
+            concerns: Tells by the cursor or the URI whether an answer goes.
+        """
+        self._drops[method] = self._drops.get(method, 0) + 1
+        for key in [key for key in self._kept if key.method == method and concerns(key.detail)]:
+            self._forget(key)
+
+    def note(self, notice: Notification) -> None:
+        """Drop the answers that a notice of the server makes stale."""
+        for method in _DROPPED.get(notice.method, ()):
+            self.drop(method)
+        uri = (notice.params or {}).get("uri")
+        if notice.method == RESOURCE_UPDATED and isinstance(uri, str):
+            # It may be a part of the resource that is meant (2025-11-25 `server/resources`).
+            self.drop(READ, lambda kept: str(kept).startswith(uri) or uri.startswith(str(kept)))
+
+    def _find(self, key: Key) -> _Kept | None:
+        kept = self._kept.get(key)
+        if kept is None:
+            return None
+        if kept.until <= trio.current_time():
+            self._forget(key)
+            return None
+        if not kept.shared and kept.credentials != self._session.credentials:
+            return None
+        self._kept[key] = self._kept.pop(key)
+        return kept
+
+    def _keep(self, key: Key, value: Any, result: Mapping[str, Any], credentials: Hashable) -> None:
+        ttl, shared = result.get("ttlMs"), result.get("cacheScope") == "public"
+        # `True` is an integer for Python.
+        if self._size == 0 or type(ttl) is not int or ttl <= 0:
+            return
+        if not self._session.peer.revision.stateless:
+            return
+        if not shared and credentials is None:
+            return
+        # A huge integer would not fit a float.
+        until = trio.current_time() + min(ttl, MAX_TTL * 1000) / 1000
+        size = len(json_text(result))
+        self._forget(key)
+        if size <= self._size:
+            self._kept[key] = _Kept(value, until, size, shared, credentials)
+            self._used += size
+        while self._used > self._size:
+            self._forget(next(iter(self._kept)))
+
+    def _forget(self, key: Key) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._used -= kept.size

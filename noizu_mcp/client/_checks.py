@@ -1,0 +1,171 @@
+"""Checks of the results of tools against their output schemas (server/tools, "Output Schema").
+
+Theory of operation. A schema is known once its tool is listed. It is compiled with the first result
+that it judges, once for each text. Schemas and results come from the server, so a schema over the
+limits of size, depth and cost, of an unknown dialect, or one that does not compile is left out with
+one log entry; so is a result for which the check would take too long. Neither breaks a listing or a
+call.
+
+A notice that the tools have changed makes the schemas unknown again. In the mode `strict` the tools
+are listed before a call whose tool is unknown; otherwise such a call goes unchecked.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, Literal, get_args
+
+import attrs
+
+from .._errors import ProtocolError, SchemaError
+from .._util import UNSET, Unset, json_text
+from .._value import JSONObject
+from ..engine import logger
+from ..schema import CompiledSchema, compile_schema, describe
+from ..server import Page
+from ..types import ToolDefinition, ToolResult
+from ._session import ClientSession
+
+#: The reaction to a result that breaks the output schema of its tool.
+Strictness = Literal["strict", "warn", "off"]
+
+#: Tools whose schemas are known at the same time.
+MAX_TOOLS: Final = 10_000
+#: Schemas that are compiled at the same time.
+MAX_COMPILED: Final = 1000
+#: Checks of a value against a subschema that one result may take: about half a second.
+MAX_CHECKS: Final = 5_000_000
+
+#: Characters of the reason that the log shows: the server has chosen the schema.
+SHOWN: Final = 300
+
+_MISSING: Final = "(root): required, but there is no structuredContent"
+
+
+class _Output:
+    """The output schema of a tool, compiled with the first result.
+
+    Attributes:
+        schema: The schema.
+        compiled: The schema, ready to judge; None if it cannot be used; UNSET before its first use.
+    """
+
+    __slots__ = ("compiled", "schema")
+
+    def __init__(self, schema: JSONObject) -> None:
+        self.schema = schema
+        self.compiled: CompiledSchema | Unset | None = UNSET
+
+
+class OutputChecks:
+    """Checks results against the output schemas of their tools.
+
+    Args:
+        strictness: The mode; see `connect`.
+        session: The connection; 2025-03-26 has no output schemas.
+        list_tools: Lists the tools, whose schemas come back by `learn`.
+
+    Raises:
+        ValueError: There is no such mode.
+    """
+
+    def __init__(
+        self,
+        strictness: Strictness,
+        session: ClientSession,
+        list_tools: Callable[[], Awaitable[None]],
+    ) -> None:
+        if strictness not in get_args(Strictness):
+            raise ValueError(f'strictness is "strict", "warn" or "off", not {strictness!r}')
+        self._strictness = strictness
+        self._session = session
+        self._list_tools = list_tools
+        # None for a tool without an output schema.
+        self._outputs: dict[str, _Output | None] = {}
+        # By the text of the schema, for tools that share one and for lists that are read again.
+        self._compiled: dict[str, CompiledSchema | None] = {}
+        self._warned: set[str] = set()
+
+    def learn(self, page: Page[ToolDefinition], *, first: bool) -> None:
+        """Note the output schemas of a page of tools.
+
+        Args:
+            page: The page.
+            first: Whether it is the first page: schemas of the list before are forgotten.
+        """
+        if self._strictness == "off" or self._session.peer.revision.structured == "none":
+            return
+        if first:
+            self.forget()
+        for tool in page:
+            schema = tool.output_schema
+            if len(self._outputs) < MAX_TOOLS:
+                self._outputs[tool.name] = None if schema is None else _Output(schema)
+
+    def forget(self) -> None:
+        """Forget the schemas: the tools have changed."""
+        self._outputs.clear()
+
+    def must_list(self, name: str) -> bool:
+        """Tell whether the tools must be listed before a call: in the mode `strict`, once."""
+        return self._strictness == "strict" and name not in self._outputs
+
+    async def look_up(self, name: str) -> None:
+        """List the tools, to know one of them."""
+        await self._list_tools()
+        # A tool that is not listed has no schema; nobody looks for it again.
+        self._outputs.setdefault(name, None)
+
+    def concern(self, name: str) -> bool:
+        """Tell whether a tool has an output schema."""
+        return self._outputs.get(name) is not None
+
+    async def check(self, name: str, result: ToolResult) -> ToolResult:
+        """Check the result of a tool that has an output schema.
+
+        Returns:
+            The result, with its violations.
+
+        Raises:
+            ProtocolError: It breaks the schema, in the mode `strict`.
+        """
+        # Only the results of a tool that did its work must fit (server/tools, "Output Schema").
+        lines = [] if result.is_error else self._find_violations(name, result)
+        if not lines:
+            return result
+        text = f"the result of the tool {name!r} breaks its output schema:"
+        if self._strictness == "strict":
+            # The schema may have changed, and nobody has told.
+            await self._list_tools()
+            lines = self._find_violations(name, result)
+            if lines:
+                raise ProtocolError("\n".join([text, *lines]))
+            return result
+        if name not in self._warned:
+            self._warned.add(name)
+            logger.warning("%s %s", text, "; ".join(lines))
+        return attrs.evolve(result, violations=tuple(lines))
+
+    def _find_violations(self, name: str, result: ToolResult) -> list[str]:
+        output = self._outputs.get(name)
+        if output is None:
+            return []
+        if not result.has_structured:
+            return [_MISSING]
+        if isinstance(output.compiled, Unset):
+            output.compiled = self._compile(name, output.schema)
+        compiled, value = output.compiled, result.structured
+        if compiled is None or compiled.is_valid(value):
+            return []
+        return describe(compiled.violations(value))
+
+    def _compile(self, name: str, schema: JSONObject) -> CompiledSchema | None:
+        text = json_text(schema)
+        if text not in self._compiled:
+            if len(self._compiled) >= MAX_COMPILED:
+                del self._compiled[next(iter(self._compiled))]
+            self._compiled[text] = None
+            try:
+                self._compiled[text] = compile_schema(schema, trusted=False)
+            except SchemaError as error:
+                shown = str(error)[:SHOWN]
+                logger.warning("results of the tool %r are not checked: %s", name, shown)
+        return self._compiled[text]

@@ -1,0 +1,181 @@
+"""The lists of a server, page by page or whole."""
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from functools import partial
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from .._errors import McpError, ProtocolError
+from .._value import JSONObject
+from ..engine import logger
+from ..jsonrpc import INVALID_PARAMS
+from ..schema import header_faults, header_paths
+from ..server import Page
+from ..types import (
+    PromptDefinition,
+    ResourceDefinition,
+    ResourceTemplateDefinition,
+    SkillDefinition,
+    ToolDefinition,
+    Wire,
+)
+from ._cache import Key, ResponseCache
+
+#: Pages of one list that are read in a row: a server could go on for ever.
+MAX_PAGES: Final = 10_000
+
+Definition = TypeVar("Definition", bound=Wire)
+#: Sends a request with a method and params, and returns its result.
+Send = Callable[[str, JSONObject], Awaitable[JSONObject]]
+
+
+class ListKind(NamedTuple, Generic[Definition]):
+    """One of the lists that a server has.
+
+    Attributes:
+        method: Its method.
+        member: The member of the result that has the entries.
+        definition: The class of an entry.
+        change: Its name in `CHANGES`; for skills, which have no notice, that of their files.
+        key: The attribute by which an entry is found.
+    """
+
+    method: str
+    member: str
+    definition: type[Definition]
+    change: str
+    key: str = "name"
+
+
+TOOLS: Final = ListKind("tools/list", "tools", ToolDefinition, "tools")
+PROMPTS: Final = ListKind("prompts/list", "prompts", PromptDefinition, "prompts")
+RESOURCES: Final = ListKind("resources/list", "resources", ResourceDefinition, "resources", "uri")
+SKILL_LIST: Final = ListKind("skills/list", "skills", SkillDefinition, "resources", "uri")
+TEMPLATES: Final = ListKind(
+    "resources/templates/list", "resourceTemplates", ResourceTemplateDefinition, "resources"
+)
+
+
+class ListReader:
+    """Reads the lists of one server.
+
+    Args:
+        send: Sends a request.
+        cache: Keeps the pages for as long as the server allows.
+        learn: Called with each page of tools that comes from the server, and `first=True` for the
+            first page.
+    """
+
+    def __init__(
+        self,
+        send: Send,
+        cache: ResponseCache,
+        learn: Callable[..., None],
+    ) -> None:
+        self._send = send
+        self._cache = cache
+        self._learn = learn
+
+    async def page(self, kind: ListKind[Definition], cursor: str) -> Page[Definition]:
+        """Read one page.
+
+        Args:
+            kind: The list.
+            cursor: The `next_cursor` of the page before; empty for the first page.
+
+        Raises:
+            ProtocolError: The answer is no page of the list, or its cursor is an empty text.
+        """
+        page = await self._page(kind, cursor or None)
+        if page.next_cursor == "":
+            # 2026-07-28 `server/utilities/pagination` allows it, but here it means the first page.
+            raise ProtocolError(
+                f"{kind.method} uses the empty text as a cursor; read the list without page="
+            )
+        return page
+
+    async def all(self, kind: ListKind[Definition], *, anew: bool = False) -> list[Definition]:
+        """Read all pages.
+
+        Args:
+            kind: The list.
+            anew: Whether the pages that were kept are dropped before.
+
+        Raises:
+            ProtocolError: A cursor came twice, there are too many pages, or an answer is no page.
+        """
+        if anew:
+            self._cache.drop(kind.method)
+        found: list[Definition] = []
+        cursors: set[str] = set()
+        cursor: str | None = None
+        may_restart = True
+        while len(cursors) < MAX_PAGES:
+            try:
+                page = await self._page(kind, cursor)
+            except McpError as error:
+                # A cursor may end with the list that it was made for; then the pages before it are
+                # of the past, too (2026-07-28 `server/utilities/caching`).
+                if not may_restart or cursor is None or error.code != INVALID_PARAMS:
+                    raise
+                found, cursors, cursor, may_restart = [], set(), None, False
+                continue
+            found += page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+            # A server that repeats a cursor would keep this loop running for ever.
+            if cursor in cursors:
+                raise ProtocolError(f"{kind.method} gave the same cursor twice")
+            cursors.add(cursor)
+        raise ProtocolError(f"{kind.method} gave {MAX_PAGES} pages and no last one")
+
+    async def _page(self, kind: ListKind[Definition], cursor: str | None) -> Page[Definition]:
+        params = {} if cursor is None else {"cursor": cursor}
+        send = partial(self._send, kind.method, params)
+        read = partial(self._read, kind, cursor)
+        try:
+            return await self._cache.answer(Key(kind.method, cursor), send, read)
+        except McpError as error:
+            if cursor is not None and error.code == INVALID_PARAMS:
+                self._cache.drop(kind.method)
+            raise
+
+    def _read(
+        self, kind: ListKind[Definition], cursor: str | None, result: JSONObject
+    ) -> Page[Definition]:
+        listed, following = result.get(kind.member), result.get("nextCursor")
+        if not isinstance(listed, list) or not isinstance(following, str | None):
+            raise ProtocolError(f"{kind.method} gave no list of {kind.member}")
+        page = Page(tuple(map(kind.definition.from_wire, listed)), following)
+        if kind.definition is ToolDefinition:
+            self._learn(page, first=cursor is None)
+        return page
+
+
+def note_headers(
+    page: Mapping[str, Any], mirrored: MutableMapping[str, Mapping[str, tuple[str, ...]]]
+) -> JSONObject:
+    """Note the arguments that the tools on a page of `tools/list` mirror in HTTP headers.
+
+    Args:
+        page: The result.
+        mirrored: Gets the path of the argument of each header, by tool.
+
+    Returns:
+        The result without tools whose `x-mcp-header` is invalid: a client must leave them out
+        (2026-07-28 `server/tools`, "x-mcp-header").
+    """
+    tools = page.get("tools")
+    if not isinstance(tools, list):
+        return dict(page)
+    kept = []
+    for tool in tools:
+        schema = tool.get("inputSchema") if isinstance(tool, Mapping) else None
+        if isinstance(schema, Mapping) and isinstance(tool.get("name"), str):
+            fault = next(header_faults(schema), None)
+            if fault is not None:
+                logger.warning("left out the tool %r: %s", tool["name"], fault.text)
+                continue
+            mirrored[tool["name"]] = header_paths(schema)
+        kept.append(tool)  # `ToolDefinition.from_wire` reports other mistakes
+    return {**page, "tools": kept}

@@ -1,0 +1,270 @@
+"""Live lists: the tools, prompts, resources or templates of a server, kept up to date.
+
+Theory of operation. A live list works while its block runs. It is *current*, or *stale*: a notice
+of the server makes it stale, and so does the start of a listen request that takes the place of one
+that ended, since changes in between were told to nobody. One task waits until the list is stale,
+gives other notices `SETTLE` seconds to come, calls the list current, and reads it. In this order: a
+notice that comes while the list is read makes it stale again, so the last reading begins after the
+last notice. However many notices come, there is one reading every `SETTLE` seconds at most.
+
+Up to 2025-11-25 a server tells changes unasked. On 2026-07-28 another task keeps a listen request
+open. When it ends, the task opens another one, at once if it lasted `LIVED` seconds, else after
+pauses that grow up to `MAX_PAUSE`. A reading that fails is repeated after such pauses, too; until
+then the list stays as it was. The end of the connection ends the block with `ConnectionClosed`.
+
+Source: 2026-07-28 `basic/patterns/subscriptions`.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import TracebackType
+from typing import Any, Final, Generic, Self, cast
+
+import trio
+
+from .._errors import PEER_FAILURES, ConnectionClosed, McpError
+from ..engine import logger, single_failure
+from ..jsonrpc import METHOD_NOT_FOUND, Notification
+from ..protocol import CHANGES
+from ._lists import Definition, ListKind
+from ._session import ClientSession
+
+#: Seconds between a notice and the reading of the list: further notices need no reading of theirs.
+SETTLE: Final = 0.1
+#: The longest pause between two attempts, in seconds.
+MAX_PAUSE: Final = 60.0
+#: Seconds after which a listen request counts as a success; an earlier end is a failed attempt.
+LIVED: Final = 10.0
+
+
+class _Entries(Generic[Definition]):
+    """The entries of a live list; all faces of the list share them.
+
+    Attributes:
+        items: The entries, in the order of the server.
+        by_key: The same by name or URI; None while no block runs.
+    """
+
+    def __init__(self) -> None:
+        self.items: tuple[Definition, ...] = ()
+        self.by_key: dict[str, Definition] | None = None
+
+
+class ListView(Generic[Definition]):
+    """The definitions of a live list, to look at.
+
+    Args:
+        entries: The entries.
+    """
+
+    def __init__(self, entries: _Entries[Definition]) -> None:
+        self._entries = entries
+
+    @property
+    def items(self) -> tuple[Definition, ...]:
+        """The definitions as they are now, in the order of the server."""
+        self._table()
+        return self._entries.items
+
+    def __iter__(self) -> Iterator[Definition]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, key: str) -> Definition:
+        return self._table()[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._table()
+
+    def get(self, key: str) -> Definition | None:
+        """Return the definition with a name, or with a URI for resources; None if there is none."""
+        return self._table().get(key)
+
+    def _table(self) -> dict[str, Definition]:
+        if self._entries.by_key is None:
+            raise RuntimeError(
+                "a live list is filled when its block begins: write `async with client.tools as "
+                "tools`, and `with` for a SyncClient"
+            )
+        return self._entries.by_key
+
+
+class LiveList(ListView[Definition]):
+    """A list of the server that follows its changes: `async with client.tools as tools`.
+
+    It is read when the block begins, and again after each change. Iteration gives the definitions
+    as they are now; `tools["add"]` and `"add" in tools` find one by its name, or a resource by its
+    URI. The list changes only while a task waits: a loop without `await` sees one state. A server
+    that does not tell changes (`listChanged`) is listed once; `refresh` lists it again.
+
+    Raises:
+        RuntimeError: The list is used outside of the block, or the block is entered twice.
+        ConnectionClosed: The connection ended while the block ran.
+        McpError: The server refused to list; when the block is entered.
+    """
+
+    def __init__(
+        self,
+        kind: ListKind[Definition],
+        session: ClientSession,
+        read: Callable[[], Awaitable[list[Definition]]],
+        *,
+        is_told: bool,
+    ) -> None:
+        super().__init__(_Entries())
+        self._kind = kind
+        self._session = session
+        self._read = read
+        self._is_told = is_told
+        self._block: AbstractAsyncContextManager[None] | None = None
+        self._stale = trio.Event()
+        self._changed = trio.Event()
+        # One reading at a time: the answer to an earlier one must not replace that to a later one.
+        self._reading = trio.Lock()
+
+    async def __aenter__(self) -> Self:
+        if self._block is not None:
+            raise RuntimeError("this live list is open already; client.tools gives another one")
+        self._block = block = self._follow()
+        try:
+            await block.__aenter__()
+        except BaseException:
+            self._block = None
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        block, self._block = cast(AbstractAsyncContextManager[None], self._block), None
+        return await block.__aexit__(kind, error, traceback)
+
+    async def refresh(self) -> None:
+        """List now, without waiting for a notice.
+
+        Raises:
+            McpError: The server refused.
+            RequestTimeout: It did not answer in time.
+            ConnectionClosed: The connection ended.
+        """
+        async with self._reading:
+            # Before the request: a notice that comes from now on asks for another reading.
+            self._stale = trio.Event()
+            items = tuple(await self._read())
+        entries, before = self._entries, self._entries.items
+        entries.by_key = {getattr(item, self._kind.key): item for item in items}
+        entries.items = items
+        if items != before:
+            self._changed.set()
+
+    async def wait_changed(self) -> None:
+        """Wait until the list has changed since the last call, or since the block began."""
+        changed = self._changed
+        await changed.wait()
+        # Another task may have waited for the same change.
+        if self._changed is changed:
+            self._changed = trio.Event()
+
+    @asynccontextmanager
+    async def _follow(self) -> AsyncIterator[None]:
+        """Keep the list up to date while the block runs."""
+        session = self._session
+        session.observers.append(self._note)
+        try:
+            with single_failure():
+                async with trio.open_nursery() as nursery:
+                    # Before the list is read: a change in between must not get lost.
+                    if self._is_told and session.peer.revision.stateless:
+                        await nursery.start(self._listen)
+                    await self.refresh()
+                    self._changed = trio.Event()
+                    nursery.start_soon(self._refresh_when_stale)
+                    nursery.start_soon(self._watch_connection)
+                    yield
+                    nursery.cancel_scope.cancel()
+        finally:
+            session.observers.remove(self._note)
+            self._entries.by_key = None
+
+    def _note(self, notice: Notification) -> None:
+        if notice.method == CHANGES[self._kind.change][0]:
+            self._stale.set()
+
+    async def _watch_connection(self) -> None:
+        await self._session.wait_ended()
+        raise ConnectionClosed("the connection ended while a live list was open")
+
+    async def _refresh_when_stale(self) -> None:
+        failures = 0
+        while True:
+            await self._stale.wait()
+            await trio.sleep(SETTLE)
+            try:
+                await self.refresh()
+                failures = 0
+            except PEER_FAILURES as error:
+                failures += 1
+                if failures == 1:
+                    logger.warning("%s failed, and is tried again: %s", self._kind.method, error)
+                await trio.sleep(_pause(failures))
+                self._stale.set()
+
+    async def _listen(self, *, task_status: trio.TaskStatus[None]) -> None:
+        """Keep a listen request open; see the theory of operation."""
+        member = CHANGES[self._kind.change][1]
+        acknowledged = _Acknowledged(task_status.started, self._become_stale)
+        failures = 0
+        while True:
+            params = {"notifications": {member: True}}
+            request = self._session.peer.request("subscriptions/listen", params)
+            began, why = trio.current_time(), "it ended"
+            try:
+                await self._session.listen(request, task_status=acknowledged)
+            except PEER_FAILURES as error:
+                unknown = isinstance(error, McpError) and error.code == METHOD_NOT_FOUND
+                if unknown:
+                    logger.warning("%s is read once: %s", self._kind.method, error)
+                    acknowledged.started({})
+                    return
+                if not acknowledged.came:
+                    raise
+                why = str(error)
+            failures = 0 if trio.current_time() - began > LIVED else failures + 1
+            if failures == 1:
+                logger.warning("subscriptions/listen is sent again: %s", why)
+            await trio.sleep(_pause(failures))
+
+    def _become_stale(self) -> None:
+        self._stale.set()
+
+
+class _Acknowledged:
+    """The task status of a listen request that may be sent again.
+
+    Args:
+        first: Called at the first acknowledgement.
+        again: Called at each later one.
+    """
+
+    def __init__(self, first: Callable[[], None], again: Callable[[], None]) -> None:
+        self.came = False
+        self._first = first
+        self._again = again
+
+    def started(self, _: Any = None) -> None:
+        """Take an acknowledgement."""
+        if self.came:
+            self._again()
+        else:
+            self.came = True
+            self._first()
+
+
+def _pause(failures: int) -> float:
+    """Return the seconds before the next attempt."""
+    return 0.0 if failures == 0 else min(2.0 ** min(failures - 1, 10), MAX_PAUSE)

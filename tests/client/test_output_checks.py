@@ -1,0 +1,326 @@
+"""Results of tools, checked against their output schemas."""
+
+import logging
+
+import pytest
+
+from noizu_mcp import McpError, ProtocolError, Server, Tool, ToolDefinition, connect
+from noizu_mcp.client import _checks
+from noizu_mcp.engine import single_failure
+
+OBJECT = {"type": "object"}
+COUNT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+BROKEN = '/n: expected integer, got string "3"'
+MISSING = "(root): required, but there is no structuredContent"
+
+
+def tool(output=COUNT, name="t"):
+    found = {"name": name, "inputSchema": OBJECT}
+    return found if output is None else {**found, "outputSchema": output}
+
+
+def listed(*tools):
+    return {"resultType": "complete", "tools": list(tools)}
+
+
+def result(structured=None, **members):
+    content = [{"type": "text", "text": "x"}]
+    if structured is not None:
+        members["structuredContent"] = structured
+    return {"resultType": "complete", "content": content, **members}
+
+
+def answers(structured, output=COUNT, **members):
+    return {"tools/list": listed(tool(output)), "tools/call": result(structured, **members)}
+
+
+def initialized(version):
+    info = {"name": "scripted", "version": "0"}
+    return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+
+
+def count(script, method):
+    return [each["method"] for each in script.received if "method" in each].count(method)
+
+
+@pytest.fixture
+def log(caplog):
+    """Give the messages that were logged."""
+    caplog.set_level(logging.WARNING, "noizu_mcp")
+    return lambda: [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25", "2026-07-28"])
+async def test_a_violation_is_listed_and_logged_once(scripted, version, log):
+    """The result is returned with a line for each violation; the log has one line for each tool."""
+    given = {**answers({"n": "3"}), "initialize": initialized(version)}
+    async with scripted(given, version=version) as (client, _):
+        await client.list_tools()
+        for _ in range(3):
+            found = await client.call_tool("t")
+            assert found.violations == (BROKEN,)
+            assert found.structured == {"n": "3"}
+    assert log() == [f"the result of the tool 't' breaks its output schema: {BROKEN}"]
+
+
+async def test_a_result_that_fits(scripted, log):
+    """It has no violations, and nothing is said."""
+    async with scripted(answers({"n": 3}), strictness="strict") as (client, _):
+        assert (await client.call_tool("t")).violations == ()
+    assert log() == []
+
+
+async def test_a_strict_client_raises(scripted):
+    """The text of the error has a line for each violation."""
+    async with scripted(answers({"n": "3", "m": 1}), strictness="strict") as (client, _):
+        with pytest.raises(ProtocolError) as caught:
+            await client.call_tool("t")
+    assert str(caught.value).splitlines() == [
+        "the result of the tool 't' breaks its output schema:",
+        BROKEN,
+    ]
+
+
+async def test_a_client_that_does_not_check(scripted, log):
+    """`off` looks at nothing."""
+    async with scripted(answers({"n": "3"}), strictness="off") as (client, script):
+        await client.list_tools()
+        assert (await client.call_tool("t")).violations == ()
+        assert count(script, "tools/list") == 1
+    assert log() == []
+
+
+async def test_another_strictness(scripted):
+    """The modes are named when a client is made."""
+    text = 'strictness is "strict", "warn" or "off", not True'
+    with pytest.raises(ValueError, match=text), single_failure():
+        async with scripted(strictness=True):
+            pass
+
+
+async def test_structured_content_that_is_missing(scripted, log):
+    """A schema demands structured content (server/tools, "Output Schema")."""
+    async with scripted(answers(None)) as (client, _):
+        await client.list_tools()
+        assert (await client.call_tool("t")).violations == (MISSING,)
+    assert log() == [f"the result of the tool 't' breaks its output schema: {MISSING}"]
+
+
+async def test_null_is_a_value(scripted):
+    """2026-07-28 allows any JSON value: null differs from nothing."""
+    given = {
+        "tools/list": listed(tool({"type": "null"})),
+        "tools/call": {**result(), "structuredContent": None},
+    }
+    async with scripted(given, strictness="strict") as (client, _):
+        found = await client.call_tool("t")
+        assert (found.has_structured, found.structured, found.violations) == (True, None, ())
+
+
+@pytest.mark.parametrize("members", [{"isError": True}])
+async def test_a_failure_need_not_fit(scripted, members):
+    """The schema speaks of the results of a tool that did its work."""
+    for structured in (None, {"n": "3"}):
+        given = answers(structured, **members)
+        async with scripted(given, strictness="strict") as (client, _):
+            assert (await client.call_tool("t")).violations == ()
+
+
+async def test_a_revision_without_structured_content(scripted):
+    """2025-03-26 knows no output schemas: whatever a server sends is not demanded."""
+    old = {**answers(None), "initialize": initialized("2025-03-26")}
+    async with scripted(old, version="2025-03-26", strictness="strict") as (client, script):
+        for _ in range(2):
+            assert (await client.call_tool("t")).violations == ()
+        assert count(script, "tools/list") == 1
+
+
+async def test_a_tool_that_was_not_listed(scripted):
+    """By default nothing is sent that nobody asked for: the result goes unchecked."""
+    async with scripted(answers({"n": "3"})) as (client, script):
+        assert (await client.call_tool("t")).violations == ()
+        assert count(script, "tools/list") == 0
+
+
+async def test_a_strict_client_lists_a_tool_that_was_not_listed(scripted):
+    """The tools are listed before the call, once; also for a tool that is in no list."""
+    given = {"tools/list": listed(tool()), "tools/call": result({"n": 3})}
+    async with scripted(given, strictness="strict") as (client, script):
+        for name in ("t", "hidden", "t", "hidden"):
+            await client.call_tool(name)
+        methods = [each["method"] for each in script.received[1:]]
+        assert methods == ["tools/list", "tools/call", "tools/list", *["tools/call"] * 3]
+
+
+async def test_a_strict_client_cannot_call_what_it_cannot_check(scripted):
+    """A list that is refused is raised, and the call is not sent."""
+    given = {"tools/list": ValueError(-32603, "no list today"), "tools/call": result({"n": 3})}
+    async with scripted(given, strictness="strict") as (client, script):
+        with pytest.raises(McpError, match="no list today"):
+            await client.call_tool("t")
+        assert count(script, "tools/call") == 0
+
+
+async def test_a_schema_that_changed_without_notice(scripted):
+    """A strict client lists again before it blames the server."""
+    other = {"type": "object", "properties": {"n": {"type": "string"}}}
+    given = {
+        "tools/list": [{**listed(tool()), "ttlMs": 60_000}, listed(tool(other))],
+        "tools/call": result({"n": "3"}),
+    }
+    async with scripted(given, strictness="strict") as (client, script):
+        assert (await client.call_tool("t")).violations == ()
+        assert count(script, "tools/list") == 2
+
+
+async def test_a_notice_forgets_the_schemas(scripted):
+    """A tool that may have changed is not judged by its old schema."""
+    async with scripted(answers({"n": "3"})) as (client, script):
+        await client.list_tools()
+        assert (await client.call_tool("t")).violations == (BROKEN,)
+        await script.say(method="notifications/tools/list_changed")
+        await client.ping()
+        assert (await client.call_tool("t")).violations == ()
+        await client.list_tools()
+        assert (await client.call_tool("t")).violations == (BROKEN,)
+
+
+async def test_pages_of_tools(scripted):
+    """Tools of all pages are checked, and those of an earlier list are forgotten."""
+
+    def pages(request):
+        if "cursor" not in request["params"]:
+            return {**listed(tool(name="a")), "nextCursor": "2"}
+        return listed(tool(name="b"))
+
+    given = {"tools/list": pages, "tools/call": result({"n": "3"})}
+    async with scripted(given) as (client, script):
+        first = await client.list_tools(page="")
+        assert (await client.call_tool("a")).violations == (BROKEN,)
+        assert (await client.call_tool("b")).violations == ()
+        await client.list_tools(page=first.next_cursor)
+        assert (await client.call_tool("b")).violations == (BROKEN,)
+        script.answers["tools/list"] = listed(tool(name="b"))
+        await client.list_tools()
+        assert (await client.call_tool("a")).violations == ()
+        assert (await client.call_tool("b")).violations == (BROKEN,)
+
+
+DRAFTS = {
+    "http://json-schema.org/draft-04/schema#": {"maximum": 3, "exclusiveMaximum": True},
+    "http://json-schema.org/draft-06/schema#": {"exclusiveMaximum": 3},
+    "http://json-schema.org/draft-07/schema#": {"if": {"const": 3}, "then": False},
+    "https://json-schema.org/draft/2019-09/schema": {"exclusiveMaximum": 3},
+    "https://json-schema.org/draft/2020-12/schema": {"exclusiveMaximum": 3},
+}
+
+
+@pytest.mark.parametrize("dialect", DRAFTS)
+async def test_every_dialect_from_draft_4_on(scripted, dialect):
+    """`$schema` decides what the keywords mean."""
+    output = {"$schema": dialect, "type": "object", "properties": {"n": DRAFTS[dialect]}}
+    async with scripted(answers({"n": 3}, output)) as (client, script):
+        await client.list_tools()
+        assert len((await client.call_tool("t")).violations) == 1
+        script.answers["tools/call"] = result({"n": 2})
+        assert (await client.call_tool("t")).violations == ()
+
+
+def deep(levels):
+    schema = {}
+    for _ in range(levels):
+        schema = {"properties": {"a": schema}}
+    return schema
+
+
+def doubling(levels):
+    definitions = {str(n): {"allOf": [{"$ref": f"#/$defs/{n + 1}"}] * 2} for n in range(levels)}
+    return {"$ref": "#/$defs/0", "$defs": {**definitions, str(levels): {}}}
+
+
+UNUSABLE = {
+    "unknown dialect": ({"$schema": "https://example.com/mine"}, "cannot be checked"),
+    "another document": ({"$ref": "https://example.com/other.json"}, "nothing is ever fetched"),
+    "nowhere": ({"$ref": "#/$defs/a"}, "leads nowhere"),
+    "no schema": ({"type": "objekt"}, "type"),
+    "no pattern": ({"pattern": "("}, "cannot be used"),
+    "too deep": (deep(40), "nested deeper than 64 levels"),
+    "too large": ({"description": "x" * 300_000}, "more than the 262144"),
+    "too costly": (doubling(40), "more than 100000"),
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+async def test_a_schema_that_cannot_be_used(scripted, name, log):
+    """The tool is listed and can be called; one line says that its results are not checked."""
+    output, text = UNUSABLE[name]
+    async with scripted(answers({"n": "3"}, output), strictness="strict") as (client, _):
+        assert (await client.list_tools())[0].output_schema == output
+        for _ in range(2):
+            assert (await client.call_tool("t")).violations == ()
+    (line,) = log()
+    assert line.startswith("results of the tool 't' are not checked: ")
+    assert text in line
+
+
+async def test_a_schema_is_compiled_once(scripted, monkeypatch):
+    """Tools that share a schema, and lists that are read again, need it once for each text."""
+    compiled = []
+
+    def compile_schema(schema, **options):
+        compiled.append(schema)
+        return original(schema, **options)
+
+    original = _checks.compile_schema
+    monkeypatch.setattr(_checks, "compile_schema", compile_schema)
+    both = listed(tool(name="a"), tool(name="b"), tool({"const": True}, name="c"))
+    async with scripted({"tools/list": both, "tools/call": result(structured=True)}) as (
+        client,
+        script,
+    ):
+        for _ in range(2):
+            await client.list_tools()
+            for name in ("a", "b", "c"):
+                await client.call_tool(name)
+        script.answers["tools/list"] = listed(tool({"const": 1}, name="c"))
+        await client.list_tools()
+        assert (await client.call_tool("c")).violations == ("(root): must be 1, got true",)
+    assert compiled == [COUNT, {"const": True}, {"const": 1}]
+
+
+async def test_memory_is_bounded(scripted, monkeypatch):
+    """Of endless tools the first ones are checked; of endless schemas the last ones are kept."""
+    monkeypatch.setattr(_checks, "MAX_TOOLS", 2)
+    monkeypatch.setattr(_checks, "MAX_COMPILED", 1)
+    three = listed(tool(name="a"), tool({"type": "array"}, name="b"), tool(name="c"))
+    async with scripted({"tools/list": three, "tools/call": result({"n": "3"})}) as (client, _):
+        for _ in range(2):
+            await client.list_tools()
+            found = {name: (await client.call_tool(name)).violations for name in "abc"}
+            assert [len(found[name]) for name in "abc"] == [1, 1, 0]
+
+
+async def test_a_real_server():
+    """A server that lists one schema and keeps another is found out; an honest one is not."""
+
+    class Add(Tool):
+        """Add."""
+
+        output_schema = COUNT
+
+        def call(self):
+            return {"n": 1}
+
+    class Honest(Server, name="honest", version="1"):
+        tools = [Add]
+
+    class Liar(Honest, name="liar"):
+        async def list_tools(self, cursor, ctx):
+            return [ToolDefinition("add", input_schema=OBJECT, output_schema={"type": "array"})]
+
+    async with connect(Honest, strictness="strict") as client:
+        assert (await client.call_tool("add")).structured == {"n": 1}
+    async with connect(Liar) as client:
+        await client.list_tools()
+        found = await client.call_tool("add")
+        assert found.violations == ('(root): expected array, got object {"n": 1}',)

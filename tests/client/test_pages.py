@@ -1,0 +1,71 @@
+"""Lists page by page, and all pages in a row."""
+
+import pytest
+
+from noizu_mcp import McpError, Page, ProtocolError
+from noizu_mcp.client import _lists
+
+LISTS = {
+    "list_tools": ("tools/list", "tools", {"name": "t", "inputSchema": {"type": "object"}}),
+    "list_prompts": ("prompts/list", "prompts", {"name": "p"}),
+    "list_resources": ("resources/list", "resources", {"uri": "a:b", "name": "r"}),
+    "list_resource_templates": (
+        "resources/templates/list",
+        "resourceTemplates",
+        {"uriTemplate": "a:{b}", "name": "r"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+async def test_a_list_is_read_page_by_page(scripted, name):
+    """The empty text asks for the first page, the cursor of a page for the next one."""
+    method, member, entry = LISTS[name]
+    pages = [{member: [entry, entry], "nextCursor": "b"}, {member: [entry]}]
+    async with scripted({method: pages}) as (client, script):
+        read = getattr(client, name)
+        first = await read(page="")
+        assert isinstance(first, Page)
+        assert [each.name for each in first] == [entry["name"]] * 2
+        last = await read(page=first.next_cursor)
+        assert (len(last.items), last.next_cursor) == (1, None)
+        cursors = [m["params"].get("cursor") for m in script.received if m["method"] == method]
+        assert cursors == [None, "b"]
+
+
+async def test_a_page_that_does_not_exist(scripted):
+    """A refused cursor is an error of the server; nothing is tried again."""
+    async with scripted({"tools/list": ValueError(-32602, "Invalid cursor")}) as (client, script):
+        with pytest.raises(McpError, match="Invalid cursor"):
+            await client.list_tools(page="b")
+        assert [m["method"] for m in script.received[1:]] == ["tools/list"]
+
+
+async def test_an_empty_cursor_has_no_page(scripted):
+    """It would mean the first page again; the text tells the way out."""
+    async with scripted({"tools/list": {"tools": [], "nextCursor": ""}}) as (client, _):
+        with pytest.raises(ProtocolError, match="read the list without page="):
+            await client.list_tools(page="")
+
+
+async def test_a_cursor_that_ends_in_the_middle(scripted):
+    """The list has changed meanwhile: it is read again from the start, once."""
+    tool = LISTS["list_tools"][2]
+    gone = ValueError(-32602, "Invalid cursor")
+    pages = [{"tools": [tool], "nextCursor": "b"}, gone, {"tools": [tool, tool]}]
+    async with scripted({"tools/list": pages}) as (client, script):
+        assert len(await client.list_tools()) == 2
+        script.answers["tools/list"] = [{"tools": [], "nextCursor": "b"}, gone] * 2
+        with pytest.raises(McpError, match="Invalid cursor"):
+            await client.list_tools()
+
+
+async def test_a_list_without_an_end(scripted, monkeypatch):
+    """Pages without end are a `ProtocolError`, also if every cursor is new."""
+    monkeypatch.setattr(_lists, "MAX_PAGES", 3)
+    cursors = iter("abcdef")
+    async with scripted() as (client, script):
+        script.answers["tools/list"] = lambda _: {"tools": [], "nextCursor": next(cursors)}
+        with pytest.raises(ProtocolError, match="3 pages and no last one"):
+            await client.list_tools()
+    assert next(cursors) == "d"
