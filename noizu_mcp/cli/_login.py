@@ -12,11 +12,12 @@ from functools import partial
 from typing import Any, Final
 
 from .._errors import AuthError
+from .._util import printable
 from ..auth.client import FileStore, OAuth, ProtectedServer
 from ..client import connect
 from ..transports import Http
 from ._errors import OK, USAGE, CommandError
-from ._output import one_line_log, printable
+from ._output import one_line_log
 from ._stored_login import stored_headers
 from ._use import read_url, run_loop
 
