@@ -79,6 +79,23 @@ def modernize(node: Any, rename: Callable[[str], str]) -> Any:
     if not isinstance(node, dict):
         return node
     new = {key: copy(value) for key, value in node.items() if key not in ("$schema", "$id", "id")}
+    _modernize_keywords(new)
+    for path, child in list(subschemas(new)):
+        holder = new if len(path) == 1 else new[path[0]]
+        holder[path[-1]] = modernize(child, rename)
+    for keyword in ("properties", "dependentSchemas", "dependentRequired"):
+        if isinstance(new.get(keyword), dict):
+            new[keyword] = {rename(name): value for name, value in new[keyword].items()}
+    if _is_names(new.get("required")):
+        new["required"] = [rename(name) for name in new["required"]]
+    for name, wanted in _items(new.get("dependentRequired")):
+        if _is_names(wanted):
+            new["dependentRequired"][name] = [rename(each) for each in wanted]
+    return new
+
+
+def _modernize_keywords(new: JSONObject) -> None:
+    """Replace the keywords that 2020-12 writes in another way."""
     rest = new.pop("additionalItems", None)
     if isinstance(new.get("items"), list):
         new["prefixItems"] = new.pop("items")
@@ -92,17 +109,6 @@ def modernize(node: Any, rename: Callable[[str], str]) -> Any:
     for name, wanted in _items(new.pop("dependencies", None)):
         keyword = "dependentRequired" if isinstance(wanted, list) else "dependentSchemas"
         new[keyword] = {**new.get(keyword, {}), name: wanted}
-    for path, child in list(subschemas(new)):
-        holder = new if len(path) == 1 else new[path[0]]
-        holder[path[-1]] = modernize(child, rename)
-    for keyword in ("properties", "dependentSchemas", "dependentRequired"):
-        if isinstance(new.get(keyword), dict):
-            new[keyword] = {rename(name): value for name, value in new[keyword].items()}
-    for names in (new, new.get("dependentRequired")):
-        for key, value in _items(names):
-            if (names is not new or key == "required") and _is_names(value):
-                names[key] = [rename(name) for name in value]
-    return new
 
 
 def _items(value: Any) -> list[tuple[str, Any]]:
@@ -239,13 +245,15 @@ class Composer:
             if branches:
                 self.lose("", key, "the properties of all alternatives are properties of the root")
                 note += _groups(branches)
-                found = self._unite(found, [each for each in branches if _may_be_object(each)])
+                found = self._unite_at_root(
+                    found, [each for each in branches if _may_be_object(each)]
+                )
         for key in ("enum", "const", "not", "if", "then", "else"):
             if found.pop(key, None) is not None:
                 self.lose("", key, "the API does not take it at the root")
         return {**found, "type": "object"}, note
 
-    def _unite(self, base: JSONObject, branches: list[JSONObject]) -> JSONObject:
+    def _unite_at_root(self, base: JSONObject, branches: list[JSONObject]) -> JSONObject:
         united: JSONObject = {}
         for name in dict.fromkeys(name for each in branches for name in each.get("properties", ())):
             having = [each for each in branches if name in each.get("properties", ())]
@@ -259,6 +267,10 @@ class Composer:
             schemas = [each["properties"][name] for each in having]
             alike = all(_same(schemas[0], each) for each in schemas)
             united[name] = schemas[0] if alike else {"anyOf": schemas}
+        for name in dict.fromkeys(name for each in branches for name in each.get("required", ())):
+            # Some alternative requires it, so it can be sent, and none says more about it.
+            if name not in base.get("properties", ()):
+                united.setdefault(name, {})
         found = self.merge(base, {"properties": united}, "") if united else dict(base)
         shared = [set(branch.get("required", ())) for branch in branches]
         required = {*base.get("required", ()), *(set.intersection(*shared) if shared else ())}

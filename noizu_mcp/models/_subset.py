@@ -15,8 +15,9 @@ from typing import Any, Final, NamedTuple
 
 from .._errors import SchemaError
 from .._value import JSONObject
-from ..schema import compile_schema, or_null, subschemas
+from ..schema import compile_schema, or_null
 from ._compose import Composer, describe_lost, is_among, legal_name, types_in
+from ._limits import Refused
 
 #: Gives back the value that a tool expects.
 Restore = Callable[[Any], Any]
@@ -92,20 +93,6 @@ class Dialect(NamedTuple):
     references: bool = False
 
 
-class Refused(Exception):
-    """A schema cannot be expressed in a strict dialect.
-
-    Attributes:
-        path: The place of the reason.
-        keyword: The keyword.
-        text: The reason.
-    """
-
-    def __init__(self, path: str, keyword: str, text: str) -> None:
-        self.path, self.keyword, self.text = path, keyword, text
-        super().__init__(text)
-
-
 class Adapted(NamedTuple):
     """A schema in a dialect, and the way back for its values; None if they stay as they are."""
 
@@ -171,23 +158,16 @@ class Adapter(Composer):
     def _adapt_one(self, found: JSONObject, kind: str, path: str, refs: tuple[str, ...]) -> Adapted:
         """Write a schema for values of one type."""
         made: JSONObject = {"type": kind}
-        restore = None
         lost: JSONObject = {}
         if "enum" in found:
             values = [each for each in found["enum"] if _is_of(each, kind)]
             if not values:
                 return _NEVER
-            if kind in self.dialect.scalars:
-                made["enum"] = values
-            else:
-                lost["enum"] = values
+            (made if kind in self.dialect.scalars else lost)["enum"] = values
         for key in (*_JUDGES[kind], *_ANYWHERE):
-            if key not in found:
-                continue
-            if self._takes(key, found[key]):
-                made[key] = found[key]
-            elif not (kind == "integer" and self._bound_integer(key, found[key], made)):
+            if key in found and not self._keep(key, found[key], made):
                 lost[key] = found[key]
+        restore = None
         if kind == "array":
             restore = self._array(found, made, lost, path, refs)
         elif kind == "object":
@@ -196,20 +176,26 @@ class Adapter(Composer):
             self.lose(path, key, "the API does not take it; the description tells it")
         return Adapted(_described(made, found, lost), restore)
 
+    def _keep(self, key: str, value: Any, made: JSONObject) -> bool:
+        """Write a keyword, if the API takes it."""
+        if self._takes(key, value):
+            made[key] = value
+            return True
+        # An exclusive bound of an integer is the inclusive one of its neighbour.
+        bound, step, tighter = _INTEGER_BOUNDS.get(key, ("", 0, max))
+        if made["type"] != "integer" or bound not in self.dialect.keywords:
+            return False
+        if type(value) is not int:
+            return False
+        made[bound] = tighter(value + step, made.get(bound, value + step))
+        return True
+
     def _takes(self, key: str, value: Any) -> bool:
         if key not in self.dialect.keywords:
             return False
         if key == "pattern" and _HARD_PATTERN.search(value):
             return False
         return key not in self.dialect.values or value in self.dialect.values[key]
-
-    def _bound_integer(self, key: str, value: Any, made: JSONObject) -> bool:
-        """Write an exclusive bound of an integer as an inclusive one, if the API takes that."""
-        bound, step, tighter = _INTEGER_BOUNDS.get(key, ("", 0, max))
-        if bound not in self.dialect.keywords or type(value) is not int:
-            return False
-        made[bound] = tighter(value + step, made.get(bound, value + step))
-        return True
 
     def _array(
         self,
@@ -325,9 +311,7 @@ class Adapter(Composer):
     def _refer(self, ref: str, schema: JSONObject, path: str) -> Adapted:
         """Write a schema that leads back to itself as a reference to a definition."""
         if not self.dialect.references or schema.keys() - {"$ref", *_TEXTS}:
-            raise Refused(
-                path, "$ref", "strict mode of this API takes no schema that leads to itself"
-            )
+            raise Refused(path, "$ref", "strict mode takes no schema that leads to itself")
         plain = ref.removeprefix("#/$defs/").removeprefix("#/definitions/")
         name = legal_name(plain, _ILLEGAL, 64)
         if name not in self._definitions:
@@ -346,7 +330,7 @@ class Adapter(Composer):
         for each in parts:
             if each["type"] == "array":
                 each["items"] = {"type": "string"}
-        lost = {key: found[key] for key in _ANYWHERE if key in found}
+        lost: JSONObject = {key: found[key] for key in _ANYWHERE if key in found}
         for key in lost:
             self.lose(path, key, "the API does not take it; the description tells it")
         return Adapted(_described({"anyOf": [*parts, {"type": "null"}]}, found, lost))
@@ -458,48 +442,3 @@ def _restore_by(definitions: Mapping[str, Adapted], name: str, value: Any) -> An
 
 def _pointer(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
-
-
-class Size(NamedTuple):
-    """The size of an adapted schema.
-
-    Attributes:
-        properties: Properties of all objects.
-        optional: Those that are not required.
-        unions: Schemas with `anyOf` or several types.
-        depth: Levels of objects and lists.
-        values: Values of all enums.
-        characters: Characters of the names of properties and definitions, and of enum values.
-        largest: Characters of the largest enum with more than 250 values.
-    """
-
-    properties: int = 0
-    optional: int = 0
-    unions: int = 0
-    depth: int = 0
-    values: int = 0
-    characters: int = 0
-    largest: int = 0
-
-
-def measure(schema: JSONObject) -> Size:
-    """Measure a schema; what it refers to counts once."""
-    names = schema.get("properties", {})
-    enum = schema.get("enum", ())
-    text = sum(len(str(each)) for each in enum)
-    size = Size(
-        properties=len(names),
-        optional=len(names) - len(schema.get("required", ())),
-        unions=int("anyOf" in schema or isinstance(schema.get("type"), list)),
-        values=len(enum),
-        characters=text + sum(map(len, (*names, *schema.get("$defs", ())))),
-        largest=text if len(enum) > 250 else 0,
-    )
-    deeper = 0
-    for path, child in subschemas(schema):
-        inner = measure(child) if isinstance(child, dict) else Size()
-        deeper = max(deeper, inner.depth + (path[0] in ("properties", "items")))
-        largest = max(size.largest, inner.largest)
-        sums = (ours + theirs for ours, theirs in zip(size, inner, strict=True))
-        size = Size(*sums)._replace(largest=largest)
-    return size._replace(depth=deeper)

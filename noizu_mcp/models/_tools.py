@@ -11,23 +11,12 @@ from .._util import final
 from .._value import JSONObject, Value
 from ..types import ToolDefinition
 from ._compose import Composer, SchemaLoss, TooLarge, coded_name, find_fault, legal_name, modernize
+from ._limits import Budget, Refused
 from ._providers import Provider, ProviderName, parse_arguments, provider_named
-from ._subset import Adapter, Refused, Restore, Size, measure
+from ._subset import Adapter, Restore
 
 #: Published for a tool whose schema no part can be taken of.
 _OPEN: Final[JSONObject] = {"type": "object"}
-
-
-#: The members of a `Size`, for people.
-_WORDS: Final = {
-    "properties": "properties",
-    "optional": "optional properties",
-    "unions": "alternatives",
-    "depth": "levels",
-    "values": "enum values",
-    "characters": "characters of names and enum values",
-    "largest": "characters in a long enum",
-}
 
 
 @final
@@ -68,9 +57,9 @@ class _Made(NamedTuple):
 
 @final
 class ModelTools(list[JSONObject]):
-    """Tool definitions of an API: the list that its parameter `tools` takes.
+    """Tool definitions of an API: the list that its parameter `tools` takes; `tools_for` makes it.
 
-    `tools_for` makes it. It is an ordinary list, to which tools of the provider itself may be added.
+    It is an ordinary list, to which tools of the provider itself may be added.
 
     Attributes:
         report: The differences between the schemas of the servers and those that the model gets.
@@ -159,7 +148,7 @@ def tools_for(
     report: list[SchemaLoss] = []
     definitions: list[JSONObject] = []
     restores: dict[str, Restore] = {}
-    budget = _Budget(api) if strict else None
+    budget = Budget(api.limits) if strict and api.limits is not None else None
     for tool in listed:
         name = names[tool.name]
         made = _adapt(tool, api, budget)
@@ -193,36 +182,7 @@ def _map_names(names: list[str], api: Provider) -> dict[str, str]:
     }
 
 
-class _Budget:
-    """The limits of strict schemas, counted over the tools of one request."""
-
-    def __init__(self, api: Provider) -> None:
-        assert api.limits is not None
-        self._limits = api.limits
-        self._used = Size()
-        self._tools = 0
-
-    def take(self, schema: JSONObject) -> None:
-        """Count one more strict schema.
-
-        Raises:
-            Refused: The limits do not allow it.
-        """
-        size = measure(schema)
-        total = Size(*map(sum, zip(size, self._used, strict=True)))
-        checks = ((size, self._limits.size), (total, self._limits.all_tools))
-        for found, most in checks:
-            for name, ours, limit in zip(Size._fields, found, most, strict=True):
-                if ours > limit:
-                    text = f"strict mode takes {limit} {_WORDS[name]}, and there would be {ours}"
-                    raise Refused("", "", text)
-        if self._tools == self._limits.tools:
-            raise Refused("", "", f"the API takes {self._tools} strict tools")
-        self._tools += 1
-        self._used = total
-
-
-def _adapt(tool: ToolDefinition, api: Provider, budget: _Budget | None) -> _Made:
+def _adapt(tool: ToolDefinition, api: Provider, budget: Budget | None) -> _Made:
     """Adapt the input schema of a tool."""
     renamed: dict[str, str] = {}
 
@@ -245,7 +205,7 @@ def _adapt(tool: ToolDefinition, api: Provider, budget: _Budget | None) -> _Made
     return made._replace(restore=partial(_rename_back, renamed, made.restore))
 
 
-def _describe(schema: JSONObject, tool: str, api: Provider, budget: _Budget | None) -> _Made:
+def _describe(schema: JSONObject, tool: str, api: Provider, budget: Budget | None) -> _Made:
     """Adapt a schema without faults: strictly if asked to and possible, or else as the API can."""
     try:
         composer = Composer(schema, tool)
@@ -257,8 +217,7 @@ def _describe(schema: JSONObject, tool: str, api: Provider, budget: _Budget | No
                 strict, restore = adapter.adapt_root(root)
                 budget.take(strict)
             except Refused as refused:
-                reason = (refused.path, refused.keyword, "not strict", refused.text)
-                losses = [*losses, SchemaLoss(tool, *reason)]
+                composer.lose(refused.path, refused.keyword, refused.text, "not strict")
             else:
                 return _Made(strict, [*losses, *adapter.losses], note, restore, strict=True)
         if api.dialect is None:

@@ -1,5 +1,7 @@
 """Input schemas as each API takes them, and the report of what changes."""
 
+from itertools import pairwise
+
 import pytest
 
 from noizu_mcp import SchemaLoss, ToolDefinition, tools_for
@@ -197,8 +199,10 @@ GEMINI = {
             "description": "(additionalProperties: false)",
         },
         [
-            "a additionalProperties: looser: properties of one schema that another one excludes "
-            "are allowed",
+            (
+                "a additionalProperties: looser: properties of one schema that another one "
+                "excludes are allowed"
+            ),
             f"a additionalProperties: {TOLD}",
         ],
     ),
@@ -611,7 +615,7 @@ def test_many_references():
     names = [f"d{n}" for n in range(14)]
     defs = {
         name: described(a={"$ref": f"#/$defs/{under}"}, b={"$ref": f"#/$defs/{under}"})
-        for name, under in zip(names, names[1:], strict=False)
+        for name, under in pairwise(names)
     } | {names[-1]: {"type": "string"}}
     schema = described(a={"$ref": "#/$defs/d0"}) | {"$defs": defs}
 
@@ -620,10 +624,10 @@ def test_many_references():
 
     assert MAX_NODES < 2**13
     assert adapted is None
-    assert report == [
-        "inputSchema: looser: the schema is not described to the model: it has too many parts once "
-        "its references are put in"
-    ]
+    (loss,) = report
+    assert loss.endswith(
+        "not described to the model: it has too many parts once its references are put in"
+    )
     assert (kept, nothing) == (schema, [])
 
 
