@@ -234,8 +234,8 @@ def without(schema, lost, *, at_root=True):
             # At the root the alternatives are gone; elsewhere more than one may hold.
             if not at_root:
                 made["anyOf"] = without(value, lost, at_root=False)
-        elif key in ("enum", "const", "default") and key not in lost:
-            made[key] = value
+        elif key in ("enum", "const", "default", "if", "not") and key not in lost:
+            made[key] = value  # a condition that is looser would make its schema tighter
         elif key not in lost:
             made[key] = without(value, lost, at_root=False)
     return made
