@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from .._errors import SchemaError
 from .._value import JSONObject
 from ..schema import compile_schema, or_null
-from ._compose import Composer, describe_lost, is_among, legal_name, types_in
+from ._compose import Composer, describe_lost, keys_of, legal_name, types_in
 from ._limits import Refused
 
 #: Gives back the value that a tool expects.
@@ -64,6 +64,8 @@ _INTEGER_BOUNDS: Final[Mapping[str, tuple[str, int, Callable[[int, int], int]]]]
     "exclusiveMinimum": ("minimum", 1, max),
     "exclusiveMaximum": ("maximum", -1, min),
 }
+#: Alternatives that are compared with each other; the time grows with the square.
+_MAX_COMPARED: Final = 64
 _TEXTS: Final = frozenset({"title", "description", "default", "examples"})
 _ILLEGAL: Final = re.compile("[^A-Za-z0-9_-]")
 _ANYWHERE: Final = ("not", "if", "then", "else", "$dynamicRef", "$recursiveRef")
@@ -138,8 +140,9 @@ class Adapter(Composer):
             if key in found:
                 return self._union(found, key, path, refs)
         if "const" in found:
-            values = [found.pop("const")]
-            found["enum"] = [each for each in values if is_among(each, found.get("enum", values))]
+            only = keys_of([found.pop("const")])
+            among = keys_of(found["enum"]) if "enum" in found else only
+            found["enum"] = [each for key, each in only.items() if key in among]
         if found.get("not", False) in ({}, True):
             return _NEVER
         types = _types_of(found)
@@ -150,7 +153,7 @@ class Adapter(Composer):
             self.lose(path, "type", text, "narrower")
         parts = [self._adapt_one(found, each, path, refs) for each in types if each != "null"]
         whole = self._unite([part for part in parts if part is not _NEVER])
-        if "null" not in types or not is_among(None, found.get("enum", [None])):
+        if "null" not in types or None not in found.get("enum", [None]):
             return whole
         # Alone it has no keywords; beside others these do not judge it.
         return Adapted(or_null(whole.schema), whole.restore) if whole is not _NEVER else _NULL
@@ -383,6 +386,8 @@ def _allows_null(schema: JSONObject) -> bool:
 
 def _are_disjoint(schemas: Sequence[JSONObject]) -> bool:
     """Tell whether a value can be of one of several schemas only; False if that is not plain."""
+    if len(schemas) > _MAX_COMPARED:
+        return False
     pairs = ((one, other) for at, one in enumerate(schemas) for other in schemas[:at])
     return all(_differ(one, other) for one, other in pairs)
 
@@ -394,7 +399,7 @@ def _differ(one: JSONObject, other: JSONObject) -> bool:
     if first.isdisjoint(second) and not (first | second) >= {"integer", "number"}:
         return True
     if "enum" in one and "enum" in other:
-        return not any(is_among(each, other["enum"]) for each in one["enum"])
+        return keys_of(one["enum"]).keys().isdisjoint(keys_of(other["enum"]))
     shared = set(one.get("required", ())) & set(other.get("required", ()))
     return any(_differ(one["properties"][name], other["properties"][name]) for name in shared)
 

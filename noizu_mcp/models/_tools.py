@@ -207,30 +207,37 @@ def _adapt(tool: ToolDefinition, api: Provider, budget: Budget | None) -> _Made:
 
 def _describe(schema: JSONObject, tool: str, api: Provider, budget: Budget | None) -> _Made:
     """Adapt a schema without faults: strictly if asked to and possible, or else as the API can."""
+    composer = Composer(schema, tool)
     try:
-        composer = Composer(schema, tool)
         root, note = composer.flatten(schema)
-        losses = composer.losses
         if budget is not None and api.strict is not None:
             try:
                 adapter = Adapter(schema, tool, api.strict)
                 strict, restore = adapter.adapt_root(root)
                 budget.take(strict)
-            except Refused as refused:
-                composer.lose(refused.path, refused.keyword, refused.text, "not strict")
+            except (Refused, TooLarge, RecursionError) as error:
+                composer.lose(*_reason(error), "not strict")
             else:
-                return _Made(strict, [*losses, *adapter.losses], note, restore, strict=True)
+                losses = [*composer.losses, *adapter.losses]
+                return _Made(strict, losses, note, restore, strict=True)
         if api.dialect is None:
-            return _Made(root, losses, note)
+            return _Made(root, list(composer.losses), note)
         adapter = Adapter(schema, tool, api.dialect)
         made = adapter.adapt_root(root).schema
-        if not made.get("properties"):
-            for key in made.keys() - {"type", "description"}:
-                adapter.lose("", key, "the API takes no object without properties")
-            made = dict(_OPEN)
-        return _Made(made, [*losses, *adapter.losses], note)
-    except (TooLarge, RecursionError):
-        return _open(tool, "it has too many parts once its references are put in")
+    except (TooLarge, RecursionError) as error:
+        return _open(tool, _reason(error)[2])
+    if not made.get("properties"):
+        for key in made.keys() - {"type", "description"}:
+            adapter.lose("", key, "the API takes no object without properties")
+        made = dict(_OPEN)
+    return _Made(made, [*composer.losses, *adapter.losses], note)
+
+
+def _reason(error: Exception) -> tuple[str, str, str]:
+    """Tell the place, the keyword and the text of a reason not to describe a schema."""
+    if isinstance(error, Refused):
+        return error.path, error.keyword, error.text
+    return "", "", "it has too many parts once its references are put in"
 
 
 def _open(tool: str, fault: str) -> _Made:

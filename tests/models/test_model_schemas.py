@@ -51,6 +51,11 @@ GEMINI = {
         {"type": "INTEGER", "minimum": 2, "maximum": 8},
         [],
     ),
+    "an exclusive bound that is no integer": (
+        {"type": "integer", "exclusiveMinimum": 0.5},
+        {"type": "INTEGER", "description": "(exclusiveMinimum: 0.5)"},
+        [f"a exclusiveMinimum: {TOLD}"],
+    ),
     "exclusive bounds of a number": (
         {"type": "number", "exclusiveMinimum": 0, "multipleOf": 2},
         {"type": "NUMBER", "description": "(exclusiveMinimum: 0, multipleOf: 2)"},
@@ -99,6 +104,16 @@ GEMINI = {
     "alternatives that overlap": (
         {"oneOf": [{"type": "string"}, {"type": "string", "maxLength": 3}]},
         {"anyOf": [{"type": "STRING"}, {"type": "STRING", "maxLength": 3}]},
+        ["a oneOf: looser: more than one of the alternatives may hold"],
+    ),
+    "alternatives in alternatives": (
+        {"oneOf": [{"type": "null"}, {"type": ["string", "boolean"]}]},
+        {"nullable": True, "anyOf": [{"type": "STRING"}, {"type": "BOOLEAN"}]},
+        ["a oneOf: looser: more than one of the alternatives may hold"],
+    ),
+    "many alternatives": (
+        {"oneOf": [{"const": f"{n}"} for n in range(65)]},
+        {"anyOf": [{"type": "STRING", "enum": [f"{n}"]} for n in range(65)]},
         ["a oneOf: looser: more than one of the alternatives may hold"],
     ),
     "an alternative of one": (
@@ -580,7 +595,7 @@ UNUSABLE = {
     "a wrong keyword": (described(a={"type": "text"}), "properties.a.type: takes one of null"),
     "a wrong shape": ({"type": "object", "properties": []}, "properties: takes an object"),
     "wrong names": (
-        {"type": "object", "required": True, "dependentRequired": [], "dependencies": 1},
+        {"type": "object", "required": True, "dependentRequired": {"a": 1}, "dependencies": 1},
         "required: takes a list",
     ),
     "a reference to nowhere": (described(a={"$ref": "#/$defs/b"}), "properties.a.$ref: "),
@@ -621,6 +636,7 @@ def test_many_references():
 
     _, adapted, report = adapt(schema)
     _, kept, nothing = adapt(schema, "openai")
+    _, again, (lost,) = adapt(schema, "openai", strict=True)
 
     assert MAX_NODES < 2**13
     assert adapted is None
@@ -629,6 +645,8 @@ def test_many_references():
         "not described to the model: it has too many parts once its references are put in"
     )
     assert (kept, nothing) == (schema, [])
+    assert again == schema
+    assert lost.startswith("not strict: it has too many parts")
 
 
 def test_an_object_without_properties():

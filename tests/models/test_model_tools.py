@@ -248,6 +248,7 @@ def test_optional_properties_are_null():
     assert read({"a": "x", "d": [{"e": None}, {"e": "x"}]}) == {"a": "x", "d": [{}, {"e": "x"}]}
     # A model may send anything without strict mode.
     assert read({"d": 1, "e": {"f": None}}) == {"d": 1, "e": {"f": None}}
+    assert read({"d": [1]}) == {"d": [1]}
 
 
 def test_nulls_in_alternatives():
