@@ -294,9 +294,9 @@ async def test_the_pauses_grow(lives, autojump_clock):
     async with connect_all({"a": lives["a"].server}):
         await trio.sleep(60)
         first, lives["a"].runs = lives["a"].runs, 0
-        await trio.sleep(3600)
+        await trio.sleep(600)
     assert 6 <= first <= 8
-    assert 60 <= lives["a"].runs <= 121
+    assert 10 <= lives["a"].runs <= 21
 
 
 @ERAS
@@ -409,6 +409,7 @@ async def test_entries_that_are_wrong(lives, tmp_path, caplog):
             pass
 
 
+@pytest.mark.slow
 async def test_processes(tmp_path):
     """Real servers of a file of a host, one of which ends in a call, and says why."""
     (tmp_path / "app.py").write_text(
@@ -638,6 +639,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(steps=STEPS)
 def test_a_call_ends_in_its_own_answer_or_one_exception(steps):
     """Whatever servers die whenever, no call gets the answer of another one, or none at all."""
