@@ -44,15 +44,14 @@ async def connect(target: Any, **options: Any) -> AsyncIterator[Client]:
         handler = options.get("handler")
         if isinstance(handler, ClientHandler | None):
             handler = handler or ClientHandler()
-            options["handler"] = ForwardingHandler(handler, present, on_asyncio)
+            options["handler"] = ForwardingHandler(handler, present, on_asyncio, side.run_trio)
         async with enter_trio(side, client.connect(target, **options)):
             yield shown[0]
 
 
 def on_asyncio(method: Any) -> Any:
     """Make a coroutine function of a handler callable from trio tasks."""
-    # A method for trio stays there, whatever the loop of the program.
-    if not inspect.iscoroutinefunction(method) or hasattr(method, "runs_on_trio"):
+    if not inspect.iscoroutinefunction(method):
         return method
 
     async def run(*args: Any) -> Any:

@@ -38,7 +38,7 @@ async def connect_all(config: Any, **options: Any) -> AsyncIterator[Clients]:
         def forward(made: Any) -> Any:
             # Anything else is refused by `connect_all`.
             is_one = isinstance(made, ClientHandler)
-            return ForwardingHandler(made, present, on_asyncio) if is_one else made
+            return ForwardingHandler(made, present, on_asyncio, side.run_trio) if is_one else made
 
         handler: Any = options.get("handler")
         if callable(handler) and not isinstance(handler, ClientHandler):

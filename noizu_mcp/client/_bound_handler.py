@@ -1,7 +1,7 @@
 """`BoundHandler`: a handler and the client that it answers for, called where its methods belong."""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,13 +14,23 @@ from ._handlers import HANDLER_METHODS, OPEN, RUNNING, ClientHandler, overrides
 if TYPE_CHECKING:
     from ._client import Client
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Result = TypeVar("Result")
+RunTrio = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]
 
 
-def runs_on_trio(method: Function) -> Function:
-    """Mark an async method of a handler that runs on trio, also for a program on asyncio."""
-    vars(method)["runs_on_trio"] = True
-    return method
+async def run_on_trio(work: Callable[[], Awaitable[Result]]) -> Result:
+    """Run code of a handler on the trio loop of its connection, whatever the loop of its program.
+
+    Args:
+        work: The coroutine function.
+
+    Raises:
+        BaseException: Raised by the code.
+    """
+    if trio.lowlevel.in_trio_task():
+        return await work()
+    result: Result = await RUNNING.get().run_trio(work)
+    return result
 
 
 class ForwardingHandler(ClientHandler):
@@ -32,6 +42,7 @@ class ForwardingHandler(ClientHandler):
             connection begins. The function that it returns is called wherever `handler.client` is
             asked for.
         adapt: Makes a method that this loop can call from a method of the handler.
+        run_trio: Runs a coroutine function of trio for the loop of the program.
     """
 
     def __init__(
@@ -39,9 +50,11 @@ class ForwardingHandler(ClientHandler):
         handler: ClientHandler,
         present: Callable[["Client"], Callable[[], Any]],
         adapt: Callable[[Any], Any] = lambda method: method,
+        run_trio: RunTrio | None = None,
     ) -> None:
         self.inner = handler
         self.present = present
+        self.run_trio = run_trio
         # Attributes of an instance count as overrides; methods of the base class do not.
         vars(self).update((name, adapt(getattr(handler, name))) for name in HANDLER_METHODS)
         settings = ("elicitation_modes", "sampling_tools")
@@ -56,7 +69,10 @@ class BoundHandler:
 
     Attributes:
         owner: The handler as the program has it.
+        run_trio: Runs a coroutine function of trio for the loop of the program.
     """
+
+    run_trio: RunTrio
 
     def __init__(self, handler: ClientHandler) -> None:
         self.owner = handler.inner if isinstance(handler, ForwardingHandler) else handler
@@ -76,6 +92,8 @@ class BoundHandler:
         self._client = lambda: client
         if isinstance(handler, ForwardingHandler):
             self._client = handler.present(client)
+            if handler.run_trio is not None:
+                self.run_trio = handler.run_trio
         OPEN.add(self)
         try:
             yield

@@ -195,6 +195,25 @@ def test_under_asyncio(talking, version):
     assert found == "2 to Ulm", screen.text
 
 
+def test_a_subclass_under_asyncio(talking):
+    """It may look at the question on its own loop first."""
+
+    class Mine(TerminalHandler):
+        async def handle_elicitation(self, params):
+            await asyncio.sleep(0)
+            seen.append(params["message"])
+            return await super().handle_elicitation(params)
+
+    async def main():
+        async with aio.connect(Agency, handler=Mine()) as client:
+            return (await client.call_tool("book")).content[0].text
+
+    seen = []
+    with talking(*BOOKED) as screen:
+        found = asyncio.run(main())
+    assert (found, seen) == ("2 to Ulm", ["Where to?"]), screen.text
+
+
 def test_in_plain_code(talking):
     """A `SyncClient` asks, too."""
     with talking(*BOOKED) as screen, SyncClient(Agency, handler=TerminalHandler()) as client:

@@ -28,6 +28,7 @@ from noizu_mcp import (
     SyncClient,
     Toolkit,
     connect,
+    connect_all,
     mcp,
     resource,
     serve_http,
@@ -324,6 +325,21 @@ async def test_listeners_are_checked():
     with pytest.raises(TypeError, match="telemetry must be a list of listeners"):
         async with connect(Counter, telemetry=print):
             pass
+
+
+async def test_several_servers(events):
+    """One listener hears of all of them, and each event names its server."""
+
+    class Other(Counter, name="other", version="1"):
+        pass
+
+    servers = {"a": Counter, "b": Other}
+    async with connect_all(servers, telemetry=[events]) as clients:
+        await clients.call_tool("a_add", {"a": 1, "b": 2})
+        await clients.call_tool("b_add", {"a": 1, "b": 2})
+    assert sorted(e.server for e in events if e.kind == "opened") == ["counter", "other"]
+    called = [(e.server, e.outcome) for e in events.of("tools/call") if e.kind == "stop"]
+    assert called == [("counter", "ok"), ("other", "ok")]
 
 
 def test_in_plain_code(events):

@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ...engine import logger
 from ...types import Decline, SamplingResult
-from .._bound_handler import runs_on_trio
+from .._bound_handler import run_on_trio
 from .._handlers import ClientHandler
 from ._dialogue import Dialogue, Outcome, Terminal, one_at_a_time
 
@@ -34,10 +35,12 @@ class TerminalHandler(ClientHandler):
         if sampling is not None:
             vars(self)["handle_sampling"] = sampling
 
-    # Also under asyncio, whose loops cannot wait for every terminal.
-    @runs_on_trio
     async def handle_elicitation(self, params: Mapping[str, Any]) -> Outcome:
         """Show the question, and read the answer; see `ClientHandler`."""
+        # Also under asyncio, whose loops cannot wait for every terminal.
+        return await run_on_trio(partial(self._ask, params))
+
+    async def _ask(self, params: Mapping[str, Any]) -> Outcome:
         info = self.client.server_info
         asker = info.title or info.name
         terminal = _find_terminal()
