@@ -2,6 +2,9 @@
 
 import json
 import logging
+import os
+import re
+import signal
 import sys
 from contextlib import asynccontextmanager
 from functools import partial
@@ -436,6 +439,83 @@ async def test_processes(tmp_path):
                     assert "exited with status 3" in str(clients.failures["one"])
                 await trio.sleep(0.01)
             assert shown(await clients.call_tool("one_ping")) == "pong"
+
+
+#: A server of a few lines, which starts at once; it tells its name and its process.
+TINY = """
+import json, os, sys
+schema = {"type": "object"}
+results = {
+    "initialize": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": sys.argv[1], "version": "1"},
+    },
+    "tools/list": {"tools": [{"name": "who", "inputSchema": schema}]},
+}
+for line in sys.stdin:
+    message = json.loads(line)
+    method, answer = message["method"], {"jsonrpc": "2.0", "id": message.get("id")}
+    if method == "tools/call":
+        words = (sys.argv[1], message["params"]["arguments"]["number"], os.getpid())
+        content = {"type": "text", "text": " ".join(map(str, words))}
+        answer["result"] = {"content": [content]}
+    elif method in results:
+        answer["result"] = results[method]
+    else:
+        answer["error"] = {"code": -32601, "message": "no such method"}
+    if "id" in message:
+        print(json.dumps(answer), flush=True)
+"""
+
+
+@pytest.mark.slow
+async def test_processes_that_are_killed():
+    """Whatever is killed while calls run: each call has its own answer or one exception."""
+    targets = {name: Stdio(sys.executable, "-c", TINY, name) for name in "abc"}
+    outcomes, pids = {}, {}
+
+    async def call(clients, number):
+        server = "abc"[number % 3]
+        try:
+            told = shown(await clients.call_tool(f"{server}_who", {"number": number}))
+        except ConnectionClosed as error:
+            told = str(error)
+        outcomes[number] = re.fullmatch(rf"{server} {number} \d+|{server}( is not|:) .*", told)
+
+    async def round_of(clients, begin):
+        async with trio.open_nursery() as nursery:
+            for number in range(begin, begin + 30):
+                nursery.start_soon(call, clients, number)
+                if number % 10 == 5:
+                    server = "abc"[number % 3]
+                    os.kill(pids[server], signal.SIGKILL)
+                await trio.lowlevel.checkpoint()
+
+    with trio.fail_after(60):
+        async with connect_all(targets) as clients:
+            for begin in (0, 30):
+                for server in targets:
+                    await until(lambda server=server: clients.status[server] == "connected")
+                    told = shown(await clients.call_tool(f"{server}_who", {"number": -1}))
+                    pids[server] = int(told.split()[-1])
+                await round_of(clients, begin)
+    assert outcomes.keys() == set(range(60))
+    assert all(outcomes.values())
+
+
+async def test_nothing_is_left_of_many_restarts(lives, autojump_clock):
+    """Thirty deaths leave no task behind."""
+    living, before = set(), trio.lowlevel.current_statistics().tasks_living
+    async with connect_all({"a": lives["a"].server}) as clients:
+        for runs in range(1, 31):
+            await until(lambda runs=runs: lives["a"].runs == runs and clients.failures == {})
+            assert shown(await clients.call_tool("a_who", {"number": 0})) == "a 0"
+            await trio.sleep(11)  # after a long life it is started again at once
+            living.add(trio.lowlevel.current_statistics().tasks_living)
+            lives["a"].kill()
+    assert len(living) == 1
+    assert trio.lowlevel.current_statistics().tasks_living == before
 
 
 # Lists that fail
