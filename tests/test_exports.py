@@ -48,7 +48,8 @@ PUBLIC = {
     ),
     *("TransportError", "argument", "connect", "field", "fields", "mcp", "plain_text", "prompt"),
     *("resource", "resource_template", "serve_http", "serve_stdio", "text_content", "tool"),
-    "violations_result",
+    *("violations_result", "SkillDefinition", "SkillError"),
+    *("SchemaLoss", "ModelCall", "ModelTools", "result_for", "tools_for"),
 }
 
 

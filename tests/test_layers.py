@@ -18,6 +18,7 @@ LAYERS: dict[str, set[str]] = {
     "auth": {"types", "jsonrpc"},
     "uri": set(),
     "schema": set(),
+    "models": {"types", "jsonrpc", "schema"},
     "components": {"types", "uri", "schema"},
     "skills": {"types", "components"},
     "tools": {"types", "components"},
@@ -27,12 +28,12 @@ LAYERS: dict[str, set[str]] = {
     "telemetry": {"types", "jsonrpc", "protocol", "engine", "server"},
     "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "server", "telemetry"},
     "client": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
-    | {"transports"},
+    | {"transports", "skills"},
     "aio": {"types", "engine", "transports", "client"},
     "testing": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
     | {"transports", "client"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
-    | {"client", "testing"},
+    | {"client", "testing", "auth"},
 }
 # Files at the root that stand below all layers, in their own order.
 BELOW = (
@@ -75,9 +76,10 @@ PURE_PARTS = {"urllib": {"urllib.parse"}, "importlib": {"importlib.util"}}
 
 # Function-level imports, each with its reason.
 LATE = {
-    ("skills/_frontmatter", "._yaml"): "PyYAML, an extra, loads with the first skill",
+    ("client/_client", "._skills"): "loads with the first file of a skill",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
+    ("auth/client/_credentials", "."): "PyJWT loads with the first strategy that signs",
     ("components/declare/_options", "...uri"): "loads with the first URI template",
     (
         "components/registration/_registration",

@@ -99,7 +99,7 @@ PAGES = (
         "[Errors and codes](../errors.md) says when each of them is raised.",
         {
             "Definitions": "DefinitionError Problem SchemaError SchemaUnsupported",
-            "Handlers": "ToolError NoSessionError",
+            "Handlers": "ToolError ResourceNotFound NoSessionError",
             "Protocol": "McpError ProtocolError",
             "Clients": "RequestTimeout ConnectionClosed TransportError AuthError TaskStarted",
         },

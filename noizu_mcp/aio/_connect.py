@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+import attrs
+
 from .. import client
 from ..client import Client, ClientHandler, ForwardingHandler, LiveList
 from ..engine.aio import TrioSide, enter_trio, run_asyncio, trio_side
@@ -20,8 +22,8 @@ async def connect(target: Any, **options: Any) -> AsyncIterator[Client]:
     It is `noizu_mcp.connect` for asyncio programs and notebooks, with the same options, the same
     client and the same errors. trio runs beside the asyncio loop, in the same thread. The client
     can be used and closed from any task of the program. Coroutine functions of the handler run on
-    the asyncio loop. If the connection cannot go on, the task that entered the block is cancelled,
-    and the block raises the reason.
+    the asyncio loop, and so does an async `open_browser` of `OAuth`. If the connection cannot go
+    on, the task that entered the block is cancelled, and the block raises the reason.
 
     Args:
         target: A server, a command, a URL or a stream; see `noizu_mcp.connect`.
@@ -41,6 +43,9 @@ async def connect(target: Any, **options: Any) -> AsyncIterator[Client]:
             shown.append(AsyncioClient(inner, side))
             return lambda: shown[0]
 
+        browser = getattr(options.get("auth"), "open_browser", None)
+        if inspect.iscoroutinefunction(browser):
+            options["auth"] = attrs.evolve(options["auth"], open_browser=on_asyncio(browser))
         handler = options.get("handler")
         if isinstance(handler, ClientHandler | None):
             handler = handler or ClientHandler()

@@ -36,19 +36,37 @@ from ._verifier import TokenVerifier as TokenVerifier
 _LATE = {
     "AuthStrategy": ".client",
     "Bearer": ".client",
+    "ClientCredentials": ".client",
     "ClientRequest": ".client",
+    "CredentialStore": ".client",
     "Credentials": ".client",
+    "EnterpriseManaged": ".client",
+    "FileStore": ".client",
+    "KeyringStore": ".client",
+    "MemoryStore": ".client",
+    "OAuth": ".client",
+    "PrivateKeyJWT": ".client",
     "ProtectedServer": ".client",
     "Refusal": ".client",
+    "WorkloadIdentity": ".client",
 }
 
 if _TYPE_CHECKING:
     from .client import AuthStrategy as AuthStrategy
     from .client import Bearer as Bearer
+    from .client import ClientCredentials as ClientCredentials
     from .client import ClientRequest as ClientRequest
     from .client import Credentials as Credentials
+    from .client import CredentialStore as CredentialStore
+    from .client import EnterpriseManaged as EnterpriseManaged
+    from .client import FileStore as FileStore
+    from .client import KeyringStore as KeyringStore
+    from .client import MemoryStore as MemoryStore
+    from .client import OAuth as OAuth
+    from .client import PrivateKeyJWT as PrivateKeyJWT
     from .client import ProtectedServer as ProtectedServer
     from .client import Refusal as Refusal
+    from .client import WorkloadIdentity as WorkloadIdentity
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 

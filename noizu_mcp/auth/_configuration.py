@@ -106,7 +106,7 @@ def check_url(url: str, name: str, *, query: bool = True) -> SplitResult:
 def _problem(url: str, parts: SplitResult, host: str | None, *, query: bool) -> str | None:
     if not host or not parts.scheme:
         return "must be absolute: https://host/path"
-    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(host)):
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
         return "must be https; http is for loopback addresses only"
     if "@" in parts.netloc:
         return "must not name a user"
@@ -118,7 +118,12 @@ def _problem(url: str, parts: SplitResult, host: str | None, *, query: bool) -> 
     return None
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Tell whether the host of a URL is this machine.
+
+    Args:
+        host: A name or an address.
+    """
     if host == "localhost":
         return True
     try:

@@ -1,5 +1,11 @@
-"""Bounded HTTP requests of verifiers to URLs of the configuration."""
+"""Bounded HTTP requests of verifiers and of OAuth clients.
 
+Verifiers reach URLs of their configuration. Clients reach URLs that a server names, which could
+point into the network of the client (server-side request forgery): `public_only` is for them.
+"""
+
+import ipaddress
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
 import attrs
@@ -17,6 +23,9 @@ if TYPE_CHECKING:
 FETCH_TIMEOUT: Final = 5.0
 #: Largest answer, in bytes. Key sets have some kilobytes.
 FETCH_SIZE: Final = MIB
+_PORTS: Final = {"https": 443, "http": 80}
+# IPv6 networks whose addresses stand for IPv4 addresses, in their last 32 bits (RFC 6052).
+_TRANSLATED: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("::/96"))
 
 
 class FetchError(Exception):
@@ -25,7 +34,7 @@ class FetchError(Exception):
 
 @attrs.frozen(kw_only=True)
 class FetchRequest:
-    """A request to a URL of the configuration.
+    """A request of a verifier or a client.
 
     Attributes:
         url: The absolute URL.
@@ -48,10 +57,12 @@ class FetchResponse:
     Attributes:
         status: The status code.
         body: The whole body.
+        headers: The headers, names in lower case.
     """
 
     status: int
     body: bytes = attrs.field(default=b"", repr=False)
+    headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
 
     @property
     def good_body(self) -> bytes:
@@ -66,7 +77,7 @@ class FetchResponse:
 
 
 class Fetcher(Protocol):
-    """The interface for requests; verifiers that fetch take one as `fetcher`."""
+    """The interface for requests; verifiers and strategies take one as `fetcher`."""
 
     async def fetch(self, request: FetchRequest) -> FetchResponse:
         """Make one request; follow no redirect.
@@ -86,12 +97,14 @@ class HTTPFetcher:
     """The default `Fetcher`: httpx2 on trio.
 
     Each request opens a connection and closes it, so there is nothing to close at the end; requests
-    of verifiers are rare. Redirects are not followed: only the URL of the configuration is trusted.
+    of verifiers are rare. Redirects are not followed: only the URL of the request is trusted.
 
     Args:
         timeout: Seconds for one exchange.
         max_size: Largest body, in bytes.
         ssl_context: The trusted certificates; by default those of the system.
+        public_only: True to reach no address of a private network, of this machine or the like.
+            The name is looked up once, and the connection goes to the address that was checked.
 
     Raises:
         ValueError: `timeout` or `max_size` is not a number above 0.
@@ -104,6 +117,7 @@ class HTTPFetcher:
         timeout: float = FETCH_TIMEOUT,
         max_size: int = FETCH_SIZE,
         ssl_context: "ssl.SSLContext | None" = None,
+        public_only: bool = False,
     ) -> None:
         try:
             import httpx2
@@ -114,6 +128,7 @@ class HTTPFetcher:
         self._library = httpx2
         self._timeout = read_seconds(timeout, "timeout")
         self._max_size = read_count(max_size, "max_size")
+        self._public_only = public_only
         # Reading the certificates takes milliseconds: once, here, not while requests wait.
         self._context = httpx2.create_ssl_context() if ssl_context is None else ssl_context
 
@@ -143,14 +158,26 @@ class HTTPFetcher:
             verify=self._context, timeout=None, follow_redirects=False
         )
         # A compressed body of a kilobyte can unpack to a gigabyte.
-        headers = (("accept-encoding", "identity"), *request.headers)
+        headers = [("accept-encoding", "identity"), *request.headers]
+        url, extensions = self._library.URL(request.url), {}
+        if self._public_only:
+            # A second look-up could give another address: the one that was checked is used.
+            address = await public_address(url.host, url.port or _PORTS.get(url.scheme, 0))
+            headers.append(("host", url.netloc.decode()))
+            extensions = {"sni_hostname": url.host}
+            url = url.copy_with(host=address)
         async with (
             client,
             client.stream(
-                request.method, request.url, headers=list(headers), content=request.body or None
+                request.method,
+                url,
+                headers=headers,
+                content=request.body or None,
+                extensions=extensions,
             ) as response,
         ):
-            return FetchResponse(response.status_code, await self._body(response))
+            found = {name.lower(): value for name, value in response.headers.items()}
+            return FetchResponse(response.status_code, await self._body(response), found)
 
     async def _body(self, response: "httpx2.Response") -> bytes:
         if response.headers.get("content-encoding", "identity") != "identity":
@@ -166,3 +193,56 @@ class HTTPFetcher:
         if len(body) > self._max_size:
             raise FetchError(f"the answer has more than {self._max_size} bytes")
         return bytes(body)
+
+
+def is_public(address: str) -> bool:
+    """Tell an address of the internet from one of a private network, of this machine, or reserved.
+
+    Args:
+        address: An IPv4 or IPv6 address.
+    """
+    found = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        # The IPv4 address behind it decides.
+        inside = found.ipv4_mapped or found.sixtofour
+        if any(found in network for network in _TRANSLATED):
+            inside = ipaddress.IPv4Address(found.packed[-4:])
+        if inside is not None:
+            return is_public(str(inside))
+    return found.is_global and not found.is_multicast
+
+
+async def addresses_of(host: str, port: int) -> list[str]:
+    """Look up the addresses of a host.
+
+    Args:
+        host: A name or an address.
+        port: The port of the service.
+
+    Raises:
+        FetchError: The name is not known.
+    """
+    try:
+        found = await trio.socket.getaddrinfo(host, port, type=trio.socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise FetchError(f"{host} has no address: {error}") from error
+    return [str(each[4][0]) for each in found]
+
+
+async def public_address(host: str, port: int) -> str:
+    """Look up the address of a host of the internet.
+
+    Args:
+        host: A name or an address.
+        port: The port of the service.
+
+    Raises:
+        FetchError: The name is not known, or has an address that is not public.
+    """
+    addresses = await addresses_of(host, port)
+    hidden = [each for each in addresses if not is_public(each)]
+    if hidden:
+        raise FetchError(
+            f"{host} is at {hidden[0]}, which is no public address; allow_private=True permits it"
+        )
+    return addresses[0]

@@ -88,7 +88,7 @@ class Respondent(ClientHandler):
                 if self.display.active and client.capabilities.has("logging"):
                     # Worth a wish, not a failure: the command does without.
                     with suppress(McpError):
-                        await client.set_log_level("info")
+                        await client.set_log_level(self.display.level)
                 return await work()
         finally:
             self.display.clear()

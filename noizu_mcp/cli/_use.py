@@ -69,7 +69,8 @@ def run_loop(function: Callable[[], Awaitable[Result]]) -> Result:
             async with trio.open_nursery() as nursery:
                 # Opened here and not in the task, which may start later than the function.
                 with trio.open_signal_receiver(signal.SIGINT) as signals:
-                    nursery.start_soon(_cancel_on, signals, nursery.cancel_scope)
+                    # It listens before the function begins, which may end without waiting once.
+                    await nursery.start(_cancel_on, signals, nursery.cancel_scope)
                     results.append(await function())
                 nursery.cancel_scope.cancel()
 
@@ -79,7 +80,13 @@ def run_loop(function: Callable[[], Awaitable[Result]]) -> Result:
     return results[0]
 
 
-async def _cancel_on(signals: AsyncIterator[int], scope: trio.CancelScope) -> None:
+async def _cancel_on(
+    signals: AsyncIterator[int],
+    scope: trio.CancelScope,
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    task_status.started()
     async for _ in signals:
         scope.cancel()
 
@@ -115,8 +122,8 @@ def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[Result]]
         asked: Respondent | None = None
         display = Display(None)
         if hasattr(args, "answers"):
-            is_shown = not args.json and sys.stderr.isatty()
-            display = Display(sys.stderr if is_shown else None)
+            is_shown = args.log_level or (not args.json and sys.stderr.isatty())
+            display = Display(sys.stderr if is_shown else None, args.log_level or "info")
             asked = stack.enter_context(respondent(args.answers, args.timeout, display))
         # A trace has every message already.
         tap = TracePrinter(sys.stderr) if args.trace else display.tap if display.active else None

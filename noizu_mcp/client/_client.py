@@ -3,18 +3,19 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, overload
+from typing import Any, Final, overload
 
 import attrs
 import trio
 
-from .._errors import McpError, TaskStarted
+from .._errors import McpError, ProtocolError, TaskStarted
 from .._value import JSONObject
 from ..engine import OnProgress, single_failure
 from ..jsonrpc import HEADER_MISMATCH, Notification
 from ..protocol import CHANGES
 from ..server import Page
 from ..types import (
+    SKILLS,
     TASKS,
     Completion,
     Implementation,
@@ -23,10 +24,12 @@ from ..types import (
     PromptResult,
     ReadResult,
     Reference,
+    ResourceContents,
     ResourceDefinition,
     ResourceTemplateDefinition,
     Root,
     ServerCapabilities,
+    SkillDefinition,
     Task,
     ToolDefinition,
     ToolResult,
@@ -37,6 +40,7 @@ from ._checks import OutputChecks, Strictness
 from ._lists import (
     PROMPTS,
     RESOURCES,
+    SKILL_LIST,
     TEMPLATES,
     TOOLS,
     Definition,
@@ -46,6 +50,8 @@ from ._lists import (
 )
 from ._session import ClientSession
 from ._views import LiveList
+
+_SKILLS: Final = f"extensions.{SKILLS}"
 
 
 @attrs.frozen
@@ -246,6 +252,64 @@ class Client:
         answerer = self._session.answerer
         send = partial(answer_rounds, send_round, {"uri": uri}, answerer)
         return await self._cache.answer(Key(READ, uri), send, ReadResult.from_wire)
+
+    async def list_skills(self) -> list[SkillDefinition]:
+        """List the skills of the server (2026-07-28); reads all pages, but none of the files.
+
+        Returns:
+            Their entries; none if the server does not declare the extension.
+
+        Raises:
+            ProtocolError: A cursor came twice, or an entry is malformed.
+        """
+        if not self.capabilities.has(_SKILLS):
+            return []
+        return await self._lists.all(SKILL_LIST)
+
+    async def get_skill(self, uri: str) -> SkillDefinition:
+        """Get the present entry of a skill, also of one that the server does not list.
+
+        Args:
+            uri: The URI of its `SKILL.md`.
+
+        Raises:
+            McpError: The server has no such skill (-32602).
+            ProtocolError: The server does not declare the extension, or the entry is malformed.
+        """
+        if not self.capabilities.has(_SKILLS):
+            raise ProtocolError("the server has no skills: it does not declare the extension")
+        result = await self.request("skills/get", {"uri": uri})
+        found = SkillDefinition.from_wire(result.get("skill"), "skill")
+        if found.uri != uri:
+            raise ProtocolError(f"skills/get gave the entry of {found.uri} for {uri}")
+        return found
+
+    async def read_skill(
+        self, skill: SkillDefinition, path: str = "SKILL.md", *, timeout: float | None = None
+    ) -> ResourceContents:
+        """Read a file of a skill, and verify it against the entry.
+
+        The file is instructions from the server to a model: show its origin, and ask the user
+        before anything in it runs (SEP-2640, "Security Considerations").
+
+        Args:
+            skill: Its entry, of this server.
+            path: The path of the file in the folder of the skill.
+            timeout: Seconds; the client's own by default.
+
+        Returns:
+            The contents.
+
+        Raises:
+            SkillError: The entry is invalid, or the file is not listed in it, or its size, digest
+                or frontmatter differs from the entry.
+            McpError: The server does not have the file any more (-32602).
+        """
+        # Loaded with the first skill.
+        from ._skills import locate_file, verify_file
+
+        uri = locate_file(skill, path)
+        return verify_file(skill, uri, await self.read_resource(uri, timeout=timeout))
 
     async def subscribe(self, uri: str) -> None:
         """Subscribe to updates of a resource; up to 2025-11-25. On 2026-07-28 use `listen`."""

@@ -1,5 +1,11 @@
-"""Tools for tests of a server: a client in memory, scripted answers, transcripts of messages."""
+"""Tools for tests: a client in memory, scripted answers, transcripts, an authorization server.
 
+The authorization server loads when it is first used: it needs the extra `auth`.
+"""
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from .._util import late as _late
 from .._util import publish as _publish
 from ..client import connect as connect
 from ._scripted import Asked as Asked
@@ -10,4 +16,19 @@ from ._transcript import assert_notification as assert_notification
 from ._transcript import assert_progress as assert_progress
 from ._transcript import refute_notification as refute_notification
 
-_publish(globals())
+_LATE = {
+    "AuthorizationRequest": "._authorization_server",
+    "AuthorizationServer": "._authorization_server",
+    "serve_authorization": "._authorization_server",
+    "serve_protected": "._authorization_server",
+}
+
+if _TYPE_CHECKING:
+    from ._authorization_server import AuthorizationRequest as AuthorizationRequest
+    from ._authorization_server import AuthorizationServer as AuthorizationServer
+    from ._authorization_server import serve_authorization as serve_authorization
+    from ._authorization_server import serve_protected as serve_protected
+else:
+    __getattr__, __dir__ = _late(globals(), _LATE)
+
+_publish(globals(), _LATE)

@@ -9,6 +9,7 @@ import pytest
 import trio
 
 from noizu_mcp.auth import FetchError, FetchRequest, FetchResponse, HTTPFetcher
+from noizu_mcp.auth._fetch import is_public
 
 
 async def failure(fetcher, url):
@@ -171,3 +172,79 @@ def test_limits_that_are_none(options, message):
     """They are errors where they are written."""
     with pytest.raises(ValueError, match=message):
         HTTPFetcher(**options)
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("93.184.216.34", True),
+        ("2606:4700::1111", True),
+        ("10.0.0.1", False),
+        ("172.16.0.1", False),
+        ("192.168.1.1", False),
+        ("127.0.0.1", False),
+        ("169.254.169.254", False),
+        ("100.64.0.1", False),
+        ("0.0.0.0", False),
+        ("224.0.0.1", False),
+        ("255.255.255.255", False),
+        ("::1", False),
+        ("::", False),
+        ("fe80::1%eth0", False),
+        ("fd00::1", False),
+        ("ff02::1", False),
+        ("::ffff:10.0.0.1", False),
+        ("::ffff:93.184.216.34", True),
+        ("::10.0.0.1", False),
+        ("2002:0a00:0001::", False),
+        ("2002:5db8:d822::", True),
+        ("64:ff9b::a00:1", False),
+        ("64:ff9b::5db8:d822", True),
+    ],
+)
+def test_what_is_a_public_address(address, public):
+    """An IPv4 address behind an IPv6 address decides."""
+    assert is_public(address) is public
+
+
+def resolving(monkeypatch, **names):
+    """Let names have addresses; a list gives one for each look-up."""
+    looked_up = []
+
+    async def getaddrinfo(host, port, **options):
+        looked_up.append(host)
+        found = names.get(host.replace(".", "_"))
+        if found is None:
+            raise OSError("unknown")
+        return [(2, 1, 6, "", (each, port)) for each in found]
+
+    monkeypatch.setattr(trio.socket, "getaddrinfo", getaddrinfo)
+    return looked_up
+
+
+async def test_private_addresses_are_not_reached(monkeypatch, peer):
+    """Neither by their name nor by themselves; one of several is enough."""
+    resolving(monkeypatch, a_example=["93.184.216.34", "10.0.0.1"], **{"127_0_0_1": ["127.0.0.1"]})
+    fetcher = HTTPFetcher(public_only=True)
+
+    assert await failure(fetcher, "https://a.example/") == (
+        "a.example is at 10.0.0.1, which is no public address; allow_private=True permits it"
+    )
+    assert "127.0.0.1 is at 127.0.0.1, which is no" in await failure(fetcher, peer.url("/"))
+    assert "b.example has no address: unknown" in await failure(fetcher, "https://b.example/")
+    assert peer.received == []
+
+
+async def test_the_address_that_was_checked_is_used(monkeypatch, peer):
+    """A second look-up could give another one. The server still reads its own name."""
+    looked_up = resolving(monkeypatch, a_example=["127.0.0.1"])
+    monkeypatch.setattr("noizu_mcp.auth._fetch.is_public", lambda address: True)
+    peer.say("/x", {}, x_more="yes")
+
+    answer = await HTTPFetcher(public_only=True).fetch(
+        FetchRequest(url=f"http://a.example:{peer.port}/x")
+    )
+
+    assert answer.headers["x-more"] == "yes"
+    assert looked_up.count("a.example") == 1
+    assert peer.received[0].headers["host"] == f"a.example:{peer.port}"

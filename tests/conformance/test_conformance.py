@@ -2,22 +2,38 @@
 
 import pytest
 
-from .suite import LEAST, LEGS, Missing, find_node, find_suite, run_leg, served
+from .suite import (
+    CLIENT_LEAST,
+    LEAST,
+    LEGS,
+    Missing,
+    find_node,
+    find_suite,
+    run_client_leg,
+    run_leg,
+    served,
+    started_clients,
+)
 
 #: Every leg on our own host, and one of each era on the other server.
 RUNS = [("noizu", leg) for leg in LEGS]
 RUNS += [("hypercorn", leg) for leg in ("2025-11-25", "required 2026-07-28")]
 
 
-@pytest.fixture(scope="module")
-def url(request):
-    """Serve the everything server on one server, once for all of its legs."""
+def need_suite():
+    """Skip where the suite, or a Node.js that can run it, is missing."""
     try:
         find_node()
         for package, _ in LEGS.values():
             find_suite(package)
     except Missing as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def url(request):
+    """Serve the everything server on one server, once for all of its legs."""
+    need_suite()
     with served(request.param) as url:
         yield url
 
@@ -28,4 +44,21 @@ def test_a_leg_passes(url, leg):
     outcome = run_leg(leg, url)
     assert outcome.problems == []
     assert outcome.scenarios >= LEAST[leg]
+    assert outcome.passed
+
+
+@pytest.fixture(scope="module")
+def command():
+    """Start the process that starts the clients, once for all legs."""
+    need_suite()
+    with started_clients() as command:
+        yield command
+
+
+@pytest.mark.parametrize("leg", LEGS)
+def test_a_leg_of_the_client_passes(command, leg):
+    """No expected failures, every scenario ends as it should, and none is missing."""
+    outcome = run_client_leg(leg, command)
+    assert outcome.problems == []
+    assert outcome.scenarios >= CLIENT_LEAST[leg]
     assert outcome.passed

@@ -3,6 +3,9 @@
 May import: the files at the root of `auth`, which know nothing of clients.
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from ..._util import late as _late
 from ..._util import publish as _publish
 from ._request_auth import RequestAuth as RequestAuth
 from ._request_auth import explain_refusal as explain_refusal
@@ -14,4 +17,29 @@ from ._strategy import Credentials as Credentials
 from ._strategy import ProtectedServer as ProtectedServer
 from ._strategy import Refusal as Refusal
 
-_publish(globals())
+_LATE = {
+    "ClientCredentials": "._machines",
+    "CredentialStore": "._stores",
+    "EnterpriseManaged": "._machines",
+    "FileStore": "._stores",
+    "KeyringStore": "._stores",
+    "MemoryStore": "._stores",
+    "OAuth": "._oauth",
+    "PrivateKeyJWT": "._machines",
+    "WorkloadIdentity": "._machines",
+}
+
+if _TYPE_CHECKING:
+    from ._machines import ClientCredentials as ClientCredentials
+    from ._machines import EnterpriseManaged as EnterpriseManaged
+    from ._machines import PrivateKeyJWT as PrivateKeyJWT
+    from ._machines import WorkloadIdentity as WorkloadIdentity
+    from ._oauth import OAuth as OAuth
+    from ._stores import CredentialStore as CredentialStore
+    from ._stores import FileStore as FileStore
+    from ._stores import KeyringStore as KeyringStore
+    from ._stores import MemoryStore as MemoryStore
+else:
+    __getattr__, __dir__ = _late(globals(), _LATE)
+
+_publish(globals(), _LATE)

@@ -36,6 +36,11 @@ class ProtectedServer:
         """Scheme, host and port: `https://api.example.com`."""
         return origin_of(self.url)
 
+    @property
+    def shown(self) -> str:
+        """The URL without the query, which may be secret."""
+        return self.url.partition("?")[0]
+
 
 @attrs.frozen
 class ClientRequest:

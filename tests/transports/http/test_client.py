@@ -1120,7 +1120,8 @@ async def test_headers_may_change():
     assert {heard.headers["content-type"] for heard in script.heard} == {"application/json"}
 
 
-async def test_headers_that_fail_in_the_background(caplog):
+@pytest.mark.parametrize("error", [AuthError, RuntimeError])
+async def test_headers_that_fail_in_the_background(caplog, error):
     """The standing stream and the end of the session are in the log."""
     count = 0
 
@@ -1128,7 +1129,7 @@ async def test_headers_that_fail_in_the_background(caplog):
         nonlocal count
         count += 1
         if count > 2:
-            raise AuthError("no more")
+            raise error("no more")
         return {}
 
     async with serving(Script()) as script:
@@ -1137,6 +1138,8 @@ async def test_headers_that_fail_in_the_background(caplog):
                 while "the GET stream of" not in caplog.text:
                     await trio.lowlevel.checkpoint()
     assert "was not ended" in caplog.text
+    # A bug in the function has a traceback; credentials that are refused have a reason.
+    assert ("Traceback" in caplog.text) is (error is RuntimeError)
 
 
 async def test_a_server_that_moves_on_its_origin():

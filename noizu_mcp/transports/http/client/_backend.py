@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -32,7 +32,6 @@ _REFUSAL_TIMEOUT: Final = 5.0
 #: Redirects within one origin that one request follows.
 MAX_MOVES: Final = 3
 _MOVED: Final = (307, 308)  # those that keep method and body
-_WRITTEN: Final = ("http11.send_request_body.complete", "http2.send_request_body.complete")
 _DEFAULTS: Final = {
     "accept": "*/*",
     # Compression would hold events back, and a small answer could become a large one.
@@ -70,7 +69,10 @@ class Answer:
         kind = self.headers.get("content-type", "")
         self.media_type = kind.partition(";")[0].strip().lower()
         self._response = response
-        self._body = aiter(response.aiter_bytes())
+        # Compression is refused, but some proxies compress all the same.
+        is_encoded = "content-encoding" in self.headers
+        self._body = aiter(response.aiter_bytes() if is_encoded else response.aiter_raw())
+        self._is_read = False
 
     @property
     def title(self) -> str:
@@ -79,7 +81,9 @@ class Answer:
 
     async def read_chunk(self) -> bytes:
         """Read the next part of the body; empty at its end."""
-        return await anext(self._body, b"")
+        chunk = await anext(self._body, b"")
+        self._is_read = not chunk
+        return chunk
 
     async def read(self, limit: int) -> bytes | None:
         """Read the whole body; None if it is longer than the limit, in bytes."""
@@ -110,6 +114,8 @@ class Answer:
         The library iterates through layers, not all of which close the one below: what is left at
         a `yield` would be closed by the garbage collector. Cancelled inside, all of them end.
         """
+        if self._is_read:
+            return
         with trio.CancelScope(shield=True) as scope, suppress(Exception):
             scope.cancel()
             while await self.read_chunk():
@@ -139,8 +145,12 @@ class Backend:
     def __init__(self, target: Http, auth: "RequestAuth | None" = None) -> None:
         try:
             import httpx2
+
+            from ._network import JoiningTransport
         except ImportError:
             raise TransportError(_INSTALL) from None
+        from urllib.request import getproxies  # the library has loaded it
+
         self.auth = auth
         self._library = httpx2
         self._target = target
@@ -157,7 +167,14 @@ class Backend:
         self._timeout = timeout.as_dict()
         # The authorities of the system take 20 ms to load: plain HTTP needs none.
         verify = (target.tls or True) if self._url.scheme == "https" else False
-        self._client = httpx2.AsyncClient(limits=limits, timeout=timeout, verify=verify)
+        transport = None
+        # The library finds a proxy of the environment only for a transport of its own.
+        if not getproxies():
+            context = httpx2.create_ssl_context(verify) if verify else None
+            transport = JoiningTransport(context, limits)
+        self._client = httpx2.AsyncClient(
+            limits=limits, timeout=timeout, verify=verify, transport=transport
+        )
 
     @asynccontextmanager
     async def send(
@@ -184,10 +201,12 @@ class Backend:
             NetworkFailure: No answer arrived, or it broke off while the block was reading it.
             AuthError: The server refused the credentials, and no others could be got.
         """
-        extensions: dict[str, Any] = {"timeout": self._timeout}
-        if on_written is not None:
-            extensions["trace"] = _call_when_written(on_written)
+        extensions = {"timeout": self._timeout}
         merged = await self._merge(headers)
+        content: bytes | _Body | None = body
+        if body is not None and on_written is not None:
+            merged["content-length"] = str(len(body))
+            content = _Body(body, on_written)
         moves = refusals = 0
         given: Mapping[str, str] = {}
         try:
@@ -201,7 +220,7 @@ class Backend:
                     self._url,
                     headers=[(name.encode(), value.encode()) for name, value in everything.items()],
                     cookies=self._client.cookies,
-                    content=body,
+                    content=content,
                     extensions=extensions,
                 )
                 response = await self._client.send(request, stream=True)
@@ -269,14 +288,18 @@ class Backend:
         await self._client.aclose()
 
 
-def _call_when_written(callback: Callable[[], object]) -> Any:
-    """Make a trace function of the library that reports the end of the request body."""
+class _Body:
+    """The body of a request, which tells when the library has written it."""
 
-    async def trace(name: str, _info: Any) -> None:
-        if name in _WRITTEN:
-            callback()
+    __slots__ = ("_data", "_on_written")
 
-    return trace
+    def __init__(self, data: bytes, on_written: Callable[[], object]) -> None:
+        self._data = data
+        self._on_written = on_written
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._data
+        self._on_written()  # only then it asks for more
 
 
 def _reason(error: Exception) -> str:

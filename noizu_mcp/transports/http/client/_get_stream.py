@@ -75,7 +75,7 @@ class GetStream:
                 self.answered.set()
                 logger.debug("the GET stream of %s broke: %s", self._state.shown, error)
             except AuthError as error:
-                logger.warning("the server refused the GET stream: %s", error)
+                logger.warning("the GET stream of %s failed: %s", self._state.shown, error)
                 return
             except Exception:  # a headers function failed; requests raise it as well
                 logger.exception("the GET stream of %s failed", self._state.shown)

@@ -177,7 +177,7 @@ class Post:
                 f"{answer.media_type or 'no content type'}; expected {JSON} or {EVENTS}"
             )
         self._parser = EventParser(self._state.limits.message_size)
-        await self._state.read_event_stream(answer, self._parser, self._deliver)
+        await self._state.read_event_stream(answer, self._parser, self._deliver_event)
 
     async def _resume_until_answered(self, parser: EventParser) -> None:
         failures = 0
@@ -201,7 +201,7 @@ class Post:
             "GET", headers, operation=self._name_operation
         ) as answer:
             if answer.status == 200 and answer.media_type == EVENTS:
-                await self._state.read_event_stream(answer, parser, self._deliver)
+                await self._state.read_event_stream(answer, parser, self._deliver_event)
                 return
             _, error = await read_refusal(answer)
             why = self._state.refusal(answer, error, in_session=False)
@@ -233,6 +233,13 @@ class Post:
             return False
         return error.id in self._unanswered or self._is_unreadable
 
+    def _deliver_event(self, received: Received) -> None:
+        """Deliver one message of an event stream; after the answer it has nothing more for us."""
+        self._deliver(received)
+        # Servers may keep it open.
+        if self.ids and not self._unanswered:
+            self._scope.deadline = trio.current_time() + LINGER
+
     def _deliver(self, received: Received) -> None:
         """Put one message into the inbox, and note the requests that it answers."""
         message = received.message
@@ -246,9 +253,6 @@ class Post:
                 self._unanswered.discard(each.id)
                 if self._method == "initialize" and isinstance(each, Response):
                     self._state.start_session(self._head, each.result)
-        # Servers may keep the stream open after the answer; it has nothing more for us.
-        if self.ids and not self._unanswered:
-            self._scope.deadline = trio.current_time() + LINGER
         self._state.inbox.put(received, len(received.data))
 
 

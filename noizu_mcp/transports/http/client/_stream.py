@@ -269,9 +269,11 @@ class HttpStream(MessageStream):
         backend = self._state.backend
         if self._state.session is not None:
             try:
-                with trio.move_on_after(END_TIMEOUT), suppress(NetworkFailure, AuthError):
+                with trio.move_on_after(END_TIMEOUT), suppress(NetworkFailure):
                     async with backend.send("DELETE", self._state.session_headers()):
                         pass  # any status is fine, also 405: servers need not support it
+            except AuthError as error:
+                logger.warning("the session at %s was not ended: %s", self._state.shown, error)
             except Exception:  # a headers function failed; the backend must be closed all the same
                 logger.exception("the session at %s was not ended", self._state.shown)
         with trio.move_on_after(END_TIMEOUT):

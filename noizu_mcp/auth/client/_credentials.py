@@ -1,0 +1,346 @@
+"""`TokenCredentials`: the life of the tokens for one MCP server, however they are got.
+
+Theory of operation. The tokens of one server are in one of these states:
+
+- *none*: requests go without a token; the refusal of the server begins a grant;
+- *valid*: each request carries the token;
+- *stale*, shortly before its end: the next request renews it first by its refresh token, if there
+  is one. A refresh token that is refused leads to *none*, and so to a new grant;
+- *refused*: the server answered 401, or 403 with `insufficient_scope`. Discovery begins anew, since
+  the server may have moved to another authorization server; tokens, refresh tokens and
+  registrations of the one before are never sent to the new one. Then, in this order: a token that
+  somebody else has stored meanwhile, the refresh token, a grant.
+
+A grant requests the scopes of the challenge together with those requested before: a step up must
+not lose what another operation needs. A server that still wants scopes that the refused token was
+requested with, or refuses a token that was made a moment ago, cannot be satisfied: that is an
+`AuthError`, and nobody is asked again.
+
+Whoever changes the tokens holds the lock of the store. So they are renewed once, however many
+tasks (see `RequestAuth`), clients and processes share them: the others find the new ones.
+
+Sources: 2026-07-28 and 2025-11-25 `basic/authorization`; RFC 6749 section 6; OAuth 2.1
+section 4.3.1 (rotation).
+"""
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+import attrs
+
+from ..._errors import AuthError
+from .._fetch import Fetcher, FetchRequest, FetchResponse, HTTPFetcher, addresses_of, is_public
+from ._discovery import Discovered, discover
+from ._stores import CredentialStore
+from ._strategy import ClientRequest, ProtectedServer, Refusal, origin_of
+from ._tokens import LOST, NONCE_WANTED, Login, TokenClient, TokenRefused, Tokens, union
+
+#: Scopes that an error lists.
+_SHOWN: Final = 20
+
+
+@attrs.frozen(kw_only=True)
+class GrantRequest:
+    """A request for the tokens of one server.
+
+    Attributes:
+        server: The MCP server.
+        found: The authorization server and the resource.
+        scopes: The scopes to request; none: those that the authorization server gives by default.
+        previous: The tokens so far, also those of another issuer.
+        store: Keeps registrations.
+        fetcher: Makes requests for metadata and registrations.
+        tokens: Makes requests for tokens.
+    """
+
+    server: ProtectedServer
+    found: Discovered
+    scopes: tuple[str, ...]
+    previous: Login | None
+    store: CredentialStore
+    fetcher: Fetcher
+    tokens: TokenClient
+
+
+class Grant(Protocol):
+    """A way to get tokens from an authorization server."""
+
+    async def obtain(self, request: GrantRequest) -> Login:
+        """Get tokens.
+
+        Args:
+            request: The request.
+
+        Raises:
+            AuthError: There are none; it says why, and what to do.
+        """
+
+
+class TokenCredentials:
+    """The tokens of one client for one MCP server; see `Credentials`.
+
+    Args:
+        server: The MCP server.
+        grant: Gets new tokens.
+        scopes: The scopes to request besides those of challenges; None: those that the metadata of
+            the server lists.
+        store: Keeps the tokens.
+        key: Names them in the store.
+        client_id: The client that they must belong to; None: any.
+        fetcher: Makes the requests for metadata and tokens.
+        dpop: True to bind the tokens to a key (RFC 9449).
+
+    Raises:
+        ImportError: `dpop` needs PyJWT, which is not installed.
+    """
+
+    def __init__(
+        self,
+        server: ProtectedServer,
+        grant: Grant,
+        *,
+        scopes: tuple[str, ...] | None,
+        store: CredentialStore,
+        key: str,
+        client_id: str | None,
+        fetcher: Fetcher,
+        dpop: bool = False,
+    ) -> None:
+        self._server = server
+        self._grant = grant
+        self._scopes = scopes
+        self._store = store
+        self._key = key
+        self._client_id = client_id
+        self._fetcher = fetcher
+        self._tokens = TokenClient(fetcher, load_signing().Prover() if dpop else None)
+        self._login: Login | None = None
+        self._loaded = False
+        # The token of the latest grant: refused at once, another grant would be of no use.
+        self._granted = ""
+
+    async def headers(self, request: ClientRequest) -> Mapping[str, str]:
+        """Return the header with the token; renew it before its end; see `Credentials`."""
+        if not self._loaded:
+            self._login, self._loaded = await self._load(), True
+        login = self._login
+        if login is not None and login.tokens.is_stale():
+            login = self._login = await self._renew(login)
+        if login is None:
+            return {}
+        given = {"Authorization": authorization_of(login.tokens)}
+        if (prover := self._tokens.prover) is not None:
+            given["DPoP"] = prover.prove(request.method, request.url, login.tokens.access_token)
+        return given
+
+    async def handle(self, refusal: Refusal) -> bool:
+        """Get better tokens after a refusal; see `Credentials`."""
+        if self._takes_nonce(refusal):
+            return True
+        if refusal.status == 403 and not _is_step_up(refusal):
+            return False
+        sent = refusal.sent.get("authorization", "")
+        # Another task has renewed it since the request was sent.
+        if self._login is not None and authorization_of(self._login.tokens) != sent:
+            return True
+        async with self._store.lock(self._key):
+            stored = await self._load()
+            if stored is None or authorization_of(stored.tokens) == sent or stored.tokens.is_over():
+                stored = await self._replace(refusal, stored)
+            self._login = stored
+        return True
+
+    async def _load(self) -> Login | None:
+        login = Login.from_json(await self._store.load(self._key))
+        # The configuration may have changed since the tokens were stored.
+        if login is None or self._client_id not in (None, login.client.client_id):
+            return None
+        prover = self._tokens.prover
+        if bool(login.proof_key) != (prover is not None):
+            return None
+        if prover is not None and login.proof_key != prover.pem:
+            self._tokens.prover = load_signing().Prover(login.proof_key)
+        return login
+
+    def _takes_nonce(self, refusal: Refusal) -> bool:
+        """Tell whether a refusal wants nothing but a nonce in the proof (RFC 9449 section 9)."""
+        prover, challenge = self._tokens.prover, refusal.challenge("DPoP")
+        if prover is None or not prover.take_nonce(refusal.request.url, refusal.headers):
+            return False
+        return challenge is not None and challenge.params.get("error") == NONCE_WANTED
+
+    async def _save(self, login: Login) -> Login:
+        if self._tokens.prover is not None:
+            login = attrs.evolve(login, proof_key=self._tokens.prover.pem)
+        await self._store.save(self._key, login.to_json())
+        return login
+
+    async def _renew(self, login: Login) -> Login | None:
+        """Renew a stale token; None if there is none to send any more."""
+        async with self._store.lock(self._key):
+            stored = await self._load()
+            # Deleted: the person has logged out.
+            if stored is None or not stored.tokens.is_stale():
+                return stored
+            try:
+                if (renewed := await self._refresh(stored)) is not None:
+                    return renewed
+            except AuthError:
+                # It is good for some seconds more.
+                if login.tokens.is_over():
+                    raise
+        return None if stored.tokens.is_over() else stored
+
+    async def _refresh(self, login: Login) -> Login | None:
+        """Use the refresh token; None if there is none, or it is of no more use."""
+        if not login.tokens.refresh_token:
+            return None
+        params = {
+            "grant_type": "refresh_token",
+            "refresh_token": login.tokens.refresh_token,
+            "resource": login.resource,
+        }
+        try:
+            tokens = await self._tokens.request(
+                login.token_endpoint,
+                params,
+                client=login.client,
+                requested=login.tokens.scopes,
+            )
+        except TokenRefused as error:
+            if error.code not in LOST:
+                raise
+            return None
+        # Without rotation the refresh token stays (RFC 6749 section 6).
+        tokens = attrs.evolve(
+            tokens, refresh_token=tokens.refresh_token or login.tokens.refresh_token
+        )
+        return await self._save(attrs.evolve(login, tokens=tokens))
+
+    async def _replace(self, refusal: Refusal, login: Login | None) -> Login:
+        """Get other tokens for those that the server has refused."""
+        preferred = () if login is None else (login.issuer,)
+        found = await discover(self._server, refusal, self._fetcher, preferred=preferred)
+        known = login if login is not None and login.issuer == found.issuer.issuer else None
+        if known is not None and not self._wants_more(refusal, known):
+            # A second refusal of the same request meets a token that was just made.
+            if refusal.attempt == 1 and (renewed := await self._refresh(known)) is not None:
+                return renewed
+            if refusal.attempt > 1 and known.tokens.access_token == self._granted:
+                params = _params_of(refusal)
+                said = params.get("error_description") or params.get("error", "no reason given")
+                raise AuthError(
+                    f"{self._server.shown} refuses the token that {known.issuer} has just issued"
+                    f" for it: {said[:200]}"
+                )
+        requested = () if known is None else known.requested
+        request = GrantRequest(
+            server=self._server,
+            found=found,
+            scopes=self._choose_scopes(found, challenged_scopes(refusal), requested),
+            previous=login,
+            store=self._store,
+            fetcher=self._fetcher,
+            tokens=self._tokens,
+        )
+        granted = await self._grant.obtain(request)
+        self._granted = granted.tokens.access_token
+        return await self._save(granted)
+
+    def _wants_more(self, refusal: Refusal, login: Login) -> bool:
+        """Tell whether a server wants scopes that the refused token was not requested with.
+
+        Raises:
+            AuthError: It wants scopes that the token was requested with.
+        """
+        challenged = challenged_scopes(refusal)
+        if not set(challenged) <= set(login.requested):
+            return True
+        if refusal.sent and _is_step_up(refusal):
+            wanted = " ".join(challenged[:_SHOWN]) or "it does not say which"
+            raise AuthError(
+                f"{self._server.shown} wants more scopes for {refusal.operation or 'this'}"
+                f" ({wanted}), although the token was requested with"
+                f" {' '.join(login.requested[:_SHOWN]) or 'none'}; {login.issuer} does not grant"
+                " them"
+            )
+        return False
+
+    def _choose_scopes(
+        self, found: Discovered, challenged: tuple[str, ...], requested: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """Choose the scopes to request (2026-07-28 `basic/authorization`, "Scope Selection")."""
+        chosen = union(requested, self._scopes or (), challenged)
+        if not challenged and self._scopes is None:
+            chosen = union(requested, found.scopes_supported)
+        return chosen
+
+
+def load_signing() -> ModuleType:
+    """Load the module that signs by PyJWT; most strategies do without it.
+
+    Raises:
+        ImportError: PyJWT is not installed.
+    """
+    try:
+        from . import _signing
+    except ImportError as error:
+        raise ImportError("signing needs PyJWT: pip install 'noizu-mcp[auth]'") from error
+    return _signing
+
+
+def authorization_of(tokens: Tokens) -> str:
+    """Write the `Authorization` header for a token."""
+    return f"{tokens.token_type} {tokens.access_token}"
+
+
+def challenged_scopes(refusal: Refusal) -> tuple[str, ...]:
+    """Return the scopes that a challenge names (RFC 6750 section 3).
+
+    Args:
+        refusal: The answer of the server.
+    """
+    return tuple(_params_of(refusal).get("scope", "").split())
+
+
+def _is_step_up(refusal: Refusal) -> bool:
+    return _params_of(refusal).get("error") == "insufficient_scope"
+
+
+def _params_of(refusal: Refusal) -> Mapping[str, str]:
+    challenge = refusal.challenge() or refusal.challenge("DPoP")
+    return {} if challenge is None else challenge.params
+
+
+class ClientFetcher:
+    """A `Fetcher` for URLs that an MCP server, or its authorization server, names.
+
+    It reaches addresses of the internet only, unless the MCP server is at another one itself: a
+    server on the internet must not make its clients send requests into their own network.
+
+    Args:
+        server: The MCP server.
+        allow_private: True to reach every address.
+    """
+
+    def __init__(self, server: ProtectedServer, *, allow_private: bool) -> None:
+        self._server = server
+        self._public_only: bool | None = False if allow_private else None
+        self._fetchers: dict[bool, Fetcher] = {}
+
+    async def fetch(self, request: FetchRequest) -> FetchResponse:
+        """Make one request; see `Fetcher`."""
+        own = origin_of(request.url) == self._server.origin
+        if self._public_only is None:
+            parts = urlsplit(self._server.url)
+            addresses = await addresses_of(parts.hostname or "", parts.port or 443)
+            self._public_only = all(map(is_public, addresses))
+        if own not in self._fetchers:
+            # The certificates that the program trusts for the server are for the server only.
+            self._fetchers[own] = HTTPFetcher(
+                ssl_context=self._server.tls if own else None,
+                public_only=self._public_only,
+            )
+        return await self._fetchers[own].fetch(request)

@@ -1,0 +1,372 @@
+"""Strategies for machines: tokens without a person and a browser.
+
+Each strategy is a grant of `TokenCredentials`, which has discovery, the store, renewal and the
+rules for refusals. A machine asks for a new token where a person would use a refresh token.
+
+The credentials of a machine were agreed on with one authorization server, but the MCP server names
+the one to use. `issuer=` keeps a server that lies from collecting them; the strategies also stay
+with the first issuer that they have got a token from.
+
+Sources: RFC 6749 section 4.4 (client credentials), RFC 7523 (assertions), RFC 8693 (exchange); the
+extensions `io.modelcontextprotocol/oauth-client-credentials` and
+`io.modelcontextprotocol/enterprise-managed-authorization`.
+"""
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypedDict, Unpack, cast
+
+import attrs
+import trio
+
+from ..._errors import AuthError
+from ...types import as_scopes
+from .._configuration import check_url, read_text
+from .._fetch import Fetcher, HTTPFetcher
+from ._credentials import ClientFetcher, GrantRequest, TokenCredentials, load_signing
+from ._discovery import IssuerMetadata, issuer_metadata
+from ._registration import ClientIdentity
+from ._stores import CredentialStore, MemoryStore
+from ._strategy import Credentials, ProtectedServer
+from ._tokens import SHOWN, Login, Params, Registration, TokenClient
+
+_JWT_BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+_EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
+_CLIENT_ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+_ID_TOKEN: Final = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105 - the name of a type
+_ID_JAG: Final = "urn:ietf:params:oauth:token-type:id-jag"
+
+#: A token, the file that holds it, or a function, async or not, that returns it.
+TokenSource = str | Path | Callable[[], str | Awaitable[str]]
+
+
+class MachineOptions(TypedDict, total=False):
+    """Options of all strategies for machines.
+
+    Attributes:
+        scopes: The scopes to request besides those that the server asks for; None: those that its
+            metadata lists.
+        issuer: The authorization server that the credentials belong to, exactly as it names itself.
+            Without it they go to the one that the MCP server names first.
+        store: Keeps the tokens; `MemoryStore()` by default.
+        dpop: True to bind the tokens to a key (RFC 9449), so that a stolen one is of no use. An
+            authorization server that does not do it is refused.
+        allow_private: True to reach private addresses that a server on the internet names.
+        fetcher: Makes the requests for metadata and tokens.
+    """
+
+    scopes: Iterable[str] | None
+    issuer: str | None
+    store: CredentialStore | None
+    dpop: bool
+    allow_private: bool
+    fetcher: Fetcher | None
+
+
+class Machine(ABC):
+    """The part that all strategies for machines share.
+
+    Args:
+        client_id: The name of the client at the authorization server.
+        client_secret: Its secret there; None: it has none.
+        options: See `MachineOptions`.
+
+    Raises:
+        TypeError: There is no such option.
+        ValueError: An option is malformed.
+    """
+
+    def __init__(self, client_id: str, client_secret: str | None, options: MachineOptions) -> None:
+        if unknown := options.keys() - MachineOptions.__annotations__.keys():
+            raise TypeError(f"{type(self).__name__} has no option {min(unknown)!r}")
+        read_text(client_id, "client_id")
+        if client_secret is not None:
+            read_text(client_secret, "client_secret")
+        issuer, scopes = options.get("issuer"), options.get("scopes")
+        if issuer is not None:
+            check_url(issuer, "issuer")
+        self._identity = ClientIdentity(
+            client_id=client_id, client_secret=client_secret, issuer=issuer
+        )
+        self._scopes = None if scopes is None else as_scopes(scopes)
+        self._store = options.get("store") or MemoryStore()
+        self._dpop = bool(options.get("dpop"))
+        self._allow_private = bool(options.get("allow_private"))
+        self._fetcher = options.get("fetcher")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._identity.client_id!r}, …)"
+
+    def bind(self, server: ProtectedServer) -> Credentials:
+        """Make the credentials of one client; see `AuthStrategy`.
+
+        Raises:
+            ValueError: The URL is neither https nor that of a loopback address.
+        """
+        check_url(server.url, "the URL of the server")
+        fetcher = self._fetcher or ClientFetcher(server, allow_private=self._allow_private)
+        client_id = self._identity.client_id
+        return TokenCredentials(
+            server,
+            self,
+            scopes=self._scopes,
+            store=self._store,
+            key=f"{type(self).__name__} {client_id} {server.url}",
+            client_id=client_id,
+            fetcher=fetcher,
+            dpop=self._dpop,
+        )
+
+    async def obtain(self, request: GrantRequest) -> Login:
+        """Get tokens; see `Grant`."""
+        issuer, previous = request.found.issuer, request.previous
+        known_at = None if previous is None else previous.issuer
+        client = self._register(issuer, known_at)
+        tokens = await request.tokens.request(
+            issuer.token_endpoint,
+            partial(self._make_params, request),
+            client=client,
+            requested=request.scopes,
+        )
+        return Login(
+            issuer=issuer.issuer,
+            token_endpoint=issuer.token_endpoint,
+            revocation_endpoint=issuer.revocation_endpoint,
+            resource=request.found.resource,
+            requested=request.scopes,
+            client=client,
+            # A machine needs no refresh token (RFC 6749 section 4.4.3): it asks again.
+            tokens=attrs.evolve(tokens, refresh_token=""),
+        )
+
+    async def _make_params(self, request: GrantRequest) -> Params:
+        scope = " ".join(request.scopes)
+        return {"scope": scope, "resource": request.found.resource, **await self._prove(request)}
+
+    def _register(self, issuer: IssuerMetadata, known_at: str | None) -> Registration:
+        """Make the registration of this client at an issuer.
+
+        Raises:
+            AuthError: The credentials belong to another issuer.
+        """
+        # Not None: there is a client_id.
+        return cast(Registration, self._identity.known(issuer, known_at))
+
+    @abstractmethod
+    async def _prove(self, request: GrantRequest) -> Params:
+        """Make the parameters of the grant."""
+
+
+class ClientCredentials(Machine):
+    """An `AuthStrategy` for a machine with a secret (RFC 6749 section 4.4).
+
+    Args:
+        client_id: The name of the client at the authorization server.
+        client_secret: Its secret. It is sent as HTTP Basic, or in the form if the authorization
+            server takes only that.
+        options: See `MachineOptions`.
+
+    Raises:
+        TypeError: There is no such option.
+        ValueError: An option is malformed.
+    """
+
+    def __init__(
+        self, client_id: str, client_secret: str, **options: Unpack[MachineOptions]
+    ) -> None:
+        super().__init__(client_id, read_text(client_secret, "client_secret"), options)
+
+    async def _prove(self, request: GrantRequest) -> Params:
+        return {"grant_type": "client_credentials"}
+
+
+class PrivateKeyJWT(Machine):
+    """An `AuthStrategy` for a machine with a private key (RFC 7523 section 2.2).
+
+    Args:
+        client_id: The name of the client at the authorization server, which has its public key.
+        key: The private key: PEM without a password, or an object of `cryptography`.
+        algorithm: The algorithm, such as `ES256` or `RS256`; None: the usual one of such a key.
+        key_id: The name of the key at the authorization server (`kid`), if it wants one.
+        options: See `MachineOptions`.
+
+    Raises:
+        TypeError: There is no such option.
+        ValueError: The key, or an option, is malformed.
+        ImportError: PyJWT is not installed; the extra `auth` brings it.
+    """
+
+    def __init__(
+        self,
+        client_id: str,
+        key: Any,
+        *,
+        algorithm: str | None = None,
+        key_id: str | None = None,
+        **options: Unpack[MachineOptions],
+    ) -> None:
+        super().__init__(client_id, None, options)
+        self._signing = load_signing()
+        self._key, self._algorithm = self._signing.read_private_key(key, algorithm)
+        self._key_id = key_id
+
+    def _register(self, issuer: IssuerMetadata, known_at: str | None) -> Registration:
+        methods = issuer.auth_methods
+        if methods is not None and "private_key_jwt" not in methods:
+            raise AuthError(
+                f"{issuer.issuer} takes no private_key_jwt, but {', '.join(methods)[:SHOWN]};"
+                " another strategy is needed"
+            )
+        return attrs.evolve(super()._register(issuer, known_at), auth_method="private_key_jwt")
+
+    async def _prove(self, request: GrantRequest) -> Params:
+        assertion = self._signing.make_assertion(
+            self._identity.client_id,
+            request.found.issuer.issuer,
+            self._key,
+            self._algorithm,
+            self._key_id,
+        )
+        return {
+            "grant_type": "client_credentials",
+            "client_assertion_type": _CLIENT_ASSERTION,
+            "client_assertion": assertion,
+        }
+
+
+class WorkloadIdentity(Machine):
+    """An `AuthStrategy` for a workload whose platform gives it tokens (RFC 7523 section 2.1).
+
+    The token of the platform, of Kubernetes or of a CI service for example, is exchanged for one of
+    the authorization server, which trusts the platform. A refusal is final.
+
+    Args:
+        token: The token of the platform, whose audience is the authorization server; the file that
+            holds it; or a function, async or not, that returns it. It is read for each grant.
+        client_id: The name of the client at the authorization server.
+        client_secret: Its secret there; None: it has none.
+        options: See `MachineOptions`.
+
+    Raises:
+        TypeError: There is no such option.
+        ValueError: An option is malformed.
+    """
+
+    def __init__(
+        self,
+        token: TokenSource,
+        *,
+        client_id: str,
+        client_secret: str | None = None,
+        **options: Unpack[MachineOptions],
+    ) -> None:
+        super().__init__(client_id, client_secret, options)
+        self._token = check_source(token, "token")
+
+    async def _prove(self, request: GrantRequest) -> Params:
+        return {"grant_type": _JWT_BEARER, "assertion": await read_source(self._token)}
+
+
+class EnterpriseManaged(Machine):
+    """An `AuthStrategy` for a person whom the identity provider of a company has logged in.
+
+    The identity provider exchanges the ID token of the person for an assertion (ID-JAG), and the
+    authorization server of the MCP server exchanges that for a token. Nobody is asked anything: the
+    company has decided which servers its people may use.
+
+    Args:
+        client_id: The name of the client at the authorization server of the MCP server.
+        client_secret: Its secret there; None: it has none.
+        idp: The identity provider, the URL of the issuer.
+        id_token: The ID token of the person; the file that holds it; or a function, async or not,
+            that returns it. It is read for each grant.
+        idp_client_id: The name of the client at the identity provider; None: `client_id`.
+        idp_client_secret: Its secret there; None: it has none.
+        options: See `MachineOptions`.
+
+    Raises:
+        TypeError: There is no such option.
+        ValueError: An option is malformed.
+    """
+
+    def __init__(
+        self,
+        client_id: str,
+        client_secret: str | None = None,
+        *,
+        idp: str,
+        id_token: TokenSource,
+        idp_client_id: str | None = None,
+        idp_client_secret: str | None = None,
+        **options: Unpack[MachineOptions],
+    ) -> None:
+        super().__init__(client_id, client_secret, options)
+        check_url(idp, "idp")
+        self._provider = ClientIdentity(
+            client_id=idp_client_id or client_id, client_secret=idp_client_secret, issuer=idp
+        )
+        self._idp = idp
+        self._id_token = check_source(id_token, "id_token")
+
+    async def _prove(self, request: GrantRequest) -> Params:
+        # A URL of the configuration: it may well be in the network of the company.
+        fetcher = self._fetcher or HTTPFetcher()
+        provider = await issuer_metadata(self._idp, fetcher)
+        params = {
+            "grant_type": _EXCHANGE,
+            "requested_token_type": _ID_JAG,
+            "subject_token": await read_source(self._id_token),
+            "subject_token_type": _ID_TOKEN,
+            "audience": request.found.issuer.issuer,
+            "resource": request.found.resource or request.server.url,
+            "scope": " ".join(request.scopes),
+        }
+        client = cast(Registration, self._provider.known(provider))
+        given = await TokenClient(fetcher).exchange(provider.token_endpoint, params, client=client)
+        if given.get("issued_token_type") != _ID_JAG:
+            raise AuthError(f"{self._idp} gave no ID-JAG, but {given.get('issued_token_type')!r}")
+        return {"grant_type": _JWT_BEARER, "assertion": str(given.get("access_token", ""))}
+
+
+def check_source(source: Any, name: str) -> Any:
+    """Check the source of a token.
+
+    Args:
+        source: The source.
+        name: The name of the option, for the message.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if isinstance(source, Path) or callable(source):
+        return source
+    return read_text(source, name)
+
+
+async def read_source(source: TokenSource) -> str:
+    """Read a token from its source.
+
+    Args:
+        source: The token, its file, or a function.
+
+    Raises:
+        AuthError: The file cannot be read, or there is no token.
+    """
+    found: Any = source
+    if isinstance(source, Path):
+        try:
+            found = await trio.to_thread.run_sync(partial(source.read_text, encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise AuthError(f"the token in {source} cannot be read: {error}") from error
+    elif callable(source):
+        found = source()
+        if inspect.isawaitable(found):
+            found = await found
+    text = found.strip() if isinstance(found, str) else ""
+    if not text:
+        where = f"in {source}" if isinstance(source, Path) else "where the strategy looks for it"
+        raise AuthError(f"there is no token {where}")
+    return text

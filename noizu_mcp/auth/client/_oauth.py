@@ -1,0 +1,325 @@
+"""`OAuth`: a person logs in with a browser, and the client keeps the tokens."""
+
+import inspect
+import webbrowser
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+import attrs
+import trio
+
+from ..._errors import AuthError
+from ..._log import logger
+from .._configuration import check_url, is_loopback, read_count, read_seconds, read_text
+from .._fetch import Fetcher
+from ._code_flow import CodeFlow, check_login
+from ._credentials import ClientFetcher, GrantRequest, TokenCredentials
+from ._redirect import RedirectListener, open_listener
+from ._registration import ClientIdentity, register, registration_key, stored_registration
+from ._stores import CredentialStore, MemoryStore
+from ._strategy import Credentials, ProtectedServer
+from ._tokens import Login, Registration, TokenClient, TokenRefused, union
+
+#: Seconds for a person to log in.
+LOGIN_TIMEOUT: Final = 300.0
+_OFFLINE: Final = "offline_access"
+
+#: The answer of a login: the URL that the browser was sent to, or the code and the state.
+RedirectAnswer = str | tuple[str, str]
+#: Opens a URL for the person; it may return the answer.
+OpenBrowser = Callable[[str], "RedirectAnswer | bool | Awaitable[RedirectAnswer | None] | None"]
+
+
+def _read_scopes(value: Iterable[str] | None) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    scopes: tuple[Any, ...] = tuple(value.split() if isinstance(value, str) else value)
+    if not all(isinstance(each, str) and each and " " not in each for each in scopes):
+        raise ValueError(f"scopes must be a list of names, not {value!r}")
+    return scopes
+
+
+@attrs.frozen(eq=False)
+class OAuth:
+    """An `AuthStrategy` for people: OAuth 2.1 with a browser, as MCP specifies it.
+
+    A person logs in when the server asks for a token for the first time, and when it asks for more
+    scopes. Tokens are renewed without the person where the authorization server allows it. One
+    object can serve any number of servers; each has tokens of its own.
+
+    Args:
+        scopes: The scopes to request, besides those that the server asks for; None: those that it
+            lists, and `offline_access` where the authorization server has it.
+        client_id: The name of this program at the authorization server, if it is registered there;
+            None: it registers itself.
+        client_secret: Its secret, if it has one.
+        issuer: The authorization server that `client_id` belongs to; None: the first one that a
+            server names.
+        client_metadata_url: The URL of the metadata document of this program, for authorization
+            servers that support client id metadata documents.
+        client_name: The name that the person reads at the login.
+        store: Keeps tokens and registrations: `MemoryStore()`, `FileStore(path)` or your own.
+        redirect_port: The loopback port that takes the answer of the browser; 0: any.
+        redirect_uri: The redirect URI, if the authorization server has a fixed one. A loopback
+            address is listened on; for any other `open_browser` returns the answer.
+        open_browser: Called with the URL of the login, in a thread unless it is async. It may
+            return the URL that the browser was sent to, or its `(code, state)`.
+        timeout: Seconds for the person to log in.
+        dpop: True to bind the tokens to a key (RFC 9449), so that a stolen one is of no use. An
+            authorization server that does not do it is refused. Needs PyJWT.
+        allow_private: True to reach authorization servers at private addresses, from a server at a
+            public one.
+        fetcher: Makes the requests for metadata and tokens; None: httpx2, without redirects, within
+            limits of time and size.
+
+    Raises:
+        ValueError: An option has no such value.
+    """
+
+    scopes: tuple[str, ...] | None = attrs.field(default=None, converter=_read_scopes)
+    client_id: str | None = attrs.field(default=None, kw_only=True)
+    client_secret: str | None = attrs.field(default=None, kw_only=True, repr=False)
+    issuer: str | None = attrs.field(default=None, kw_only=True)
+    client_metadata_url: str | None = attrs.field(default=None, kw_only=True)
+    client_name: str = attrs.field(default="noizu-mcp", kw_only=True)
+    store: CredentialStore = attrs.field(factory=MemoryStore, kw_only=True)
+    redirect_port: int = attrs.field(default=0, kw_only=True)
+    redirect_uri: str | None = attrs.field(default=None, kw_only=True)
+    open_browser: OpenBrowser = attrs.field(default=webbrowser.open, kw_only=True, repr=False)
+    timeout: float = attrs.field(default=LOGIN_TIMEOUT, kw_only=True)
+    dpop: bool = attrs.field(default=False, kw_only=True)
+    allow_private: bool = attrs.field(default=False, kw_only=True)
+    fetcher: Fetcher | None = attrs.field(default=None, kw_only=True, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        read_seconds(self.timeout, "timeout")
+        read_text(self.client_name, "client_name")
+        if read_count(self.redirect_port, "redirect_port", zero=True) > 65535:
+            raise ValueError(f"redirect_port must be a port, not {self.redirect_port!r}")
+        if self.client_secret is not None and self.client_id is None:
+            raise ValueError("client_secret belongs to a client_id, which is missing")
+        if self.redirect_uri is not None:
+            check_url(self.redirect_uri, "redirect_uri")
+        if self.client_metadata_url is not None:
+            parts = check_url(self.client_metadata_url, "client_metadata_url")
+            # 2025-11-25 `basic/authorization`, "Client ID Metadata Documents".
+            if parts.scheme != "https" or parts.path in ("", "/"):
+                raise ValueError("client_metadata_url must be https, with a path")
+
+    def bind(self, server: ProtectedServer) -> Credentials:
+        """Make the credentials of one client; see `AuthStrategy`.
+
+        Args:
+            server: The server.
+
+        Raises:
+            ValueError: The URL is neither https nor that of a loopback address.
+        """
+        check_url(server.url, "the URL of the server")
+        return TokenCredentials(
+            server,
+            _CodeGrant(self),
+            scopes=self.scopes,
+            store=self.store,
+            key=_login_key(server.url),
+            client_id=self.client_id,
+            fetcher=self._fetcher_for(server),
+            dpop=self.dpop,
+        )
+
+    async def forget(self, url: str) -> bool:
+        """Log out: revoke the tokens for a server, if its issuer can, and delete them.
+
+        Args:
+            url: The URL of the server.
+
+        Returns:
+            True if there were tokens.
+
+        Raises:
+            AuthError: The store cannot be used.
+        """
+        key = _login_key(url)
+        async with self.store.lock(key):
+            login = Login.from_json(await self.store.load(key))
+            await self.store.delete(key)
+        if login is None:
+            return False
+        try:
+            await TokenClient(self._fetcher_for(ProtectedServer(url))).revoke(login)
+        except AuthError as error:
+            # They are deleted here all the same.
+            logger.warning("the tokens for %s were not revoked: %s", url.partition("?")[0], error)
+        return True
+
+    def _fetcher_for(self, server: ProtectedServer) -> Fetcher:
+        return self.fetcher or ClientFetcher(server, allow_private=self.allow_private)
+
+
+def _login_key(url: str) -> str:
+    """Name the tokens of a server in a store."""
+    return f"login {url}"
+
+
+class _CodeGrant:
+    """Gets tokens by asking a person; see `Grant`.
+
+    Args:
+        options: The strategy.
+    """
+
+    def __init__(self, options: OAuth) -> None:
+        self._options = options
+        self._identity = ClientIdentity(
+            client_id=options.client_id,
+            client_secret=options.client_secret,
+            issuer=options.issuer,
+            client_metadata_url=options.client_metadata_url,
+            client_name=options.client_name,
+        )
+
+    async def obtain(self, request: GrantRequest) -> Login:
+        """Ask a person to log in."""
+        issuer, scopes = request.found.issuer, request.scopes
+        check_login(issuer)
+        if self._options.scopes is None and _OFFLINE in issuer.scopes_supported:
+            scopes = union(scopes, (_OFFLINE,))
+        stored = await stored_registration(issuer, request.store)
+        async with self._listen(stored) as listener:
+            uri = self._options.redirect_uri or listener.uri
+            client = await self._find_client(request, stored, uri, scopes)
+            flow = CodeFlow(request.found, client, uri, scopes)
+            try:
+                code = flow.code_of(await _Login(self._options, listener).run(flow.url))
+                tokens = await request.tokens.request(
+                    issuer.token_endpoint,
+                    flow.token_params(code),
+                    client=client,
+                    requested=scopes,
+                )
+            except (TokenRefused, LoginTimeout):
+                # The issuer may have forgotten the client: the next login registers again.
+                await request.store.delete(registration_key(issuer.issuer))
+                raise
+        return Login(
+            issuer=issuer.issuer,
+            token_endpoint=issuer.token_endpoint,
+            revocation_endpoint=issuer.revocation_endpoint,
+            resource=request.found.resource,
+            requested=scopes,
+            client=client,
+            tokens=tokens,
+        )
+
+    def _listen(self, stored: Registration | None) -> AbstractAsyncContextManager[RedirectListener]:
+        uri = self._options.redirect_uri
+        if uri is not None and not is_loopback(urlsplit(uri).hostname or ""):
+            return nullcontext(RedirectListener([], uri))
+        # Many authorization servers compare the port, too, so that of the registration is best.
+        earlier = urlsplit(stored.redirect_uri).port if stored is not None else None
+        return open_listener(uri or "", self._options.redirect_port, earlier)
+
+    async def _find_client(
+        self,
+        request: GrantRequest,
+        stored: Registration | None,
+        uri: str,
+        scopes: tuple[str, ...],
+    ) -> Registration:
+        issuer, before = request.found.issuer, request.previous
+        used = before is not None and before.client.client_id == self._identity.client_id
+        known = self._identity.known(issuer, before.issuer if before and used else None)
+        if known is not None:
+            return known
+        registered = () if stored is None else stored.scopes
+        # A client that is registered for some scopes may not get others.
+        if stored is not None and stored.redirect_uri == uri and set(scopes) <= set(registered):
+            return stored
+        return await register(
+            self._identity,
+            issuer,
+            uri,
+            union(registered, scopes),
+            native=is_loopback(urlsplit(uri).hostname or ""),
+            fetcher=request.fetcher,
+            store=request.store,
+        )
+
+
+class LoginTimeout(AuthError):
+    """Nobody logged in in time."""
+
+
+class _Login:
+    """One wait for a person.
+
+    Args:
+        options: The strategy.
+        listener: Takes the answer of the browser.
+    """
+
+    def __init__(self, options: OAuth, listener: RedirectListener) -> None:
+        self._options = options
+        self._listener = listener
+        self._answer: Mapping[str, str] = {}
+        self._failure: Exception | None = None
+        self._scope = trio.CancelScope()
+
+    async def run(self, url: str) -> Mapping[str, str]:
+        """Open the browser and wait for its answer.
+
+        Args:
+            url: The URL of the login.
+
+        Returns:
+            The parameters of the answer.
+
+        Raises:
+            LoginTimeout: There was none in time.
+            AuthError: There can be none.
+            Exception: Raised by `open_browser`.
+        """
+        self._scope.deadline = trio.current_time() + self._options.timeout
+        with self._scope:
+            # Side by side: some browsers return when they are closed.
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._browse, url)
+                self._finish(await self._listener.wait())
+        if self._failure is not None:
+            raise self._failure
+        if not self._answer:
+            host = urlsplit(url).hostname
+            raise LoginTimeout(
+                f"nobody logged in at {host} within {self._options.timeout:g} s; try again"
+            )
+        return self._answer
+
+    def _finish(self, answer: Mapping[str, str]) -> None:
+        self._answer = answer
+        self._scope.cancel()
+
+    async def _browse(self, url: str) -> None:
+        try:
+            found = await self._open(url)
+            if isinstance(found, str):
+                self._finish(dict(parse_qsl(urlsplit(found).query, keep_blank_values=True)))
+            elif isinstance(found, tuple):
+                self._finish({"code": found[0], "state": found[1]})
+            elif not self._listener.is_open:
+                text = f"open_browser must return the answer that went to {self._listener.uri}"
+                raise AuthError(text)  # noqa: TRY301 - as what `open_browser` raises
+            elif found is False:
+                logger.warning("no browser could be opened; to log in, open %s", url)
+        except Exception as error:  # noqa: BLE001 - raised where the login is awaited
+            self._failure = error
+            self._scope.cancel()
+
+    async def _open(self, url: str) -> Any:
+        function = self._options.open_browser
+        if inspect.iscoroutinefunction(function):
+            return await function(url)
+        # In a tuple, since trio refuses functions that return a coroutine.
+        (found,) = await trio.to_thread.run_sync(lambda: (function(url),), abandon_on_cancel=True)
+        return await found if inspect.isawaitable(found) else found

@@ -1,0 +1,166 @@
+"""Registration: the client that an authorization server knows this program as.
+
+In order of preference (2026-07-28 `basic/authorization`, "Client Registration Approaches"): one
+that was registered beforehand, a client id metadata document, dynamic registration (RFC 7591).
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from ..._errors import AuthError
+from ..._value import JSONObject
+from ...jsonrpc import render
+from .._fetch import Fetcher, FetchError, FetchRequest
+from ._discovery import IssuerMetadata, read_object
+from ._stores import CredentialStore
+from ._tokens import Registration, choose_auth_method, explain
+
+_HEADERS: Final = (("content-type", "application/json"), ("accept", "application/json"))
+
+
+@attrs.frozen(kw_only=True)
+class ClientIdentity:
+    """The identity of a program, from which each issuer gets its registration.
+
+    Attributes:
+        client_id: The name at the issuer, if it was registered beforehand.
+        client_secret: Its secret, if it has one.
+        issuer: The issuer that `client_id` belongs to; None: the first that a server names.
+        client_metadata_url: The URL of its metadata document, if it has one.
+        client_name: The name that a person reads.
+    """
+
+    client_id: str | None = None
+    client_secret: str | None = attrs.field(default=None, repr=False)
+    issuer: str | None = None
+    client_metadata_url: str | None = None
+    client_name: str = "noizu-mcp"
+
+    def known(self, issuer: IssuerMetadata, known_at: str | None = None) -> Registration | None:
+        """Return the registration that needs no request; None if there is none.
+
+        Args:
+            issuer: The authorization server.
+            known_at: The issuer where `client_id` was used before.
+
+        Raises:
+            AuthError: `client_id` belongs to another issuer.
+        """
+        if self.client_id is not None:
+            home = self.issuer or known_at
+            if home is not None and home != issuer.issuer:
+                raise AuthError(
+                    f"the server wants tokens of {issuer.issuer}, but client_id {self.client_id!r}"
+                    f" belongs to {home}; it is not used elsewhere. Register at the new one"
+                )
+            secret = self.client_secret or ""
+            method = choose_auth_method(issuer, secret)
+            return Registration(client_id=self.client_id, client_secret=secret, auth_method=method)
+        if self.client_metadata_url is not None and issuer.takes_metadata_urls:
+            return Registration(client_id=self.client_metadata_url)
+        return None
+
+
+def registration_key(issuer: str) -> str:
+    """Name the registration at an issuer in a store."""
+    return f"client {issuer}"
+
+
+async def stored_registration(
+    issuer: IssuerMetadata, store: CredentialStore
+) -> Registration | None:
+    """Load a registration that was made earlier; None if there is none that is valid."""
+    found = await store.load(registration_key(issuer.issuer))
+    try:
+        known = Registration(**(found or {}))
+    except TypeError:
+        return None
+    return None if known.is_over() else known
+
+
+async def register(
+    identity: ClientIdentity,
+    issuer: IssuerMetadata,
+    redirect_uri: str,
+    scopes: tuple[str, ...],
+    *,
+    native: bool,
+    fetcher: Fetcher,
+    store: CredentialStore,
+) -> Registration:
+    """Register a client, and store the registration.
+
+    Args:
+        identity: The identity of the program.
+        issuer: The authorization server.
+        redirect_uri: Its redirect URI.
+        scopes: The scopes that it may request; none: those that the issuer gives by default.
+        native: It runs on the machine of the person.
+        fetcher: Makes the request.
+        store: Takes the registration.
+
+    Raises:
+        AuthError: The issuer registers nobody, or refuses.
+    """
+    url = issuer.registration_endpoint
+    if not url:
+        raise AuthError(
+            f"{issuer.issuer} registers no clients by itself: register this program there, and give"
+            " client_id= (and client_secret=)"
+        )
+    document = _client_metadata(identity, issuer, redirect_uri, native=native)
+    if scopes:
+        # Some issuers give a client no other scopes than those it names here.
+        document["scope"] = " ".join(scopes)
+    request = FetchRequest(url=url, method="POST", headers=_HEADERS, body=render(document))
+    try:
+        answer = await fetcher.fetch(request)
+    except FetchError as error:
+        raise AuthError(f"the registration at {url} cannot be reached: {error}") from error
+    found = read_object(answer.body) or {}
+    client_id = found.get("client_id")
+    if answer.status not in (200, 201) or not isinstance(client_id, str) or not client_id:
+        said = explain(found) or f"status {answer.status}"
+        raise AuthError(
+            f"{issuer.issuer} refused to register this program: {said}; register it there by hand,"
+            " and give client_id="
+        )
+    known = attrs.evolve(_read_registration(found, client_id, issuer, redirect_uri), scopes=scopes)
+    await store.save(registration_key(issuer.issuer), attrs.asdict(known))
+    return known
+
+
+def _client_metadata(
+    identity: ClientIdentity, issuer: IssuerMetadata, redirect_uri: str, *, native: bool
+) -> JSONObject:
+    document: JSONObject = {
+        "client_name": identity.client_name,
+        "redirect_uris": [redirect_uri],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        # OpenID Connect Registration section 2: `web` would forbid loopback addresses.
+        "application_type": "native" if native else "web",
+    }
+    # A program on the machine of a person keeps no secret, so none is preferred.
+    possible = ("none", "client_secret_basic", "client_secret_post")
+    if method := next((each for each in possible if each in (issuer.auth_methods or ())), None):
+        document["token_endpoint_auth_method"] = method
+    return document
+
+
+def _read_registration(
+    found: Mapping[str, Any], client_id: str, issuer: IssuerMetadata, redirect_uri: str
+) -> Registration:
+    secret, until = found.get("client_secret"), found.get("client_secret_expires_at")
+    secret = secret if isinstance(secret, str) else ""
+    method = choose_auth_method(issuer, secret, found.get("token_endpoint_auth_method"))
+    return Registration(
+        client_id=client_id,
+        client_secret=secret,
+        auth_method=method,
+        redirect_uri=redirect_uri,
+        # 0 stands for no end (RFC 7591 section 3.2.1).
+        expires_at=float(until) if isinstance(until, int) and until > 0 else None,
+    )

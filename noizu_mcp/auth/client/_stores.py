@@ -1,0 +1,253 @@
+"""Stores of credentials: in memory, in a file, in the keyring of the system.
+
+A store maps keys to JSON objects. The keys name servers and issuers; the values hold tokens,
+refresh tokens and client secrets, in clear text. `lock` makes a refresh happen once: a refresh
+token can often be used once only, so two programs that use one must take turns.
+"""
+
+import contextlib
+import hashlib
+import importlib
+import json
+import os
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import trio
+
+from ..._errors import AuthError
+from ..._value import JSONObject
+
+#: Seconds between two looks at a lock that another process holds.
+LOCK_PAUSE: Final = 0.05
+
+
+class CredentialStore(Protocol):
+    """A place for credentials; write your own with these four methods."""
+
+    async def load(self, key: str, /) -> JSONObject | None:
+        """Return the value of a key; None if there is none."""
+
+    async def save(self, key: str, value: JSONObject, /) -> None:
+        """Set the value of a key; a reader never finds a half of it."""
+
+    async def delete(self, key: str, /) -> None:
+        """Forget a key, if it is there."""
+
+    def lock(self, key: str, /) -> AbstractAsyncContextManager[object]:
+        """Keep others who use the store from entering a block for the same key."""
+
+
+class MemoryStore:
+    """A `CredentialStore` that ends with the program."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, str] = {}
+        self._locks: dict[str, trio.Lock] = {}
+
+    async def load(self, key: str, /) -> JSONObject | None:
+        """Return the value of a key; see `CredentialStore`."""
+        await trio.lowlevel.checkpoint()
+        found = self._values.get(key)
+        # A copy each time, as from a file: nobody can change the value of another one.
+        return None if found is None else json.loads(found)
+
+    async def save(self, key: str, value: JSONObject, /) -> None:
+        """Set the value of a key; see `CredentialStore`."""
+        await trio.lowlevel.checkpoint()
+        self._values[key] = json.dumps(value)
+
+    async def delete(self, key: str, /) -> None:
+        """Forget a key; see `CredentialStore`."""
+        await trio.lowlevel.checkpoint()
+        self._values.pop(key, None)
+
+    def lock(self, key: str, /) -> AbstractAsyncContextManager[object]:
+        """Keep other clients of this program out; see `CredentialStore`."""
+        return self._locks.setdefault(key, trio.Lock())
+
+
+class FileStore:
+    """A `CredentialStore` in one JSON file, which only its owner can read (mode 0600).
+
+    Several processes may use it at the same time: a change replaces the file as a whole, and locks
+    are files beside it.
+
+    Args:
+        path: The file; None: `noizu-mcp/credentials.json` in the folder for data of programs, which
+            is `$XDG_DATA_HOME` or `~/.local/share`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.path = default_path() if path is None else Path(path)
+
+    def __repr__(self) -> str:
+        return f"FileStore({str(self.path)!r})"
+
+    async def load(self, key: str, /) -> JSONObject | None:
+        """Return the value of a key; see `CredentialStore`.
+
+        Raises:
+            AuthError: The file cannot be read, or is not one of this class.
+        """
+        found = (await self._run(self._read)).get(key)
+        return found if isinstance(found, dict) else None
+
+    async def save(self, key: str, value: JSONObject, /) -> None:
+        """Set the value of a key; see `CredentialStore`.
+
+        Raises:
+            AuthError: The file cannot be written.
+        """
+        await self._change(lambda values: values.update({key: value}))
+
+    async def delete(self, key: str, /) -> None:
+        """Forget a key; see `CredentialStore`.
+
+        Raises:
+            AuthError: The file cannot be written.
+        """
+        await self._change(lambda values: values.pop(key, None))
+
+    def lock(self, key: str, /) -> AbstractAsyncContextManager[object]:
+        """Keep other programs out; see `CredentialStore`."""
+        return file_lock(_lock_path(self.path, key))
+
+    async def _change(self, change: Callable[[JSONObject], object]) -> None:
+        def run() -> None:
+            values = self._read()
+            change(values)
+            _replace(self.path, json.dumps(values, indent=1))
+
+        async with file_lock(_lock_path(self.path, "")):
+            await self._run(run)
+
+    async def _run(self, work: Callable[[], Any]) -> Any:
+        try:
+            return await trio.to_thread.run_sync(work)
+        except (OSError, ValueError) as error:
+            raise AuthError(f"the credentials in {self.path} cannot be used: {error}") from error
+
+    def _read(self) -> JSONObject:
+        try:
+            values = json.loads(self.path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        if not isinstance(values, dict):
+            raise ValueError("the file is not a JSON object")  # noqa: TRY004 - `_run` reports it
+        return values
+
+
+class KeyringStore:
+    """A `CredentialStore` in the keyring of the system; needs the package `keyring`.
+
+    Args:
+        service: The name of the entries there.
+
+    Raises:
+        ImportError: `keyring` is not installed.
+    """
+
+    def __init__(self, service: str = "noizu-mcp") -> None:
+        try:
+            self._keyring: Any = importlib.import_module("keyring")
+        except ImportError as error:
+            raise ImportError("KeyringStore needs keyring: pip install keyring") from error
+        self._service = service
+
+    async def load(self, key: str, /) -> JSONObject | None:
+        """Return the value of a key; see `CredentialStore`."""
+        text = await self._run(self._keyring.get_password, key)
+        with contextlib.suppress(TypeError, ValueError):
+            value = json.loads(text)
+            return value if isinstance(value, dict) else None
+        return None
+
+    async def save(self, key: str, value: JSONObject, /) -> None:
+        """Set the value of a key; see `CredentialStore`."""
+        await self._run(self._keyring.set_password, key, json.dumps(value))
+
+    async def delete(self, key: str, /) -> None:
+        """Forget a key; see `CredentialStore`."""
+        if await self._run(self._keyring.get_password, key) is not None:
+            await self._run(self._keyring.delete_password, key)
+
+    def lock(self, key: str, /) -> AbstractAsyncContextManager[object]:
+        """Keep other programs of this user out; see `CredentialStore`."""
+        return file_lock(_lock_path(default_path().with_name(self._service), key))
+
+    async def _run(self, function: Callable[..., Any], key: str, *more: str) -> Any:
+        try:
+            return await trio.to_thread.run_sync(function, self._service, key, *more)
+        except self._keyring.errors.KeyringError as error:
+            raise AuthError(f"the keyring cannot be used: {error}") from error
+
+
+def default_path() -> Path:
+    """Return the file of credentials that programs share by default."""
+    folder = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(folder) / "noizu-mcp" / "credentials.json"
+
+
+def _lock_path(path: Path, key: str) -> Path:
+    """Name the file that locks a key; the whole file for an empty key."""
+    # A digest, since a key holds URLs.
+    digest = hashlib.sha256(key.encode()).hexdigest()[:16] if key else "all"
+    return path.with_name(f".{path.name}.{digest}.lock")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file that only its owner can read; readers find the old or the new one."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        # Made with mode 0600.
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)  # noqa: PTH105 - one of two strings is a path already
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+@asynccontextmanager
+async def file_lock(path: Path) -> AsyncIterator[None]:
+    """Hold a lock among processes while the block runs; it ends with the process.
+
+    Args:
+        path: The file of the lock; it stays, and is empty.
+
+    Raises:
+        AuthError: It cannot be made.
+    """
+    try:
+        await trio.to_thread.run_sync(lambda: path.parent.mkdir(0o700, parents=True, exist_ok=True))
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise AuthError(f"the credentials cannot be locked: {error}") from error
+    try:
+        # The system has no way to wait for a lock that can be cancelled.
+        while not _try_lock(descriptor):  # noqa: ASYNC110
+            await trio.sleep(LOCK_PAUSE)
+        yield
+    finally:
+        # Closing ends the lock.
+        os.close(descriptor)
+
+
+def _try_lock(descriptor: int) -> bool:
+    # By name: each of the two modules exists on some systems only.
+    try:
+        if os.name == "posix":
+            fcntl: Any = importlib.import_module("fcntl")
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            msvcrt: Any = importlib.import_module("msvcrt")
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True

@@ -1,0 +1,384 @@
+"""Tokens, registrations of clients, and requests to a token endpoint (RFC 6749, RFC 7591).
+
+`Login` is the record that a store keeps for one MCP server: its tokens, the issuer that they come
+from, and the client that they were issued to. They belong together: none of them is ever sent to
+another issuer.
+"""
+
+import base64
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote_plus, urlencode
+
+import attrs
+import trio
+
+from ..._errors import AuthError
+from ..._value import JSONObject
+from .._configuration import is_number
+from .._fetch import Fetcher, FetchError, FetchRequest, FetchResponse
+from ._discovery import IssuerMetadata, read_object
+
+if TYPE_CHECKING:
+    from ._signing import Prover
+
+#: Seconds before its end in which a token is renewed, since it may travel for some.
+EXPIRY_MARGIN: Final = 30.0
+#: Seconds for one request for a token, whatever the fetcher does.
+TOKEN_TIMEOUT: Final = 30.0
+#: Seconds that a token may live; what is longer is not believed.
+MAX_SECONDS: Final = 1e11
+#: Characters of a text of an authorization server that an error shows.
+SHOWN: Final = 300
+#: Codes after which a refresh token, or a registration, is of no more use (RFC 6749 section 5.2).
+LOST: Final = ("invalid_grant", "invalid_client", "unauthorized_client")
+#: The code of an error that brings the nonce for a proof of DPoP (RFC 9449 section 8).
+NONCE_WANTED: Final = "use_dpop_nonce"
+_FORM: Final = ("content-type", "application/x-www-form-urlencoded")
+_ACCEPT: Final = ("accept", "application/json")
+
+#: Parameters of a request; those that are None or empty are left out.
+Params = Mapping[str, str | None]
+
+
+class TokenRefused(AuthError):
+    """The token endpoint answered with an error.
+
+    Attributes:
+        code: The code of the error, such as `invalid_grant`.
+        answer: The answer.
+    """
+
+    def __init__(self, text: str, code: str, answer: FetchResponse) -> None:
+        super().__init__(text)
+        self.code = code
+        self.answer = answer
+
+
+def _scopes(value: Any) -> tuple[str, ...]:
+    return tuple(value.split()) if isinstance(value, str) else tuple(value)
+
+
+@attrs.frozen(kw_only=True)
+class Tokens:
+    """The answer of a token endpoint.
+
+    Attributes:
+        access_token: The token that goes to the MCP server.
+        token_type: `Bearer` or `DPoP`.
+        refresh_token: Gets the next token; empty if there is none.
+        scopes: The scopes that were granted.
+        expires_at: The end of the access token, in seconds since the epoch; None: not known.
+        renew_at: The time from which on it is renewed.
+    """
+
+    access_token: str = attrs.field(repr=False)
+    token_type: str = "Bearer"
+    refresh_token: str = attrs.field(default="", repr=False)
+    scopes: tuple[str, ...] = attrs.field(default=(), converter=_scopes)
+    expires_at: float | None = None
+    renew_at: float | None = None
+
+    def is_stale(self) -> bool:
+        """Tell whether the token is to be renewed before the next request."""
+        return self.renew_at is not None and time.time() >= self.renew_at
+
+    def is_over(self) -> bool:
+        """Tell whether the token has expired."""
+        return self.expires_at is not None and time.time() >= self.expires_at
+
+
+@attrs.frozen(kw_only=True)
+class Registration:
+    """A client, as one authorization server knows it.
+
+    Attributes:
+        client_id: Its name there.
+        client_secret: Its secret; empty if it has none.
+        auth_method: Its way to authenticate: `none`, `client_secret_basic`, `client_secret_post`,
+            or that of a strategy for machines.
+        redirect_uri: The redirect URI that it is registered with; empty if it is fixed elsewhere.
+        scopes: The scopes that it is registered for; none: no list was given.
+        expires_at: The end of the secret, in seconds since the epoch; None: it does not end.
+    """
+
+    client_id: str
+    client_secret: str = attrs.field(default="", repr=False)
+    auth_method: str = "none"
+    redirect_uri: str = ""
+    scopes: tuple[str, ...] = attrs.field(default=(), converter=_scopes)
+    expires_at: float | None = None
+
+    def is_over(self) -> bool:
+        """Tell whether the secret has expired."""
+        return self.expires_at is not None and time.time() >= self.expires_at
+
+
+@attrs.frozen(kw_only=True)
+class Login:
+    """The tokens for one MCP server, and all that is needed to renew them.
+
+    Attributes:
+        issuer: The authorization server.
+        token_endpoint: Its token endpoint.
+        revocation_endpoint: Its revocation endpoint; empty if it has none.
+        resource: The `resource` of the requests; None on 2025-03-26.
+        requested: The scopes that were requested.
+        client: The client that the tokens were issued to.
+        tokens: The tokens.
+        proof_key: The private key that they are bound to (DPoP), in PEM; empty if there is none.
+    """
+
+    issuer: str
+    token_endpoint: str
+    revocation_endpoint: str = ""
+    resource: str | None
+    requested: tuple[str, ...] = attrs.field(converter=_scopes)
+    client: Registration
+    tokens: Tokens
+    proof_key: str = attrs.field(default="", repr=False)
+
+    def to_json(self) -> JSONObject:
+        """Write the record as a JSON object."""
+        return attrs.asdict(self)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any] | None) -> "Login | None":
+        """Read a record; None if there is none, or one of another form."""
+        try:
+            fields: dict[str, Any] = dict(document or {})
+            client = Registration(**fields.pop("client"))
+            return cls(client=client, tokens=Tokens(**fields.pop("tokens")), **fields)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None
+
+
+class TokenClient:
+    """Sends requests for tokens.
+
+    Args:
+        fetcher: Makes the requests.
+        prover: Binds the tokens to its key (RFC 9449); None: they are bearer tokens.
+
+    Attributes:
+        prover: See above.
+    """
+
+    def __init__(self, fetcher: Fetcher, prover: "Prover | None" = None) -> None:
+        self.prover = prover
+        self._fetcher = fetcher
+
+    async def request(
+        self,
+        url: str,
+        params: Params | Callable[[], Awaitable[Params]],
+        *,
+        client: Registration,
+        requested: tuple[str, ...] = (),
+    ) -> Tokens:
+        """Request tokens.
+
+        The request is not cancelled, within `TOKEN_TIMEOUT`: the answer may hold the only refresh
+        token that is still valid.
+
+        Args:
+            url: The token endpoint.
+            params: The parameters; those that are None or empty are left out. An async function
+                makes them anew for each request, since an assertion can be used once.
+            client: Authenticates the request.
+            requested: The scopes that are granted if the answer does not say.
+
+        Raises:
+            TokenRefused: The endpoint answered with an error.
+            AuthError: It did not answer, or not with a token of the kind that was wanted.
+        """
+        answer = await self._ask(url, params, client)
+        has_nonce = self.prover is not None and self.prover.take_nonce(url, answer.headers)
+        if has_nonce and (read_object(answer.body) or {}).get("error") == NONCE_WANTED:
+            answer = await self._ask(url, params, client)
+        tokens = read_tokens(answer, url, requested)
+        if self.prover is not None and tokens.token_type != "DPoP":
+            raise AuthError(
+                f"the token endpoint {url} gave a token that is bound to no key: it does not do"
+                " DPoP, which dpop=True demands"
+            )
+        return tokens
+
+    async def exchange(self, url: str, params: Params, *, client: Registration) -> JSONObject:
+        """Exchange a token for another one, which is not for an MCP server (RFC 8693).
+
+        Args:
+            url: The token endpoint.
+            params: The parameters; those that are None or empty are left out.
+            client: Authenticates the request.
+
+        Raises:
+            TokenRefused: The endpoint answered with an error.
+            AuthError: It did not answer.
+        """
+        return _read_answer(await self._post(url, params, client, ()), url)
+
+    async def _ask(
+        self, url: str, params: Params | Callable[[], Awaitable[Params]], client: Registration
+    ) -> FetchResponse:
+        made = await params() if callable(params) else params
+        proof = () if self.prover is None else (("dpop", self.prover.prove("POST", url)),)
+        return await self._post(url, made, client, proof)
+
+    async def revoke(self, login: Login) -> None:
+        """Revoke the tokens of a login, if its issuer can (RFC 7009).
+
+        Args:
+            login: The login.
+
+        Raises:
+            AuthError: The endpoint did not answer, or with an error.
+        """
+        url, tokens = login.revocation_endpoint, login.tokens
+        if not url:
+            return
+        # Without its refresh token a grant is over.
+        kind = "refresh_token" if tokens.refresh_token else "access_token"
+        params = {"token": tokens.refresh_token or tokens.access_token, "token_type_hint": kind}
+        answer = await self._post(url, params, login.client, ())
+        if answer.status != 200:
+            raise AuthError(f"{url} answered {answer.status}")
+
+    async def _post(
+        self,
+        url: str,
+        params: Params,
+        client: Registration,
+        headers: Iterable[tuple[str, str]],
+    ) -> FetchResponse:
+        own, more = authenticate(client)
+        form = {name: value for name, value in {**params, **more}.items() if value}
+        request = FetchRequest(
+            url=url,
+            method="POST",
+            headers=(_FORM, _ACCEPT, *own, *headers),
+            body=urlencode(form).encode(),
+        )
+        answer: FetchResponse | None = None
+        try:
+            with trio.move_on_after(TOKEN_TIMEOUT, shield=True):
+                answer = await self._fetcher.fetch(request)
+        except FetchError as error:
+            raise AuthError(f"the endpoint {url} cannot be reached: {error}") from error
+        if answer is None:
+            raise AuthError(f"the endpoint {url} did not answer within {TOKEN_TIMEOUT:g} s")
+        return answer
+
+
+def authenticate(client: Registration) -> tuple[list[tuple[str, str]], dict[str, str]]:
+    """Make the headers and parameters that authenticate a client (RFC 6749 section 2.3.1).
+
+    Args:
+        client: The client.
+    """
+    # The name is in the form in each case: some servers look for it there only.
+    named = {"client_id": client.client_id}
+    if client.auth_method == "client_secret_basic":
+        # Both are form-encoded first, so that a colon in them stays in them.
+        pair = f"{quote_plus(client.client_id)}:{quote_plus(client.client_secret)}"
+        return [("authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")], named
+    if client.auth_method == "client_secret_post":
+        return [], {**named, "client_secret": client.client_secret}
+    return [], named
+
+
+def choose_auth_method(issuer: IssuerMetadata, secret: str, registered: Any = None) -> str:
+    """Choose how a client authenticates at a token endpoint.
+
+    Args:
+        issuer: The authorization server.
+        secret: The secret of the client; empty: it has none.
+        registered: The method that the registration of the client states, if it does.
+
+    Raises:
+        AuthError: The authorization server takes none of the ways that are possible.
+    """
+    if not secret:
+        return "none"
+    possible = ("client_secret_basic", "client_secret_post")
+    # RFC 8414 section 2: without a list it is basic.
+    taken = issuer.auth_methods or possible[:1]
+    if registered in possible:
+        return str(registered)
+    for method in (*possible, "none"):
+        if method in taken:
+            return method
+    raise AuthError(
+        f"{issuer.issuer} takes no client secret, but {', '.join(taken)[:SHOWN]}; another strategy"
+        " is needed"
+    )
+
+
+def read_tokens(answer: FetchResponse, url: str, requested: tuple[str, ...]) -> Tokens:
+    """Read the answer of a token endpoint (RFC 6749 sections 5.1 and 5.2).
+
+    Args:
+        answer: The answer.
+        url: The endpoint, for errors.
+        requested: The scopes that are granted if it does not say.
+
+    Raises:
+        TokenRefused: It is an error.
+        AuthError: It holds no token of a known type.
+    """
+    document = _read_answer(answer, url)
+    token, kind = document.get("access_token"), str(document.get("token_type", "")).lower()
+    # Printable and without spaces: it goes into a header.
+    if not isinstance(token, str) or not token.isascii() or not token.isprintable() or " " in token:
+        raise AuthError(f"the token endpoint {url} gave no access token")
+    if not token or kind not in ("bearer", "dpop"):
+        raise AuthError(f"the token endpoint {url} gave a token of the type {kind[:SHOWN]!r}")
+    refresh, scope = document.get("refresh_token"), document.get("scope")
+    expires_at = renew_at = None
+    if (seconds := _seconds(document.get("expires_in"))) is not None:
+        expires_at = time.time() + seconds
+        # A token that lives for seconds only must not be renewed for each request.
+        renew_at = expires_at - min(EXPIRY_MARGIN, seconds / 4)
+    return Tokens(
+        access_token=token,
+        token_type="DPoP" if kind == "dpop" else "Bearer",
+        refresh_token=refresh if isinstance(refresh, str) else "",
+        scopes=scope if isinstance(scope, str) else requested,
+        expires_at=expires_at,
+        renew_at=renew_at,
+    )
+
+
+def _read_answer(answer: FetchResponse, url: str) -> JSONObject:
+    """Read an answer of a token endpoint, whatever it has issued.
+
+    Raises:
+        TokenRefused: It is an error.
+    """
+    document = read_object(answer.body) or {}
+    if answer.status != 200:
+        code = str(document.get("error", ""))
+        said = explain(document) or f"status {answer.status}"
+        raise TokenRefused(f"the token endpoint {url} refused: {said}", code, answer)
+    return document
+
+
+def _seconds(value: Any) -> float | None:
+    """Read `expires_in`; some servers send a string."""
+    if isinstance(value, str) and value.isdecimal() and len(value) < 16:
+        value = int(value)
+    return float(value) if is_number(value) and 0 <= value < MAX_SECONDS else None
+
+
+def explain(document: Mapping[str, Any]) -> str:
+    """Quote the error of an authorization server: `access_denied: the person said no`."""
+    parts = [document.get("error"), document.get("error_description")]
+    said = ": ".join(each[:SHOWN] for each in parts if isinstance(each, str) and each)
+    # One line without control characters: it goes to terminals and logs.
+    return "".join(each if each.isprintable() else " " for each in said)
+
+
+def union(*several: Iterable[str]) -> tuple[str, ...]:
+    """Join lists of scopes, in order, each scope once."""
+    return tuple(dict.fromkeys(scope for scopes in several for scope in scopes))

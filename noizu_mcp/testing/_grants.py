@@ -1,0 +1,430 @@
+"""The token endpoint of `AuthorizationServer`: clients, grants, tokens, proofs of DPoP."""
+
+import base64
+import hashlib
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import unquote_plus
+
+import attrs
+import jwt
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+
+from .._value import JSONObject
+
+#: Grants and codes that are kept; the oldest goes first.
+KEPT: Final = 10_000
+#: Seconds that the `iat` of a DPoP proof may differ from the clock.
+PROOF_AGE: Final = 300.0
+
+_ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+_TOKEN_TYPE: Final = "urn:ietf:params:oauth:token-type:"  # noqa: S105 - a prefix of names
+#: The algorithms of assertions and proofs.
+ALGORITHMS: Final = ("ES256", "ES384", "ES512", "RS256", "PS256", "EdDSA")
+
+#: The grants that the token endpoint knows: the methods of `Tokens` by `grant_type`.
+GRANTS: Final = {
+    "authorization_code": "_use_code",
+    "refresh_token": "_use_refresh",
+    "client_credentials": "_use_credentials",
+    "urn:ietf:params:oauth:grant-type:jwt-bearer": "_use_assertion",
+    "urn:ietf:params:oauth:grant-type:token-exchange": "_exchange",
+}
+
+Form = Mapping[str, str]
+
+
+class Refusal(Exception):
+    """A request that an endpoint refuses (RFC 6749 section 5.2).
+
+    Args:
+        error: The code of the error.
+        description: The reason, in words.
+        status: The HTTP status.
+        headers: Headers of the answer.
+    """
+
+    def __init__(
+        self,
+        error: str,
+        description: str,
+        status: int = 400,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(description)
+        self.document = {"error": error, "error_description": description}
+        self.status = status
+        self.headers = headers or {}
+
+
+@attrs.frozen
+class Client:
+    """A client that the authorization server knows.
+
+    Attributes:
+        client_id: Its name.
+        secret: Its secret; None: it has none.
+        key: Its public key, for `private_key_jwt`.
+        redirect_uris: Its redirect URIs; empty: any loopback address.
+    """
+
+    client_id: str
+    secret: str | None = attrs.field(default=None, repr=False)
+    key: Any = attrs.field(default=None, repr=False)
+    redirect_uris: tuple[str, ...] = ()
+
+
+@attrs.define(eq=False)
+class Grant:
+    """What a client is allowed to do, and by whom.
+
+    Attributes:
+        client_id: The client.
+        subject: The person, the workload, or the client itself.
+        scopes: The scopes.
+        resource: The URL of the MCP server; empty if the client named none.
+        thumbprint: The key that its tokens are bound to (RFC 9449 section 6.1).
+        uses: How often a refresh token was rotated.
+        name: Names the grant in tokens.
+    """
+
+    client_id: str
+    subject: str
+    scopes: tuple[str, ...]
+    resource: str
+    thumbprint: str | None = None
+    uses: int = 0
+    name: str = attrs.field(factory=lambda: secrets.token_hex(8))
+
+
+@attrs.frozen
+class Code:
+    """An authorization code that waits for its client."""
+
+    grant: Grant
+    redirect_uri: str
+    challenge: str
+
+
+class Tokens:
+    """The tokens of one authorization server.
+
+    Args:
+        issuer: Its URL.
+        ttl: Seconds that an access token lives.
+        rotate: Each use of a refresh token gives a new one.
+        nonces: Each DPoP proof needs a nonce.
+
+    Attributes:
+        key: The private key that signs them.
+        trusted: Keys of other issuers, whose assertions are accepted.
+        grants: The grants that are not revoked, by name.
+        codes: The codes that were not used.
+    """
+
+    def __init__(self, issuer: str, ttl: float, *, rotate: bool, nonces: bool) -> None:
+        self.key: Final = generate_private_key(SECP256R1())
+        self.trusted: dict[str, Any] = {}
+        self.grants: dict[str, Grant] = {}
+        self.codes: dict[str, Code] = {}
+        self._issuer = issuer
+        self._ttl = ttl
+        self._rotate = rotate
+        self._nonce = secrets.token_urlsafe(8) if nonces else None
+        self._proofs: dict[str, None] = {}
+
+    def keep(self, grant: Grant) -> Grant:
+        """Keep a grant; a full table drops the oldest."""
+        _keep(self.grants, grant.name, grant)
+        return grant
+
+    def make_code(self, code: Code) -> str:
+        """Make an authorization code; a full table drops the oldest."""
+        name = secrets.token_urlsafe(16)
+        _keep(self.codes, name, code)
+        return name
+
+    def sign(self, claims: Mapping[str, Any], typ: str) -> str:
+        """Sign a JWT with the issuer, the present time and the time to live."""
+        now = int(time.time())
+        times = {"iat": now, "exp": now + int(self._ttl), "jti": secrets.token_hex(8)}
+        header = {"typ": typ, "kid": "1"}
+        return jwt.encode({"iss": self._issuer, **times, **claims}, self.key, "ES256", header)
+
+    def access_token(self, grant: Grant, claims: Mapping[str, Any]) -> str:
+        """Make an access token (RFC 9068)."""
+        members: JSONObject = {
+            "aud": grant.resource or self._issuer,
+            "sub": grant.subject,
+            "client_id": grant.client_id,
+            "scope": " ".join(grant.scopes),
+            "grant": grant.name,
+        }
+        if grant.thumbprint is not None:
+            members["cnf"] = {"jkt": grant.thumbprint}
+        return self.sign({**members, **claims}, "at+jwt")
+
+    def introspect(self, token: str) -> JSONObject:
+        """Describe a token (RFC 7662 section 2.2)."""
+        try:
+            claims = self._verify(token, self.key.public_key(), audience=None)
+        except Refusal:
+            return {"active": False}
+        if claims.get("grant") not in self.grants:
+            return {"active": False}
+        return {"active": True, **claims}
+
+    def revoke(self, token: str) -> None:
+        """Revoke the grant behind an access or a refresh token (RFC 7009)."""
+        name = token.partition(".")[0]
+        if token.count(".") == 2:
+            name = str(self.introspect(token).get("grant"))
+        self.grants.pop(name, None)
+
+    def answer(self, form: Form, headers: Mapping[str, str], client: Client) -> JSONObject:
+        """Answer a request of a known client to the token endpoint.
+
+        Args:
+            form: The parameters.
+            headers: The headers; names in lower case.
+            client: The client.
+
+        Raises:
+            Refusal: No token is given.
+        """
+        handler = GRANTS.get(form.get("grant_type", ""))
+        if handler is None:
+            raise Refusal("unsupported_grant_type", f"not {form.get('grant_type')!r}")
+        given: JSONObject = getattr(self, handler)(form, client, self._check_proof(headers))
+        return given
+
+    # The grants
+
+    def _use_code(self, form: Form, client: Client, thumbprint: str | None) -> JSONObject:
+        code = self.codes.pop(form.get("code", ""), None)  # RFC 6749 section 4.1.2: used once
+        if code is None or code.grant.client_id != client.client_id:
+            raise Refusal("invalid_grant", "the code is unknown, or used")
+        if code.redirect_uri != form.get("redirect_uri"):
+            raise Refusal("invalid_grant", "redirect_uri is not that of the authorization request")
+        if s256(form.get("code_verifier", "")) != code.challenge:
+            raise Refusal("invalid_grant", "code_verifier does not fit the code_challenge")
+        if form.get("resource", "") != code.grant.resource:
+            raise Refusal("invalid_target", "resource is not that of the authorization request")
+        code.grant.thumbprint = thumbprint
+        return self._give(self.keep(code.grant), refresh=True)
+
+    def _use_refresh(self, form: Form, client: Client, thumbprint: str | None) -> JSONObject:
+        name, _, number = form.get("refresh_token", "").partition(".")
+        grant = self.grants.get(name)
+        if grant is None or grant.client_id != client.client_id:
+            raise Refusal("invalid_grant", "the refresh token is unknown, or revoked")
+        if number != str(grant.uses):
+            del self.grants[name]  # one of two clients is a thief
+            raise Refusal("invalid_grant", "the refresh token was used before")
+        if grant.thumbprint != thumbprint:
+            raise Refusal("invalid_grant", "the refresh token is bound to another key")
+        grant.uses += self._rotate
+        narrowed = attrs.evolve(grant, scopes=_narrow(form, grant.scopes))
+        return {**self._give(narrowed), "refresh_token": f"{name}.{grant.uses}"}
+
+    def _use_credentials(self, form: Form, client: Client, thumbprint: str | None) -> JSONObject:
+        if client.secret is None and client.key is None:
+            raise Refusal("unauthorized_client", "client_credentials needs a secret or a key")
+        name = client.client_id
+        grant = Grant(name, name, _scopes(form), form.get("resource", ""), thumbprint)
+        return self._give(self.keep(grant))
+
+    def _use_assertion(self, form: Form, client: Client, thumbprint: str | None) -> JSONObject:
+        """Accept an assertion of a trusted issuer: of a workload, or an ID-JAG (RFC 7523)."""
+        claims = self._verify_assertion(form.get("assertion", ""))
+        resource = claims.get("resource", form.get("resource", ""))
+        if claims.get("client_id", client.client_id) != client.client_id:
+            raise Refusal("invalid_grant", "the assertion is for another client")
+        grant = Grant(client.client_id, claims["sub"], _scopes(form), resource, thumbprint)
+        return self._give(self.keep(grant))
+
+    def _exchange(self, form: Form, client: Client, _thumbprint: str | None) -> JSONObject:
+        """Exchange an ID token for an ID-JAG (identity assertion authorization grant)."""
+        kinds = form.get("subject_token_type"), form.get("requested_token_type")
+        if kinds != (f"{_TOKEN_TYPE}id_token", f"{_TOKEN_TYPE}id-jag"):
+            raise Refusal("invalid_request", "only an ID token is exchanged, for an ID-JAG")
+        if not form.get("audience") or not form.get("resource"):
+            raise Refusal("invalid_request", "audience and resource are required")
+        token, key = form.get("subject_token", ""), self.key.public_key()
+        claims = self._verify(token, key, audience=client.client_id)
+        members = {
+            "sub": claims["sub"],
+            "aud": form["audience"],
+            "resource": form["resource"],
+            "client_id": client.client_id,
+            "scope": form.get("scope", ""),
+        }
+        return {
+            "access_token": self.sign(members, "oauth-id-jag+jwt"),
+            "issued_token_type": f"{_TOKEN_TYPE}id-jag",
+            "token_type": "N_A",
+            "expires_in": int(self._ttl),
+        }
+
+    def _give(self, grant: Grant, *, refresh: bool = False) -> JSONObject:
+        given = {
+            "access_token": self.access_token(grant, {}),
+            "token_type": "Bearer" if grant.thumbprint is None else "DPoP",
+            "expires_in": int(self._ttl),
+            "scope": " ".join(grant.scopes),
+        }
+        return {**given, "refresh_token": f"{grant.name}.0"} if refresh else given
+
+    # Proofs and assertions
+
+    def _verify_assertion(self, assertion: str) -> JSONObject:
+        try:
+            issuer = jwt.decode(assertion, options={"verify_signature": False}).get("iss")
+        except jwt.PyJWTError as error:
+            raise Refusal("invalid_grant", f"the assertion is no JWT: {error}") from None
+        if issuer not in self.trusted:
+            raise Refusal("invalid_grant", f"the issuer {issuer!r} is not trusted")
+        return self._verify(assertion, self.trusted[issuer], audience=self._issuer)
+
+    def _verify(self, token: str, key: Any, *, audience: str | None) -> JSONObject:
+        try:
+            claims: JSONObject = jwt.decode(
+                token,
+                key,
+                algorithms=list(ALGORITHMS),
+                audience=audience,
+                options={"require": ["iss", "sub", "exp"], "verify_aud": audience is not None},
+            )
+        except (jwt.PyJWTError, ValueError) as error:
+            raise Refusal("invalid_grant", f"the token or assertion is refused: {error}") from None
+        return claims
+
+    def verify_client(self, assertion: str, client: Client) -> bool:
+        """Check the assertion of a client (RFC 7523 section 3)."""
+        try:
+            claims = self._verify(assertion, client.key, audience=self._issuer)
+        except Refusal:
+            return False
+        return bool(claims["iss"] == claims["sub"] == client.client_id)
+
+    def _check_proof(self, headers: Mapping[str, str]) -> str | None:
+        """Check the DPoP proof of a request to the token endpoint (RFC 9449 section 4.3).
+
+        Returns:
+            The thumbprint of its key (RFC 7638); None if there is no proof.
+        """
+        proof = headers.get("dpop")
+        if proof is None:
+            return None
+        try:
+            header = jwt.get_unverified_header(proof)
+            key = jwt.PyJWK(header["jwk"])
+            claims = jwt.decode(proof, key.key, algorithms=list(ALGORITHMS))
+        except (jwt.PyJWTError, ValueError, KeyError) as error:
+            raise Refusal("invalid_dpop_proof", f"it is not a signed proof: {error}") from None
+        if self._nonce is not None and claims.get("nonce") != self._nonce:
+            nonce = {"dpop-nonce": self._nonce}
+            raise Refusal("use_dpop_nonce", "the proof needs a nonce", headers=nonce)
+        good = (
+            header.get("typ") == "dpop+jwt"
+            and claims.get("htm") == "POST"
+            and claims.get("htu") == f"{self._issuer.rstrip('/')}/token"
+            and abs(time.time() - claims.get("iat", 0)) < PROOF_AGE
+            and claims.get("jti") not in (None, *self._proofs)
+        )
+        if not good:
+            raise Refusal("invalid_dpop_proof", "a claim is missing or wrong, or it came before")
+        _keep(self._proofs, claims["jti"], None)
+        return thumbprint(header["jwk"])
+
+
+def authenticate(
+    form: Form, headers: Mapping[str, str], find: Callable[[str], Client | None], tokens: Tokens
+) -> Client:
+    """Find the client that sends a request, by the method that it is registered for.
+
+    Args:
+        form: The parameters of the request.
+        headers: Its headers; names in lower case.
+        find: Finds a client by its name.
+        tokens: Check the assertions of clients.
+
+    Raises:
+        Refusal: The client is unknown, or does not prove that it is the one.
+    """
+    name, secret = form.get("client_id"), form.get("client_secret")
+    scheme, _, rest = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "basic":
+        try:
+            pair = base64.b64decode(rest, validate=True).decode()
+        except ValueError:
+            raise _unknown_client("its header is not Basic authentication") from None
+        name, secret = map(unquote_plus, pair.split(":", 1)) if ":" in pair else (pair, "")
+    assertion = form.get("client_assertion", "")
+    if name is None and assertion:
+        name = _issuer_of(assertion)
+    client = find(name or "")
+    if client is None:
+        raise _unknown_client("it is not registered")
+    if client.key is not None:
+        is_known = form.get("client_assertion_type") == _ASSERTION
+        is_known = is_known and tokens.verify_client(assertion, client)
+    else:
+        is_known = client.secret is None or client.secret == secret
+    if not is_known:
+        raise _unknown_client("its secret or its assertion is wrong")
+    return client
+
+
+def _issuer_of(assertion: str) -> str | None:
+    try:
+        return str(jwt.decode(assertion, options={"verify_signature": False}).get("iss"))
+    except jwt.PyJWTError:
+        return None
+
+
+def _unknown_client(why: str) -> Refusal:
+    headers = {"www-authenticate": 'Basic realm="oauth"'}
+    return Refusal("invalid_client", f"the client is refused: {why}", 401, headers)
+
+
+def s256(verifier: str) -> str:
+    """Make the code challenge of a verifier (RFC 7636 section 4.2)."""
+    return _base64(hashlib.sha256(verifier.encode()).digest())
+
+
+def thumbprint(jwk: Mapping[str, Any]) -> str:
+    """Make the thumbprint of a public key (RFC 7638)."""
+    members = {"EC": ("crv", "kty", "x", "y"), "RSA": ("e", "kty", "n"), "OKP": ("crv", "kty", "x")}
+    text = ",".join(f'"{name}":"{jwk[name]}"' for name in members[jwk["kty"]])
+    return _base64(hashlib.sha256(f"{{{text}}}".encode()).digest())
+
+
+def public_jwk(key: Any) -> JSONObject:
+    """Write the public key of a server as a JWK (RFC 7517)."""
+    algorithm = jwt.get_algorithm_by_name("ES256")
+    members: JSONObject = algorithm.to_jwk(key, as_dict=True)
+    return {**members, "alg": "ES256"}
+
+
+def _base64(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _scopes(form: Form) -> tuple[str, ...]:
+    return tuple(form.get("scope", "").split())
+
+
+def _narrow(form: Form, scopes: tuple[str, ...]) -> tuple[str, ...]:
+    wanted = _scopes(form) or scopes
+    if not set(wanted) <= set(scopes):
+        raise Refusal("invalid_scope", "a refresh cannot widen the scopes")
+    return wanted
+
+
+def _keep(table: dict[str, Any], name: str, value: Any) -> None:
+    if len(table) >= KEPT:
+        del table[next(iter(table))]
+    table[name] = value

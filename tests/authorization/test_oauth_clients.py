@@ -1,0 +1,163 @@
+"""A person logs in, over real sockets: the client, the MCP server and the authorization server."""
+
+import asyncio
+import logging
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+
+import pytest
+import trio
+
+from noizu_mcp import AuthError, Server, SyncClient, Tool, aio, connect
+from noizu_mcp.auth import FileStore, HTTPFetcher, MemoryStore, OAuth, RequireScopes
+from noizu_mcp.testing import serve_authorization, serve_protected
+
+
+class WhoAmI(Tool):
+    """Name the caller."""
+
+    async def call(self, args, ctx):
+        return ctx.auth.subject
+
+
+class Save(Tool, requires=RequireScopes("docs:write")):
+    """Save something."""
+
+    async def call(self, args, ctx):
+        return "saved"
+
+
+class Docs(Server, name="docs", version="1"):
+    tools = [WhoAmI, Save]
+
+
+@asynccontextmanager
+async def world(**options):
+    """Give an authorization server and the URL of an MCP server."""
+    with trio.fail_after(120):
+        async with AsyncExitStack() as stack:
+            login = await stack.enter_async_context(serve_authorization(**options))
+            auth_for = partial(login.auth_for, required_scopes=["docs:read"])
+            url = await stack.enter_async_context(serve_protected(Docs, auth_for))
+            yield login, url
+
+
+def logins(login):
+    return [each.params.get("scope") for each in login.requests if each.endpoint == "authorize"]
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25", "2026-07-28"])
+async def test_a_person_logs_in(version):
+    """Once, for all requests; a tool that needs more asks for more."""
+    async with world() as (login, url):
+        auth = OAuth(open_browser=login.open_browser)
+        async with connect(url, auth=auth, version=version) as client:
+            assert (await client.call_tool("who_am_i")).text == "ada"
+            assert logins(login) == ["docs:read"]
+            async with trio.open_nursery() as nursery:
+                for _ in range(3):
+                    nursery.start_soon(client.call_tool, "save")
+            assert (await client.call_tool("save")).text == "saved"
+        async with connect(url, auth=auth, version=version) as client:
+            assert (await client.call_tool("save")).text == "saved"
+
+    assert logins(login) == ["docs:read", "docs:read docs:write"]
+
+
+async def test_a_scope_that_is_not_granted():
+    """The call fails with one error that says so; other calls go on."""
+    async with (
+        world(approve=lambda params: "write" not in params["scope"]) as (login, url),
+        connect(url, auth=OAuth(open_browser=login.open_browser)) as client,
+    ):
+        with pytest.raises(AuthError, match="did not log in: access_denied"):
+            await client.call_tool("save")
+        assert (await client.call_tool("who_am_i")).text == "ada"
+
+
+async def test_a_store_outlives_the_program(tmp_path):
+    """The next program needs no person."""
+    async with world() as (login, url):
+        for _ in range(2):
+            auth = OAuth(
+                store=FileStore(tmp_path / "credentials.json"), open_browser=login.open_browser
+            )
+            async with connect(url, auth=auth) as client:
+                assert (await client.call_tool("who_am_i")).text == "ada"
+        assert len(logins(login)) == 1
+        assert await auth.forget(url)
+        async with connect(url, auth=auth):
+            assert len(logins(login)) == 2
+
+
+async def test_nothing_secret_is_logged(caplog):
+    """No token, code, verifier or state, at any level, also when it fails."""
+    store = MemoryStore()
+    with caplog.at_level(logging.DEBUG):
+        async with world() as (login, url):
+            auth = OAuth(open_browser=login.open_browser, store=store)
+            async with connect(url, auth=auth) as client:
+                await client.call_tool("who_am_i")
+            await auth.forget(url)
+            login.fail("token", status=500, times=9)
+            with pytest.raises(AuthError) as caught:
+                async with connect(url, auth=auth):
+                    raise AssertionError
+
+    secrets = set()
+    for each in login.requests:
+        names = ("code", "code_verifier", "state", "token", "refresh_token")
+        secrets |= {each.params[name] for name in names if name in each.params}
+    assert len(secrets) >= 6
+    said = caplog.text + str(caught.value)
+    assert [each for each in secrets if each in said] == []
+
+
+async def test_a_token_endpoint_that_hangs():
+    """The call ends with one error, in the time of the fetcher."""
+    async with world() as (login, url):
+        login.hang("token")
+        auth = OAuth(open_browser=login.open_browser, fetcher=HTTPFetcher(timeout=0.05))
+        with pytest.raises(AuthError, match="token cannot be reached: no answer within"):
+            async with connect(url, auth=auth):
+                raise AssertionError
+
+
+async def test_leaving_during_a_login():
+    """A client that is cancelled waits for nobody."""
+    asked = trio.Event()
+
+    async def open_browser(url):
+        asked.set()
+        await trio.sleep_forever()
+
+    async with world() as (_, url), trio.open_nursery() as nursery:
+
+        async def run():
+            async with connect(url, auth=OAuth(open_browser=open_browser)):
+                raise AssertionError
+
+        nursery.start_soon(run)
+        await asked.wait()
+        nursery.cancel_scope.cancel()
+
+
+async def test_plain_code_and_asyncio():
+    """`SyncClient`, and `aio.connect` with a browser on the loop of the program."""
+    async with world() as (login, url):
+
+        def plain():
+            with SyncClient(url, auth=OAuth(open_browser=login.open_browser)) as client:
+                return client.call_tool("who_am_i").text
+
+        async def open_browser(address):
+            await asyncio.sleep(0)
+            return login.open_browser(address)
+
+        async def program():
+            auth = OAuth(open_browser=open_browser)
+            async with aio.connect(url, auth=auth) as client:
+                return (await client.call_tool("who_am_i")).text
+
+        assert await trio.to_thread.run_sync(plain) == "ada"
+        assert await trio.to_thread.run_sync(asyncio.run, program()) == "ada"
