@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ..._util import relative_path
+from ...server import missing_requirements, script_requirements
 from ...transports import diverted_stdio
 from .._arguments import read_texts
 from .._errors import USAGE, CommandError
-from .._remedies import missing_requirements, script_requirements
 from .._target import load_server
 from .._use import read_url
 from ._hosts import Entry
