@@ -605,31 +605,43 @@ async def test_one_handler_for_all(lives):
 
 
 async def test_listening_goes_on(script_on, autojump_clock):
-    """A listen request that ends is sent again, and the handler is told of possible changes."""
+    """A listen request that fails, or ends, is sent again; the handler learns of changes."""
     ours, theirs = memory_pair()
     requests = []
 
     def listen(request):
         requests.append(request["id"])
-        if len(requests) > 3:
-            return Exception(-32601, "not now")
+        if len(requests) == 1:
+            return Exception(-32000, "not now")
         meta = {"io.modelcontextprotocol/subscriptionId": request["id"]}
         params = {"_meta": meta, "notifications": {"toolsListChanged": True}}
         method = "notifications/subscriptions/acknowledged"
         message = {"jsonrpc": "2.0", "method": method, "params": params}
         theirs.send_nowait([json.dumps(message).encode()])
-        return {"resultType": "complete"}
+        return {"resultType": "complete"} if len(requests) < 4 else None
 
     host = Host("s")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(script_on(theirs, {"subscriptions/listen": listen}).run)
         async with connect_all({"s": ours}, handler=host) as clients:
-            await until(lambda: len(requests) > 3)
-            await trio.sleep(600)
+            await until(lambda: len(host.notices) == 2)
             assert clients.status == {"s": "connected"}
         nursery.cancel_scope.cancel()
     assert len(requests) == 4
     assert host.notices == ["notifications/tools/list_changed"] * 2
+
+
+async def test_a_server_that_tells_no_changes(script_on, caplog, autojump_clock):
+    """A server without the method is not asked again, and serves all the same."""
+    ours, theirs = memory_pair()
+    answers = {"subscriptions/listen": Exception(-32601, "no"), "tools/list": {"tools": []}}
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(script_on(theirs, answers).run)
+        async with connect_all({"s": ours}, handler=Host("s")) as clients:
+            await trio.sleep(600)
+            assert await clients.list_tools() == []
+        nursery.cancel_scope.cancel()
+    assert caplog.messages == ["the server s tells no changes: no (-32601)"]
 
 
 # The beginning and the end
