@@ -79,8 +79,8 @@ PAGES = (
         "See [write a client](../../how-to/client.md) and "
         "[HTTP](../../how-to/http.md#in-a-program).",
         {
-            "Connections": "connect connect_all Client Clients ClientHandler TerminalHandler "
-            "SyncClient SyncClients",
+            "Connections": "connect connect_all Client Clients LiveList ClientHandler "
+            "TerminalHandler SyncClient SyncClients",
             "Targets": "Stdio Http",
             "Values": "Reference Progress Implementation",
         },
@@ -108,9 +108,15 @@ PAGES = (
         "auth",
         "noizu_mcp.auth",
         "noizu_mcp.auth",
-        "Needs the extra `auth`. See [authorization](../../how-to/authorization.md).",
+        "Needs the extra `auth`. See [authorization](../../how-to/authorization.md) for servers and "
+        "[logging in](../../how-to/oauth.md) for clients.",
         {
+            "Clients": "OAuth Bearer",
+            "Stores of credentials": "MemoryStore FileStore KeyringStore CredentialStore",
+            "Custom strategies": "AuthStrategy Credentials ClientRequest ProtectedServer Refusal",
             "Servers": "BearerAuth Principal RequireScopes InsufficientScope",
+            "Machines": "ClientCredentials PrivateKeyJWT WorkloadIdentity EnterpriseManaged "
+            "MachineOptions",
             "Verifiers": "JWTVerifier IntrospectionVerifier APIKeyVerifier api_key_digest "
             "CompoundJWTVerifier StaticVerifier AnyVerifier",
             "Custom verifiers": "TokenVerifier AuthRequest InvalidToken VerifierUnavailable",
@@ -149,6 +155,8 @@ PAGES = (
             "Transcripts": "Transcript Entry",
             "Answers": "ScriptedHandler Asked",
             "Assertions": "assert_notification assert_progress refute_notification",
+            "Authorization": "AuthorizationServer AuthorizationRequest serve_authorization "
+            "serve_protected",
             "Connections": "connect",
         },
     ),
@@ -172,8 +180,8 @@ PAGES = (
     ),
 )
 # Classes that the package instantiates: the arguments of their constructors are not public.
-HANDED_OUT = {"Client", "CompiledSchema", "Context", "Fault", "Host", "HttpApp", "MessageStream"}
-HANDED_OUT |= {"RunningSet", "Telemetry", "Violation"}
+HANDED_OUT = {"Client", "CompiledSchema", "Context", "Fault", "Host", "HttpApp", "LiveList"}
+HANDED_OUT |= {"MessageStream", "RunningSet", "Telemetry", "Violation"}
 # Methods that are documented in full; other methods get their signature and their first sentence.
 IN_FULL = {"Server", "Context", "Client", "ClientHandler"}
 # Methods of public classes that other layers of the package call.
@@ -210,11 +218,12 @@ SEE = {
     "ClientHandler",
     "tutorial/changing-tools.md": "Page ToolDefinition NoSessionError violations_result",
     "tutorial/testing.md": "connect Client Transcript",
-    "how-to/client.md": "connect Client ClientHandler Stdio",
+    "how-to/client.md": "connect Client ClientHandler LiveList Page Stdio",
     "how-to/tasks.md": "Task TaskStarted",
     "how-to/skills.md": "SkillFolder",
     "how-to/http.md": "serve_http Http HttpApp serve_asgi",
-    "how-to/authorization.md": "BearerAuth RequireScopes Principal AuthError",
+    "how-to/authorization.md": "BearerAuth RequireScopes Principal",
+    "how-to/oauth.md": "OAuth Bearer FileStore AuthStrategy AuthError",
     "discussion/stdio.md": "serve_stdio Stdio",
     "reference/limits.md": "Limits HttpLimits HostOptions",
     "reference/options.md": "Cache HttpOptions",
@@ -235,7 +244,8 @@ FOLDERS = """## Public folders
 | `noizu_mcp.testing` | [transcripts of messages](api/testing.md), scripted answers, assertions \
 about notifications |
 | `noizu_mcp.aio` | [the client for asyncio programs](api/aio.md), asyncio code in trio tasks |
-| `noizu_mcp.auth` | [verifiers of tokens](api/auth.md), `BearerAuth`, `RequireScopes` |
+| `noizu_mcp.auth` | [verifiers of tokens](api/auth.md), `BearerAuth`, `RequireScopes`; `OAuth` and \
+other strategies of clients |
 | `noizu_mcp.telemetry` | [events](api/telemetry.md), spans, metrics |
 | `noizu_mcp.transports.http` | [serving over HTTP](api/http.md), its options and limits |
 | `noizu_mcp.tools` | [`Catalog`](api/advanced.md#class-catalog), a tool that lists every \
@@ -385,7 +395,7 @@ def class_line(name: str, cls: type) -> str:
         inner = "".join(f"    {row},\n" for row in rows)
         handlers = "".join(f"\n    def {each}: ..." for each in HANDLERS.get(name, ()))
         return f"class My{name}(\n    {name},\n{inner}){':' if handlers else ''}{handlers}"
-    if name in HANDED_OUT:
+    if name in HANDED_OUT or typing.is_typeddict(cls):
         return f"class {name}"
     try:
         signature = inspect.signature(cls)

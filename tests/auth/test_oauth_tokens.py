@@ -94,7 +94,7 @@ async def test_a_secret_in_the_header():
     form, headers = endpoint.sent
     assert form == {"grant_type": "x", "client_id": "id:1"}
     kind, _, value = headers["authorization"].partition(" ")
-    assert (kind, base64.b64decode(value)) == ("Basic", b"id%3A1:s+%C3%A9")
+    assert (kind, base64.b64decode(value)) == ("Basic", b"id%3A1:s%20%C3%A9")
 
 
 @pytest.mark.parametrize(

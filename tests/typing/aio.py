@@ -73,6 +73,10 @@ def plain_code() -> None:
     with SyncClient(App, timeout=3.0) as client:
         assert_type(client.call_tool("one", {"number": 1}), ToolResult)
         assert_type(client.list_tools(), list[ToolDefinition])
+        assert_type(client.list_tools(page=""), Page[ToolDefinition])
+        with client.tools as tools:
+            assert_type(tools.items, tuple[ToolDefinition, ...])
+            assert_type(tools.wait_changed(), None)
         assert_type(client.ping(), None)
         client.call_tool(1)  # type: ignore[arg-type]
         assert_type(client.list_tools(page=""), Page[ToolDefinition])

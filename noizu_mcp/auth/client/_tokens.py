@@ -9,7 +9,7 @@ import base64
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote_plus, urlencode
+from urllib.parse import quote, urlencode
 
 import attrs
 import trio
@@ -280,8 +280,9 @@ def authenticate(client: Registration) -> tuple[list[tuple[str, str]], dict[str,
     # The name is in the form in each case: some servers look for it there only.
     named = {"client_id": client.client_id}
     if client.auth_method == "client_secret_basic":
-        # Both are form-encoded first, so that a colon in them stays in them.
-        pair = f"{quote_plus(client.client_id)}:{quote_plus(client.client_secret)}"
+        # Both are form-encoded first, so that a colon in them stays in them; a space as %20, since
+        # not every server reads + as one.
+        pair = ":".join(quote(each, safe="") for each in (client.client_id, client.client_secret))
         return [("authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")], named
     if client.auth_method == "client_secret_post":
         return [], {**named, "client_secret": client.client_secret}

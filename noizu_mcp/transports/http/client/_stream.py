@@ -90,7 +90,6 @@ class HttpStream(MessageStream):
     ) -> None:
         self.mirrored = {}
         self.address = target.shown
-        self._target = target
         self._inbox: Inbox[Received | Unanswered] = Inbox()
         self._state = ClientState(target.shown, Backend(target, auth), self._inbox, limits)
         self._queue: deque[_Outgoing] = deque()
@@ -123,8 +122,8 @@ class HttpStream(MessageStream):
 
     @property
     def credentials(self) -> Hashable:
-        """None if a function makes the headers: it may return those of another user each time."""
-        return None if callable(self._target.headers) else ()
+        """A value for the credentials of the last request; see `Backend`."""
+        return self._state.backend.credentials
 
     async def receive(self) -> Sequence[Received | Unanswered]:
         """Wait for messages; see `MessageStream`."""
@@ -219,13 +218,16 @@ class HttpStream(MessageStream):
 
     async def _deliver_in_order(self, outgoing: _Outgoing) -> None:
         """Send a message after all before it, and wait until the server has taken it."""
+        data, message = outgoing
+        cancelled = self._cancelled_post(message)
+        if cancelled is not None and cancelled.is_unsent:
+            # It may wait for a person to log in: the server has nothing to cancel.
+            cancelled.give_up()
+            return
         # Written is enough: waiting for answers would let one slow call block a cancellation.
         for post in list(self._unwritten):
             await post.written.wait()
             self._unwritten.discard(post)
-        data, message = outgoing
-        # Looked up before the wait below: the POST is forgotten when it ends.
-        cancelled = self._cancelled_post(message)
         # Its answer may still come, and is ignored; the stream must not outlive this for long.
         if cancelled is not None:
             cancelled.give_up(TAKE_TIMEOUT + LINGER)
