@@ -484,3 +484,53 @@ def test_asyncio_has_live_lists(version):
             assert isinstance(tools, LiveList)
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("lived", [0, 20])
+async def test_listening_goes_on_when_a_request_ends(scripted, autojump_clock, lived):
+    """`listen` sends it again, and tells the handler what may have changed in between."""
+    told = []
+
+    class Handler(ClientHandler):
+        async def handle_notification(self, method, params):
+            told.append((method, params))
+
+    async with scripted(handler=Handler()) as (client, script):
+        shelf = Shelf(script)
+        async with client.listen(tools=True, uris=["a:b"]) as agreed:
+            assert agreed == {"toolsListChanged": True, "resourceSubscriptions": ["a:b"]}
+            await trio.sleep(lived)
+            await script.say(id=shelf.listens[0], result=DONE)
+            await trio.sleep(10)
+            assert len(shelf.listens) == 2
+    assert told == [(CHANGED, {}), ("notifications/resources/updated", {"uri": "a:b"})]
+
+
+async def test_listening_to_a_server_that_stops_telling(scripted, autojump_clock, caplog):
+    """A server that does not know the method any more is not asked again; the block goes on."""
+    async with scripted() as (client, script):
+        shelf = Shelf(script)
+        async with client.listen(tools=True):
+            script.answers["subscriptions/listen"] = ValueError(-32601, "Method not found")
+            await script.say(id=shelf.listens[0], result=DONE)
+            await trio.sleep(1000)
+            await client.ping()
+        listens = [each for each in script.received if each["method"] == "subscriptions/listen"]
+        assert len(listens) == 2
+    assert caplog.records[-1].message == "changes are not told any more: Method not found (-32601)"
+
+
+async def test_the_end_of_the_connection_ends_listening(scripted, autojump_clock):
+    """One error is raised, also if a call in the block fails with it."""
+
+    async def wait(client, script, use):
+        async with client.listen(tools=True):
+            await script.stream.aclose()
+            await use()
+
+    for call in (False, True):
+        async with scripted() as (client, script):
+            Shelf(script)
+            use = client.ping if call else trio.sleep_forever
+            with pytest.raises(ConnectionClosed):
+                await wait(client, script, use)
