@@ -287,16 +287,26 @@ def options_of(command: str, capsys: pytest.CaptureFixture[str]) -> set[str]:
 
 def test_options_of_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     """Each option of a command has a row; options of `run` over HTTP have their own table."""
-    text = page("reference/command-line")
-    listed = {
-        title: set(
-            re.findall(r"--[a-z-]+", " ".join(cells[0] for cells in rows(section(text, title))))
-        )
-        for title in ("Options", "Over HTTP")
+    pages = {
+        "reference/command-line": ("Options", "Over HTTP", "Settings of hosts", "Log in"),
+        "how-to/doctor": ("Options",),
     }
+    listed, doctor = (
+        {
+            title: set(
+                re.findall(r"--[a-z-]+", " ".join(c[0] for c in rows(section(page(name), title))))
+            )
+            for title in titles
+        }
+        for name, titles in pages.items()
+    )
     using = set().union(*(options_of(command, capsys) for command in COMMANDS[1:]))
 
     # `--reload` is of `run` alone, and holds for both ways to serve.
     assert listed["Options"] == using | {"--version", "--reload"}
     assert listed["Over HTTP"] == options_of("run", capsys) - {"--http", "--debug", "--reload"}
+    assert listed["Settings of hosts"] == options_of("install", capsys) - {"--debug"}
+    assert options_of("config", capsys) < options_of("install", capsys)
+    assert listed["Log in"] == options_of("login", capsys) - {"--debug"}
+    assert doctor["Options"] == options_of("doctor", capsys) - {"--debug"}
     assert options_of("", capsys) == {"--version"}
