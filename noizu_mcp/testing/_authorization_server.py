@@ -15,9 +15,7 @@ Sources: RFC 6749 and OAuth 2.1 (grants), 7009 (revocation), 7591 (registration)
 
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -33,10 +31,7 @@ from ..auth import (
     HTTPFetcher,
     JWTVerifier,
 )
-from ..engine import single_failure
 from ..jsonrpc import parse_json, render
-from ..server import Server
-from ..transports.http import HttpApp, HttpOptions, serve_asgi
 from ._grants import (
     ALGORITHMS,
     GRANTS,
@@ -47,7 +42,6 @@ from ._grants import (
     Tokens,
     authenticate,
     keep,
-    public_jwk,
 )
 
 #: Requests that the journal keeps.
@@ -114,6 +108,9 @@ class AuthorizationServer:
             twice then revokes its grant (OAuth 2.1 section 4.3.1).
         registration: True to offer dynamic client registration.
         dpop_nonces: True to demand a nonce in each DPoP proof (RFC 9449 section 8).
+
+    Raises:
+        ImportError: PyJWT is not installed; the extra `auth` brings it.
 
     Attributes:
         issuer: Its URL.
@@ -404,7 +401,7 @@ class AuthorizationServer:
         return _Answer(200, self.metadata)
 
     def _answer_jwks(self, _request: AuthorizationRequest) -> _Answer:
-        return _Answer(200, {"keys": [{**public_jwk(self.public_key), "kid": "1", "use": "sig"}]})
+        return _Answer(200, {"keys": [self._tokens.jwk]})
 
     def _answer_authorize(self, request: AuthorizationRequest) -> _Answer:
         params = request.params
@@ -465,73 +462,6 @@ class AuthorizationServer:
     def _answer_introspect(self, request: AuthorizationRequest) -> _Answer:
         authenticate(request.params, request.headers, self._find_client, self._tokens)
         return _Answer(200, self._tokens.introspect(request.params.get("token", "")))
-
-
-@asynccontextmanager
-async def serve_authorization(**options: Any) -> AsyncIterator[AuthorizationServer]:
-    """Serve an `AuthorizationServer` on a free port of 127.0.0.1 for as long as the block runs.
-
-    Args:
-        options: Those of `AuthorizationServer`, but for `issuer`.
-
-    Yields:
-        The authorization server.
-
-    Raises:
-        ImportError: The extra `auth` or `http` is not installed.
-    """
-    async with _hosted() as (url, answer_with):
-        server = AuthorizationServer(url, **options)
-        answer_with(server)
-        yield server
-
-
-@asynccontextmanager
-async def serve_protected(
-    server: Server | type[Server], auth_for: Callable[[str], BearerAuth]
-) -> AsyncIterator[str]:
-    """Serve an MCP server that wants tokens, on a free port of 127.0.0.1, while the block runs.
-
-    Args:
-        server: The server.
-        auth_for: Makes the authorization of the server from its URL: `login.auth_for`, or
-            `partial(login.auth_for, required_scopes=["docs:read"])`, or a function of your own.
-
-    Yields:
-        The URL of its endpoint.
-
-    Raises:
-        ImportError: The extra `auth` or `http` is not installed.
-    """
-    async with _hosted() as (origin, answer_with):
-        url = f"{origin}/mcp"
-        served = server() if isinstance(server, type) else server
-        app = HttpApp(served, HttpOptions(auth=auth_for(url)))
-        async with app.lifespan():
-            answer_with(app)
-            yield url
-
-
-@asynccontextmanager
-async def _hosted() -> AsyncIterator[tuple[str, Callable[[Any], None]]]:
-    """Listen at a free port; the application is given afterwards, since it may need the URL.
-
-    Yields:
-        The URL, and the function that takes the application.
-    """
-    chosen: list[Any] = []
-
-    async def relay(scope: Any, receive: Any, send: Any) -> None:
-        await chosen[0](scope, receive, send)
-
-    with single_failure():
-        async with trio.open_nursery() as nursery:
-            host = await nursery.start(partial(serve_asgi, relay, port=0))
-            try:
-                yield host.urls[0], chosen.append
-            finally:
-                # Not in order: a request that a test lets hang would hold it up.
-                nursery.cancel_scope.cancel()
 
 
 def _check_endpoint(name: str) -> str:

@@ -69,9 +69,10 @@ async def test_a_secret_in_the_form(world):
     assert world.of("token")[0]["client_secret"] == "s3cret"
 
 
-async def test_scopes_of_the_program(world):
+@pytest.mark.parametrize("scopes", [["write", "list"], "write list"])
+async def test_scopes_of_the_program(world, scopes):
     """The scopes of the strategy are requested besides those of the server."""
-    assert (await token_of(robot(world, scopes=["write"])))["scope"] == "write read"
+    assert (await token_of(robot(world, scopes=scopes)))["scope"] == "write list read"
 
 
 async def test_a_store_is_shared(world):

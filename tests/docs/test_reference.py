@@ -141,11 +141,23 @@ def test_limits_of_asking() -> None:
 def test_limits_of_skills() -> None:
     """The limits of skill folders agree with the code."""
     from noizu_mcp.skills import _files as _skill_files
+    from noizu_mcp.skills import _frontmatter
 
     numbers = [cells[0] for cells in rows(page("reference/limits"))]
 
     assert f"{_skill_files.MAX_FILES}, {_skill_files.MAX_BYTES}" in numbers
     assert str(_skill_files.MAX_ENTRIES) in numbers
+    assert str(_frontmatter.MAX_FRONTMATTER) in numbers
+
+
+def test_limits_of_tools_for_models() -> None:
+    """The limits of schemas and results for models agree with the code."""
+    from noizu_mcp.models import _compose, _results
+
+    numbers = [cells[0] for cells in rows(page("reference/limits"))]
+
+    assert str(_compose.MAX_NODES) in numbers
+    assert str(_results.MAX_CHARS) in numbers
 
 
 def test_limits_of_authorization() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, assert_type
 
 from noizu_mcp import Context, Server, Tool, connect, mcp, tool
@@ -14,9 +15,11 @@ from noizu_mcp.auth import (
     Bearer,
     BearerAuth,
     Challenge,
+    ClientCredentials,
     ClientRequest,
     CompoundJWTVerifier,
     CredentialStore,
+    EnterpriseManaged,
     Fetcher,
     FetchRequest,
     FetchResponse,
@@ -28,11 +31,14 @@ from noizu_mcp.auth import (
     MemoryStore,
     OAuth,
     Principal,
+    PrivateKeyJWT,
     ProtectedServer,
     Refusal,
     RequireScopes,
     TokenVerifier,
+    WorkloadIdentity,
 )
+from noizu_mcp.testing import AuthorizationServer, serve_authorization, serve_protected
 from noizu_mcp.transports.http import HttpOptions
 
 URL = "https://mcp.example.com/mcp"
@@ -143,6 +149,18 @@ async def open_browser(url: str) -> str:
     return url
 
 
+async def fetch_token() -> str:
+    return "token"
+
+
+async def test_kit() -> None:
+    async with serve_authorization(subject="ada") as login:
+        assert_type(login, AuthorizationServer)
+        assert_type(login.open_browser("https://x"), str)
+        async with serve_protected(ScopedServer, login.auth_for) as url:
+            assert_type(url, str)
+
+
 stores: list[CredentialStore] = [OwnStore(), MemoryStore(), FileStore("x"), KeyringStore()]
 strategies: list[AuthStrategy] = [
     OAuth(),
@@ -150,6 +168,11 @@ strategies: list[AuthStrategy] = [
     OAuth(["a"], open_browser=lambda url: ("code", "state"), timeout=5),
     OAuth(client_id="me", client_secret="s", issuer="https://x", redirect_port=80),
     Bearer("token"),
+    ClientCredentials("me", "s", scopes="a b", issuer="https://x", dpop=True),
+    PrivateKeyJWT("me", b"pem", algorithm="ES256", key_id="1", store=OwnStore()),
+    WorkloadIdentity(Path("token"), client_id="me", scopes=["a"]),
+    WorkloadIdentity(lambda: "token", client_id="me", client_secret="s"),
+    EnterpriseManaged("me", idp="https://idp", id_token=fetch_token, allow_private=True),
     OwnStrategy(),
 ]
 

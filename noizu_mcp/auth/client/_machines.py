@@ -47,8 +47,8 @@ class MachineOptions(TypedDict, total=False):
     """Options of all strategies for machines.
 
     Attributes:
-        scopes: The scopes to request besides those that the server asks for; None: those that its
-            metadata lists.
+        scopes: The scopes to request besides those that the server asks for, a list or one text
+            with spaces between them; None: those that its metadata lists.
         issuer: The authorization server that the credentials belong to, exactly as it names itself.
             Without it they go to the one that the MCP server names first.
         store: Keeps the tokens; `MemoryStore()` by default.
@@ -91,6 +91,8 @@ class Machine(ABC):
         self._identity = ClientIdentity(
             client_id=client_id, client_secret=client_secret, issuer=issuer
         )
+        if isinstance(scopes, str):
+            scopes = scopes.split()
         self._scopes = None if scopes is None else as_scopes(scopes)
         self._store = options.get("store") or MemoryStore()
         self._dpop = bool(options.get("dpop"))
