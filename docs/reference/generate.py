@@ -270,7 +270,7 @@ names too |
 | `noizu_mcp.engine` | [`MessageStream`](api/advanced.md#class-messagestream): the contract of a \
 transport |
 | `noizu_mcp.components`, `noizu_mcp.models`, `noizu_mcp.uri`, `noizu_mcp.skills`, \
-`noizu_mcp.client`, `noizu_mcp.client.terminal`, `noizu_mcp.engine.aio`, \
+`noizu_mcp.auth.client`, `noizu_mcp.client`, `noizu_mcp.client.terminal`, `noizu_mcp.engine.aio`, \
 `noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, `noizu_mcp.cli` | the \
 layers, for code that builds on them |
 """
