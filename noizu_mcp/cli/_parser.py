@@ -289,7 +289,7 @@ def _limits(text: str) -> Limits:
 
 
 def _doctor(args: argparse.Namespace) -> int:
-    from .doctor import doctor
+    from .doctor._doctor import doctor
 
     return doctor(args)
 
@@ -307,13 +307,13 @@ def _log_out(args: argparse.Namespace) -> int:
 
 
 def _install(args: argparse.Namespace) -> int:
-    from .hosts import install
+    from .hosts._install import install
 
     return install(args)
 
 
 def _show_config(args: argparse.Namespace) -> int:
-    from .hosts import show_config
+    from .hosts._install import show_config
 
     return show_config(args)
 

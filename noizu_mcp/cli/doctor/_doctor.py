@@ -26,7 +26,7 @@ from .._errors import FAILED, OK, USAGE, CommandError
 from .._output import print_json
 from .._stored_login import stored_headers
 from .._use import read_url, run_loop
-from ..hosts import own_program
+from ..hosts._entry import own_program
 from ._authorization import check_authorization
 from ._exchange import Exchange
 from ._http_checks import check_callers, check_headers, check_session, check_transport

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ..._util import relative_path
-from ...server.loading import missing_requirements, script_requirements
+from ...server import missing_requirements, script_requirements
 from ...transports import diverted_stdio
 from .._arguments import read_texts
 from .._errors import USAGE, CommandError

@@ -28,7 +28,7 @@ CHALLENGES: Final = (401, 403)
 #: Bytes of the body of a refusal that are read.
 ERROR_SIZE: Final = 64 * 1024
 #: Seconds to read it before the credentials are asked, which may take minutes.
-_REFUSAL_TIMEOUT: Final = 5.0
+REFUSAL_TIMEOUT: Final = 5.0
 #: Redirects within one origin that one request follows.
 MAX_MOVES: Final = 3
 _MOVED: Final = (307, 308)  # those that keep method and body
@@ -102,7 +102,7 @@ class Answer:
         slow, is empty afterwards.
         """
         kept = None
-        with trio.move_on_after(_REFUSAL_TIMEOUT):
+        with trio.move_on_after(REFUSAL_TIMEOUT):
             kept = await self.read(ERROR_SIZE)
         await self.discard()
         await self._response.aclose()
