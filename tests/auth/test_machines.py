@@ -452,8 +452,15 @@ class Whoami(Tool):
         return ctx.auth.subject
 
 
+class Write(Tool, requires="write"):
+    """Say which scopes the caller has."""
+
+    def call(self, ctx):
+        return " ".join(sorted(ctx.auth.scopes))
+
+
 class Docs(Server, name="docs", version="1"):
-    tools = [Whoami]
+    tools = [Whoami, Write]
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
@@ -473,3 +480,18 @@ async def test_connect(version):
 
     assert len(tokens) == 1
     assert tokens[0].params["scope"] == "read"
+
+
+async def test_step_up():
+    """A tool that needs another scope gets a token with both."""
+    async with (
+        serve_authorization(scopes=["read", "write"]) as login,
+        serve_protected(Docs, partial(login.auth_for, required_scopes=["read"])) as url,
+    ):
+        login.add_client("robot", secret="s3cret")
+        async with connect(url, auth=ClientCredentials("robot", "s3cret")) as client:
+            assert (await client.call_tool("whoami")).content[0].text == "robot"
+            assert (await client.call_tool("write")).content[0].text == "read write"
+        tokens = [each.params["scope"] for each in login.requests if each.endpoint == "token"]
+
+    assert tokens == ["read", "read write"]
