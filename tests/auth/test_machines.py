@@ -269,6 +269,26 @@ async def test_a_managed_person(world, company):
     assert "subject_token" not in second
 
 
+async def test_people_with_one_store(world, company):
+    """The tokens of one person are never those of another."""
+    store = MemoryStore()
+    ada, bob = (
+        managed(
+            world,
+            company,
+            store=store,
+            person=person,
+            id_token=company.issue_id_token("robot", sub=person),
+        )
+        for person in ("ada", "bob")
+    )
+
+    assert (await token_of(ada))["sub"] == "ada"
+    assert (await token_of(bob))["sub"] == "bob"
+    with pytest.raises(ValueError, match="store= needs person="):
+        managed(world, company, store=store)
+
+
 async def test_a_provider_that_refuses(world, company):
     """The words of the provider are in the error, and the other server is not asked."""
     strategy = managed(world, company, id_token=company.issue_id_token("robot", exp=0))
