@@ -36,6 +36,7 @@ async def connect(target: Any, **options: Any) -> AsyncIterator[Client]:
         RuntimeError: The asyncio loop runs inside of a trio task.
         BaseException: See `noizu_mcp.connect`.
     """
+    adapt_auth(options)
     async with trio_side() as side:
         shown: list[Client] = []
 
@@ -43,7 +44,6 @@ async def connect(target: Any, **options: Any) -> AsyncIterator[Client]:
             shown.append(AsyncioClient(inner, side))
             return lambda: shown[0]
 
-        auth_on_asyncio(options)
         handler = options.get("handler")
         if isinstance(handler, ClientHandler | None):
             handler = handler or ClientHandler()
@@ -52,11 +52,16 @@ async def connect(target: Any, **options: Any) -> AsyncIterator[Client]:
             yield shown[0]
 
 
-def auth_on_asyncio(options: dict[str, Any]) -> None:
-    """Let an async `open_browser` of the strategy in the options run on the asyncio loop."""
+def adapt_auth(options: dict[str, Any]) -> None:
+    """Let a coroutine function that opens the browser run on asyncio.
+
+    Args:
+        options: The options of `connect`; `auth` is replaced.
+    """
     auth: Any = options.get("auth")
-    if attrs.has(type(auth)) and hasattr(auth, "open_browser"):
-        options["auth"] = attrs.evolve(auth, open_browser=on_asyncio(auth.open_browser))
+    browser = getattr(auth, "open_browser", None)
+    if inspect.iscoroutinefunction(browser):
+        options["auth"] = attrs.evolve(auth, open_browser=on_asyncio(browser))
 
 
 def on_asyncio(method: Any) -> Any:

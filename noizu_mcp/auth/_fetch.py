@@ -149,7 +149,7 @@ class HTTPFetcher:
         except trio.TooSlowError:
             raise FetchError(f"no answer within {self._timeout:g} s") from None
         except (self._library.HTTPError, self._library.InvalidURL, OSError) as error:
-            raise FetchError(f"{type(error).__name__}: {error}") from error
+            raise FetchError(f"{type(error).__name__}: {_reason(error)}") from error
 
     async def _exchange(self, request: FetchRequest) -> FetchResponse:
         url, extensions = self._library.URL(request.url), {}
@@ -200,6 +200,12 @@ class HTTPFetcher:
         if len(body) > self._max_size:
             raise FetchError(f"the answer has more than {self._max_size} bytes")
         return bytes(body)
+
+
+def _reason(error: BaseException) -> str:
+    """Find the text of an error; the library often says nothing, and its cause much."""
+    cause = error.__cause__ or error.__context__
+    return str(error) or ("no reason given" if cause is None else _reason(cause))
 
 
 def is_public(address: str) -> bool:

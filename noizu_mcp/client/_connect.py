@@ -107,8 +107,8 @@ async def connect(
             `roots` and the handler list roots; `principal` or `replay` is given for a remote
             server; `auth` is not a strategy, or the target has no URL; `limits` is no `Limits`; or
             a listener cannot be called with an event.
-        ValueError: The URL is not valid, or not one that `auth` sends credentials to; a root has no
-            `file://` URI; or there is no such `strictness`.
+        ValueError: The URL is not valid, or not one that `auth` sends credentials to; a root has
+            no `file://` URI; or there is no such `strictness`.
     """
     check_on_trio("connect", _ELSEWHERE)
     opened = read_target(target)

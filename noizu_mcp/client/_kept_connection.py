@@ -18,7 +18,8 @@ change. Memory does not grow: the last failure and the last list of tools are ke
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final, Literal
 
 import trio
@@ -27,12 +28,11 @@ from .._errors import (
     PEER_FAILURES,
     ConnectionClosed,
     McpError,
-    ProtocolError,
     RequestTimeout,
     TargetError,
 )
 from ..engine import MessageStream, logger, split_cancellation
-from ..jsonrpc import Notification
+from ..jsonrpc import METHOD_NOT_FOUND, Notification
 from ..protocol import CHANGES
 from ..types import ToolDefinition
 from ._client import Client
@@ -65,6 +65,24 @@ class _Pauses:
         """Return the next pause, in seconds."""
         pause, self._next = self._next, min(self._next * 2, MAX_PAUSE)
         return pause * random.uniform(0.5, 1)  # noqa: S311 - nothing secret depends on it
+
+
+class _Acknowledged:
+    """The task status of listen requests, each of which takes the place of the one before.
+
+    Args:
+        again: Called with each acknowledgement but the first.
+    """
+
+    def __init__(self, again: Callable[[], object]) -> None:
+        self._again = again
+        self._is_first = True
+
+    def started(self, _: Any = None) -> None:
+        """Take an acknowledgement."""
+        if not self._is_first:
+            self._again()
+        self._is_first = False
 
 
 class KeptConnection:
@@ -103,6 +121,7 @@ class KeptConnection:
         # A stream is over when it has ended, and a target that cannot be read stays so.
         self._is_for_once = isinstance(target, MessageStream | Exception)
         self._began = math.inf
+        self._was_connected = False
         self._changed = trio.Event()
 
     @property
@@ -178,11 +197,19 @@ class KeptConnection:
         Raises:
             ConnectionClosed: It ended; a transport adds how.
         """
+        if self._was_connected:
+            self._tell_changes(client, [kind for kind in CHANGES if client.capabilities.has(kind)])
+        self._was_connected = True
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._listen, client)
             await client.wait_closed()
             nursery.cancel_scope.cancel()
         raise ConnectionClosed("the connection ended")
+
+    def _tell_changes(self, client: Client, kinds: Iterable[str]) -> None:
+        """Notify the handler of lists that may have changed while nobody could tell."""
+        for kind in kinds:
+            client._session.receive_notice(Notification(CHANGES[kind][0], None))
 
     async def _listen(self, client: Client) -> None:
         """Ask a server of 2026-07-28 for its changes, again whenever that request ends."""
@@ -191,22 +218,21 @@ class KeptConnection:
         if not session.peer.revision.stateless or not kinds:
             return
         wanted = {"notifications": {CHANGES[kind][1]: True for kind in kinds}}
+        status = _Acknowledged(partial(self._tell_changes, client, kinds))
         pauses = _Pauses()
         while True:
             began = trio.current_time()
+            request = session.peer.request("subscriptions/listen", wanted)
             try:
-                await session.listen(session.peer.request("subscriptions/listen", wanted))
-            except (McpError, ProtocolError) as error:
-                logger.warning("%s tells no changes: %s", self.name, error)
-                return
+                await session.listen(request, task_status=status)
             except PEER_FAILURES as error:
-                logger.debug("%s told changes until now: %s", self.name, error)
+                if isinstance(error, McpError) and error.code == METHOD_NOT_FOUND:
+                    logger.warning("the server %s tells no changes: %s", self.name, error)
+                    return
+                logger.debug("the server %s told changes until now: %s", self.name, error)
             if trio.current_time() - began > LIVED:
                 pauses.reset()
             await trio.sleep(pauses.take())
-            # Changes in between were told to nobody.
-            for kind in kinds:
-                session.receive_notice(Notification(CHANGES[kind][0], None))
 
     async def ready(self, timeout: float) -> Client:
         """Wait for an attempt that runs, and return the client.

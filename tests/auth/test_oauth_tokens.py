@@ -226,7 +226,16 @@ def test_records_go_through_json():
 
 @pytest.mark.parametrize(
     "document",
-    [None, {}, {"client": 5}, {**LOGIN.to_json(), "more": 1}, {**LOGIN.to_json(), "requested": 5}],
+    [
+        None,
+        {},
+        {"client": 5},
+        {**LOGIN.to_json(), "more": 1},
+        {**LOGIN.to_json(), "requested": 5},
+        {**LOGIN.to_json(), "requested": [5]},
+        {**LOGIN.to_json(), "issuer": None},
+        {**LOGIN.to_json(), "tokens": {"access_token": "t", "expires_at": "soon"}},
+    ],
 )
 def test_records_of_another_form(document):
     """They count as none: an older or newer release may have written them."""

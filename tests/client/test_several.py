@@ -14,6 +14,7 @@ from trio.testing import MockClock
 
 from noizu_mcp import (
     Accept,
+    Cache,
     ClientHandler,
     ConnectionClosed,
     Context,
@@ -28,6 +29,7 @@ from noizu_mcp import (
     mcp,
     tool,
 )
+from noizu_mcp.client._several import join_name
 from noizu_mcp.transports import memory_pair
 
 ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
@@ -198,6 +200,25 @@ def one_tool(*names):
     return One
 
 
+@ERAS
+async def test_the_list_is_fresh_after_a_notice(version):
+    """A list that may be kept for an hour is asked for again once the server has told a change."""
+
+    def named(name):
+        return tool(lambda: name, name=name, description=name)
+
+    class Changing(Server, name="changing", version="1", cache={"tools": Cache(ttl=3600)}):
+        tools = [named("get")]
+
+    server, host = Changing(), Host("s")
+    async with connect_all({"s": server}, handler=host, version=version) as clients:
+        assert [each.name for each in await clients.list_tools()] == ["s_get"]
+        server.tools.add(named("put"))
+        with trio.fail_after(60):
+            await host.noticed.wait()
+        assert [each.name for each in await clients.list_tools()] == ["s_get", "s_put"]
+
+
 async def test_long_names():
     """A name that a prefix makes too long is cut, always to the same, and stays unique."""
     long = ["x" * 127 + "a", "x" * 127 + "b", "x" * 126]
@@ -224,6 +245,18 @@ async def test_two_tools_of_one_name():
         assert shown(await clients.call_tool("a_get")) == "get"
     async with connect_all(targets, prefix={"a_b": "other"}) as clients:
         assert len(await clients.list_tools()) == 3
+
+
+WORDS = st.text("ab_", min_size=1, max_size=140)
+
+
+@given(prefix=WORDS, tools=st.sets(WORDS, max_size=5))
+def test_names_stay_unique(prefix, tools):
+    """Tools of one server have different names of a bounded length."""
+    names = {join_name(prefix, name) for name in tools}
+
+    assert len(names) == len(tools)
+    assert all(len(name) <= 128 for name in names)
 
 
 # Dead servers
@@ -464,6 +497,20 @@ async def test_a_handler_for_each_server(lives, version):
     assert hosts["a"].notices == []
 
 
+@ERAS
+async def test_a_server_that_came_back(lives, version, autojump_clock):
+    """Its handler is told that its lists may have changed, and is told of changes as before."""
+    host = Host("a")
+    targets = {"a": lives["a"].server}
+    async with connect_all(targets, handler=host, version=version) as clients:
+        lives["a"].kill()
+        await until(lambda: lives["a"].runs == 2 and clients.status["a"] == "connected")
+        await host.noticed.wait()
+        assert host.notices == ["notifications/tools/list_changed"]
+        assert shown(await clients.call_tool("a_ask")) == "a"
+        await until(lambda: len(host.notices) == 2)
+
+
 async def test_one_handler_for_all(lives):
     """One handler answers the questions of all servers, and its client is the one that asks."""
 
@@ -501,7 +548,7 @@ async def test_listening_goes_on(script_on, autojump_clock):
             assert clients.status == {"s": "connected"}
         nursery.cancel_scope.cancel()
     assert len(requests) == 4
-    assert host.notices == ["notifications/tools/list_changed"] * 3
+    assert host.notices == ["notifications/tools/list_changed"] * 2
 
 
 # The beginning and the end
@@ -548,9 +595,13 @@ async def test_no_servers():
     ("options", "kind", "message"),
     [
         ({"auth": 5}, TypeError, r"auth= would send the credentials of one server to all"),
-        ({"tiemout": 5}, TypeError, r"connect has no option tiemout; did you mean timeout\?"),
-        ({"target": 5}, TypeError, r"connect has no option target"),
-        ({"per_server": {"a": {"handler": 5}}}, TypeError, "connect has no option handler"),
+        (
+            {"tiemout": 5},
+            TypeError,
+            r"connect_all has no option tiemout of a server; did you mean timeout\?",
+        ),
+        ({"target": 5}, TypeError, r"connect_all has no option target"),
+        ({"per_server": {"a": {"handler": 5}}}, TypeError, "connect_all has no option handler"),
         ({"per_server": {"x": {}}}, ValueError, "per_server names no server x; there are: a$"),
         ({"prefix": {"x": "y"}}, ValueError, "prefix names no server x"),
         ({"prefix": {"a": "b c"}}, ValueError, "a prefix has letters, digits, _, - and . only"),

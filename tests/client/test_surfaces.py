@@ -19,6 +19,7 @@ from noizu_mcp import (
     connect_all,
     mcp,
 )
+from noizu_mcp.aio._crossing import crosses
 from noizu_mcp.client import LiveList, SyncLiveList
 
 #: The class for trio and the class for plain code.
@@ -107,6 +108,27 @@ def crossed(shown, base):
         elif inspect.isasyncgenfunction(inspect.unwrap(theirs)):
             assert ours is not theirs, name
             assert inspect.signature(ours) == inspect.signature(theirs), name
+
+
+def test_a_member_of_another_kind_stays():
+    """Only what waits, and what gives an object of trio, is replaced for asyncio."""
+
+    class OfTrio:
+        limit = 5
+
+        def plain(self):
+            return self.limit
+
+        async def waits(self):
+            raise AssertionError
+
+    @crosses(OfTrio)
+    class OfAsyncio(OfTrio):
+        pass
+
+    assert OfAsyncio.plain is OfTrio.plain
+    assert OfAsyncio.limit == 5
+    assert OfAsyncio.waits is not OfTrio.waits
 
 
 def test_asyncio_has_every_member():

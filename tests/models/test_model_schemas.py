@@ -1,5 +1,7 @@
 """Input schemas as each API takes them, and the report of what changes."""
 
+from itertools import pairwise
+
 import pytest
 
 from noizu_mcp import SchemaLoss, ToolDefinition, tools_for
@@ -49,6 +51,11 @@ GEMINI = {
         {"type": "INTEGER", "minimum": 2, "maximum": 8},
         [],
     ),
+    "an exclusive bound that is no integer": (
+        {"type": "integer", "exclusiveMinimum": 0.5},
+        {"type": "INTEGER", "description": "(exclusiveMinimum: 0.5)"},
+        [f"a exclusiveMinimum: {TOLD}"],
+    ),
     "exclusive bounds of a number": (
         {"type": "number", "exclusiveMinimum": 0, "multipleOf": 2},
         {"type": "NUMBER", "description": "(exclusiveMinimum: 0, multipleOf: 2)"},
@@ -97,6 +104,16 @@ GEMINI = {
     "alternatives that overlap": (
         {"oneOf": [{"type": "string"}, {"type": "string", "maxLength": 3}]},
         {"anyOf": [{"type": "STRING"}, {"type": "STRING", "maxLength": 3}]},
+        ["a oneOf: looser: more than one of the alternatives may hold"],
+    ),
+    "alternatives in alternatives": (
+        {"oneOf": [{"type": "null"}, {"type": ["string", "boolean"]}]},
+        {"nullable": True, "anyOf": [{"type": "STRING"}, {"type": "BOOLEAN"}]},
+        ["a oneOf: looser: more than one of the alternatives may hold"],
+    ),
+    "many alternatives": (
+        {"oneOf": [{"const": f"{n}"} for n in range(65)]},
+        {"anyOf": [{"type": "STRING", "enum": [f"{n}"]} for n in range(65)]},
         ["a oneOf: looser: more than one of the alternatives may hold"],
     ),
     "an alternative of one": (
@@ -197,8 +214,10 @@ GEMINI = {
             "description": "(additionalProperties: false)",
         },
         [
-            "a additionalProperties: looser: properties of one schema that another one excludes "
-            "are allowed",
+            (
+                "a additionalProperties: looser: properties of one schema that another one "
+                "excludes are allowed"
+            ),
             f"a additionalProperties: {TOLD}",
         ],
     ),
@@ -576,7 +595,7 @@ UNUSABLE = {
     "a wrong keyword": (described(a={"type": "text"}), "properties.a.type: takes one of null"),
     "a wrong shape": ({"type": "object", "properties": []}, "properties: takes an object"),
     "wrong names": (
-        {"type": "object", "required": True, "dependentRequired": [], "dependencies": 1},
+        {"type": "object", "required": True, "dependentRequired": {"a": 1}, "dependencies": 1},
         "required: takes a list",
     ),
     "a reference to nowhere": (described(a={"$ref": "#/$defs/b"}), "properties.a.$ref: "),
@@ -611,20 +630,23 @@ def test_many_references():
     names = [f"d{n}" for n in range(14)]
     defs = {
         name: described(a={"$ref": f"#/$defs/{under}"}, b={"$ref": f"#/$defs/{under}"})
-        for name, under in zip(names, names[1:], strict=False)
+        for name, under in pairwise(names)
     } | {names[-1]: {"type": "string"}}
     schema = described(a={"$ref": "#/$defs/d0"}) | {"$defs": defs}
 
     _, adapted, report = adapt(schema)
     _, kept, nothing = adapt(schema, "openai")
+    _, again, (lost,) = adapt(schema, "openai", strict=True)
 
     assert MAX_NODES < 2**13
     assert adapted is None
-    assert report == [
-        "inputSchema: looser: the schema is not described to the model: it has too many parts once "
-        "its references are put in"
-    ]
+    (loss,) = report
+    assert loss.endswith(
+        "not described to the model: it has too many parts once its references are put in"
+    )
     assert (kept, nothing) == (schema, [])
+    assert again == schema
+    assert lost.startswith("not strict: it has too many parts")
 
 
 def test_an_object_without_properties():

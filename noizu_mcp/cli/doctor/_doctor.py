@@ -24,8 +24,9 @@ from ...types import META_SERVER_INFO
 from .._arguments import read_arguments
 from .._errors import FAILED, OK, USAGE, CommandError
 from .._output import print_json
+from .._stored_login import stored_headers
 from .._use import read_url, run_loop
-from ..hosts import own_program
+from ..hosts._entry import own_program
 from ._authorization import check_authorization
 from ._exchange import Exchange
 from ._http_checks import check_callers, check_headers, check_session, check_transport
@@ -141,6 +142,9 @@ class _Examination:
 
     async def web(self, target: Http) -> None:
         """Check a URL."""
+        given = target.headers if isinstance(target.headers, Mapping) else {}
+        if "authorization" not in given:
+            target = Http(target.url, headers={**await stored_headers(target), **given})
         try:
             link = WebLink(target, self._report)
         except TransportError as error:
@@ -205,7 +209,8 @@ class _Examination:
         if result is None:
             return False
         self._revisions.insert(0, talk.version)
-        self._name(result.get("_meta", {}).get(META_SERVER_INFO))
+        meta = result.get("_meta")
+        self._name(meta.get(META_SERVER_INFO) if isinstance(meta, Mapping) else None)
         await self._converse(talk, result.get("capabilities"))
         self._times += talk.times
         return True

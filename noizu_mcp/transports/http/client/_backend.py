@@ -28,7 +28,7 @@ CHALLENGES: Final = (401, 403)
 #: Bytes of the body of a refusal that are read.
 ERROR_SIZE: Final = 64 * 1024
 #: Seconds to read it before the credentials are asked, which may take minutes.
-_REFUSAL_TIMEOUT: Final = 5.0
+REFUSAL_TIMEOUT: Final = 5.0
 #: Redirects within one origin that one request follows.
 MAX_MOVES: Final = 3
 _MOVED: Final = (307, 308)  # those that keep method and body
@@ -102,7 +102,7 @@ class Answer:
         slow, is empty afterwards.
         """
         kept = None
-        with trio.move_on_after(_REFUSAL_TIMEOUT):
+        with trio.move_on_after(REFUSAL_TIMEOUT):
             kept = await self.read(ERROR_SIZE)
         await self.discard()
         await self._response.aclose()
@@ -137,6 +137,8 @@ class Backend:
 
     Attributes:
         auth: See above.
+        credentials: The headers of `auth` in the last request, without the proof that differs each
+            time; None if a function makes headers, which may be those of another user each time.
 
     Raises:
         TransportError: The HTTP library is not installed.
@@ -152,6 +154,9 @@ class Backend:
         from urllib.request import getproxies  # the library has loaded it
 
         self.auth = auth
+        self.credentials: frozenset[tuple[str, str]] | None = frozenset()
+        if callable(target.headers):
+            self.credentials = None
         self._library = httpx2
         self._target = target
         # Parsed here and not for each request: a tenth of the time of a call.
@@ -209,11 +214,9 @@ class Backend:
             merged["content-length"] = str(len(body))
             content = _Body(body, on_written)
         moves = refusals = 0
-        given: Mapping[str, str] = {}
         try:
             while moves <= MAX_MOVES:
-                if self.auth is not None:
-                    given = await self.auth.headers(method, str(self._url))
+                given = await self._authorize(method)
                 everything = {**merged, **given} if given else merged
                 # Built here, since `build_request` merges and parses again what never changes.
                 request = self._library.Request(
@@ -257,6 +260,16 @@ class Backend:
             raise NetworkFailure(text, connected=False) from error
         except self._library.RequestError as error:
             raise NetworkFailure(_reason(error), connected=True) from error
+
+    async def _authorize(self, method: str) -> Mapping[str, str]:
+        """Return the headers of the credentials for a request, and note whose they are."""
+        if self.auth is None:
+            return {}
+        given = await self.auth.headers(method, str(self._url))
+        if self.credentials is not None:
+            proof = ("dpop", given.get("dpop", ""))
+            self.credentials = frozenset(given.items()) - {proof}
+        return given
 
     async def _merge(self, headers: Mapping[str, str]) -> dict[str, str]:
         given = self._target.headers

@@ -90,7 +90,6 @@ class HttpStream(MessageStream):
     ) -> None:
         self.mirrored = {}
         self.address = target.shown
-        self._target = target
         self._inbox: Inbox[Received | Unanswered] = Inbox()
         self._state = ClientState(target.shown, Backend(target, auth), self._inbox, limits)
         self._queue: deque[_Outgoing] = deque()
@@ -123,8 +122,8 @@ class HttpStream(MessageStream):
 
     @property
     def credentials(self) -> Hashable:
-        """None if a function makes the headers: it may return those of another user each time."""
-        return None if callable(self._target.headers) else ()
+        """A value for the credentials of the last request; see `Backend`."""
+        return self._state.backend.credentials
 
     async def receive(self) -> Sequence[Received | Unanswered]:
         """Wait for messages; see `MessageStream`."""
