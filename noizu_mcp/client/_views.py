@@ -78,7 +78,7 @@ class ListView(Generic[Definition]):
     def _table(self) -> dict[str, Definition]:
         if self._entries.by_key is None:
             raise RuntimeError(
-                "a live list is filled when its block begins: write `async with client.tools as "
+                "a live list is read while its block runs: write `async with client.tools as "
                 "tools`, and `with` for a SyncClient"
             )
         return self._entries.by_key
@@ -145,23 +145,36 @@ class LiveList(ListView[Definition]):
             RequestTimeout: It did not answer in time.
             ConnectionClosed: The connection ended.
         """
-        async with self._reading:
-            # Before the request: a notice that comes from now on asks for another reading.
-            self._stale = trio.Event()
-            items = tuple(await self._read())
-        entries, before = self._entries, self._entries.items
-        entries.by_key = {getattr(item, self._kind.key): item for item in items}
-        entries.items = items
-        if items != before:
-            self._changed.set()
+        self._table()
+        await self._refresh()
 
     async def wait_changed(self) -> None:
-        """Wait until the list has changed since the last call, or since the block began."""
+        """Wait until the list has changed since the last call, or since the block began.
+
+        Raises:
+            RuntimeError: The block ended.
+        """
+        self._table()
         changed = self._changed
         await changed.wait()
         # Another task may have waited for the same change.
         if self._changed is changed:
             self._changed = trio.Event()
+        self._table()
+
+    async def _refresh(self) -> None:
+        async with self._reading:
+            # Before the request: a notice that comes from now on asks for another reading. One that
+            # is not set is kept, since a task waits for it.
+            if self._stale.is_set():
+                self._stale = trio.Event()
+            items = tuple(await self._read())
+            before, self._entries.items = self._entries.items, items
+            # The block may have ended meanwhile.
+            if self._block is not None:
+                self._entries.by_key = {getattr(each, self._kind.key): each for each in items}
+            if items != before:
+                self._changed.set()
 
     @asynccontextmanager
     async def _follow(self) -> AsyncIterator[None]:
@@ -174,7 +187,7 @@ class LiveList(ListView[Definition]):
                     # Before the list is read: a change in between must not get lost.
                     if self._is_told and session.peer.revision.stateless:
                         await self._listen(nursery)
-                    await self.refresh()
+                    await self._refresh()
                     self._changed = trio.Event()
                     nursery.start_soon(self._refresh_when_stale)
                     nursery.start_soon(self._watch_connection)
@@ -183,6 +196,7 @@ class LiveList(ListView[Definition]):
         finally:
             session.observers.remove(self._note)
             self._entries.by_key = None
+            self._changed.set()  # for tasks outside of the block
 
     def _note(self, notice: Notification) -> None:
         if notice.method == CHANGES[self._kind.change][0]:
@@ -198,7 +212,7 @@ class LiveList(ListView[Definition]):
             await self._stale.wait()
             await trio.sleep(SETTLE)
             try:
-                await self.refresh()
+                await self._refresh()
                 failures = 0
             except PEER_FAILURES as error:
                 failures += 1

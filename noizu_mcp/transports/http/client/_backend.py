@@ -1,6 +1,6 @@
 """The one module that talks to the HTTP library: requests out, answers in, its errors as ours."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
@@ -137,8 +137,6 @@ class Backend:
 
     Attributes:
         auth: See above.
-        credentials: The headers of `auth` in the last request, without the proof that differs each
-            time; None if a function makes headers, which may be those of another user each time.
 
     Raises:
         TransportError: The HTTP library is not installed.
@@ -154,9 +152,7 @@ class Backend:
         from urllib.request import getproxies  # the library has loaded it
 
         self.auth = auth
-        self.credentials: frozenset[tuple[str, str]] | None = frozenset()
-        if callable(target.headers):
-            self.credentials = None
+        self._sent: frozenset[tuple[str, str]] = frozenset()
         self._library = httpx2
         self._target = target
         # Parsed here and not for each request: a tenth of the time of a call.
@@ -261,14 +257,20 @@ class Backend:
         except self._library.RequestError as error:
             raise NetworkFailure(_reason(error), connected=True) from error
 
+    @property
+    def credentials(self) -> Hashable:
+        """The headers of `auth` in the last request, without a proof, which differs each time.
+
+        None if a function makes headers: they may be those of another user each time.
+        """
+        return None if callable(self._target.headers) else self._sent
+
     async def _authorize(self, method: str) -> Mapping[str, str]:
         """Return the headers of the credentials for a request, and note whose they are."""
         if self.auth is None:
             return {}
         given = await self.auth.headers(method, str(self._url))
-        if self.credentials is not None:
-            proof = ("dpop", given.get("dpop", ""))
-            self.credentials = frozenset(given.items()) - {proof}
+        self._sent = frozenset(given.items()) - {("dpop", given.get("dpop", ""))}
         return given
 
     async def _merge(self, headers: Mapping[str, str]) -> dict[str, str]:
