@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from .._errors import SchemaError
 from .._value import JSONObject
 from ..schema import compile_schema, or_null
-from ._compose import Composer, describe_lost, keys_of, legal_name, types_in
+from ._compose import Composer, describe_lost, escape, keys_of, legal_name, types_in
 from ._limits import Refused
 
 #: Gives back the value that a tool expects.
@@ -236,7 +236,7 @@ class Adapter(Composer):
         parts: JSONObject = {}
         ways: dict[str, tuple[bool, Restore | None]] = {}
         for name, schema in found.get("properties", {}).items():
-            part = self._adapt(schema, f"{path}/properties/{_pointer(name)}", refs)
+            part = self._adapt(schema, f"{path}/properties/{escape(name)}", refs)
             if part is _NEVER:
                 self.lose(path, "properties", f"{name} is left out; it must not be sent")
                 continue
@@ -443,7 +443,3 @@ def _judge(schema: JSONObject) -> Callable[[Any], bool]:
 def _restore_by(definitions: Mapping[str, Adapted], name: str, value: Any) -> Any:
     restore = definitions[name].restore
     return value if restore is None else restore(value)
-
-
-def _pointer(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
