@@ -140,7 +140,7 @@ class Adapter(Composer):
             if key in found:
                 return self._union(found, key, path, refs)
         if "const" in found:
-            only = keys_of([found.pop("const")])
+            only = keys_of([found["const"]])
             among = keys_of(found["enum"]) if "enum" in found else only
             found["enum"] = [each for key, each in only.items() if key in among]
         if found.get("not", False) in ({}, True):
@@ -166,7 +166,12 @@ class Adapter(Composer):
             values = [each for each in found["enum"] if _is_of(each, kind)]
             if not values:
                 return _NEVER
-            (made if kind in self.dialect.scalars else lost)["enum"] = values
+            if kind in self.dialect.scalars:
+                made["enum"] = values
+            elif "const" in found:
+                lost["const"] = found["const"]
+            else:
+                lost["enum"] = values
         for key in (*_JUDGES[kind], *_ANYWHERE):
             if key in found and not self._keep(key, found[key], made):
                 lost[key] = found[key]

@@ -82,6 +82,11 @@ GEMINI = {
         {"type": "STRING", "enum": ["a"]},
         [],
     ),
+    "a constant number": (
+        {"type": "number", "const": 1},
+        {"type": "NUMBER", "description": "(const: 1)"},
+        [f"a const: {TOLD}"],
+    ),
     "a constant": ({"const": "a"}, {"type": "STRING", "enum": ["a"]}, []),
     "null": ({"type": "null"}, {"type": "NULL"}, []),
     "null as a constant": ({"const": None}, {"type": "NULL"}, []),
