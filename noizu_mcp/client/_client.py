@@ -310,7 +310,10 @@ class Client:
         from ._skills import locate_file, verify_file
 
         uri = locate_file(skill, path)
-        return verify_file(skill, uri, await self.read_resource(uri, timeout=timeout))
+        # Always sent: an answer that was kept may be older than the entry.
+        send = partial(self.request, "resources/read", timeout=timeout)
+        result = await answer_rounds(send, {"uri": uri}, self._session.answerer)
+        return verify_file(skill, uri, ReadResult.from_wire(result))
 
     async def subscribe(self, uri: str) -> None:
         """Subscribe to updates of a resource; up to 2025-11-25. On 2026-07-28 use `listen`."""
