@@ -146,13 +146,14 @@ class Backend:
         try:
             import httpx2
 
-            from ._network import JoiningTransport
+            from ._network import Body, JoiningTransport
         except ImportError:
             raise TransportError(_INSTALL) from None
         from urllib.request import getproxies  # the library has loaded it
 
         self.auth = auth
         self._library = httpx2
+        self._make_body = Body
         self._target = target
         # Parsed here and not for each request: a tenth of the time of a call.
         self._url = httpx2.URL(target.url)
@@ -204,10 +205,12 @@ class Backend:
         """
         extensions = {"timeout": self._timeout}
         merged = await self._merge(headers)
-        content: bytes | _Body | None = body
-        if body is not None and on_written is not None:
+        stream = None
+        if body is not None:
+            # With a stream of ours the library adds no headers, and reads the given ones only once.
+            stream = self._make_body(body, on_written)
+            merged.setdefault("host", self._url.netloc.decode())
             merged["content-length"] = str(len(body))
-            content = _Body(body, on_written)
         moves = refusals = 0
         given: Mapping[str, str] = {}
         try:
@@ -221,7 +224,7 @@ class Backend:
                     self._url,
                     headers=[(name.encode(), value.encode()) for name, value in everything.items()],
                     cookies=self._client.cookies,
-                    content=content,
+                    stream=stream,
                     extensions=extensions,
                 )
                 response = await self._client.send(request, stream=True)
@@ -287,20 +290,6 @@ class Backend:
     async def aclose(self) -> None:
         """Close every connection."""
         await self._client.aclose()
-
-
-class _Body:
-    """The body of a request, which tells when the library has written it."""
-
-    __slots__ = ("_data", "_on_written")
-
-    def __init__(self, data: bytes, on_written: Callable[[], object]) -> None:
-        self._data = data
-        self._on_written = on_written
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        yield self._data
-        self._on_written()  # only then it asks for more
 
 
 def _reason(error: Exception) -> str:
