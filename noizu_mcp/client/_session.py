@@ -225,11 +225,6 @@ class ClientSession(Dispatcher):
         """Run something beside the requests; see `InFlight`."""
         self.loop.spawn(work)
 
-    @property
-    def is_cut_off(self) -> bool:
-        """True if the server is known to take no more messages; see `Dispatcher`."""
-        return self.loop.outbox.is_broken
-
     def begin(
         self, event: Dispatch, channel: ReplyChannel, batch: BatchReply | None = None
     ) -> tuple[InboundRequest, Job | None]:
