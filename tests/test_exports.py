@@ -38,7 +38,7 @@ PUBLIC = {
     ),
     *("McpError", "NoSessionError", "Page", "Problem", "Progress", "Prompt", "PromptMessage"),
     *("PromptResult", "ProtocolError", "ReadResult", "Reference", "RequestTimeout"),
-    *("Resource", "ResourceContents", "ResourceDefinition"),
+    *("ResourceNotFound", "Resource", "ResourceContents", "ResourceDefinition"),
     *("ResourceTemplate", "Root", "SamplingResult", "Schema", "SchemaError", "SchemaUnsupported"),
     *(
         "Server",

@@ -3,14 +3,13 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Final, overload
+from typing import Any, overload
 
-import attrs
 import trio
 
-from .._errors import ConnectionClosed, McpError, ProtocolError, TaskStarted
+from .._errors import ConnectionClosed, McpError, TaskStarted
 from .._value import JSONObject
-from ..engine import OnProgress, single_failure
+from ..engine import single_failure
 from ..jsonrpc import HEADER_MISMATCH, Notification
 from ..protocol import CHANGES
 from ..server import Page
@@ -49,25 +48,9 @@ from ._lists import (
     ListReader,
     note_headers,
 )
+from ._progress import Progress, reporter
 from ._session import ClientSession
 from ._views import LiveList
-
-_SKILLS: Final = f"extensions.{SKILLS}"
-
-
-@attrs.frozen
-class Progress:
-    """A progress notice of a running call.
-
-    Attributes:
-        progress: The progress so far; it increases with each notice.
-        total: The progress at the end; None if it is unknown.
-        message: A description of the current step, or None.
-    """
-
-    progress: float
-    total: float | None = None
-    message: str | None = None
 
 
 class Client:
@@ -94,7 +77,7 @@ class Client:
         self.timeout = timeout
         self._session = session
         self._cache = ResponseCache(session, CACHE_SIZE if cache else 0)
-        self._checks = OutputChecks(strictness, session, self._list_tools_anew)
+        self._checks = OutputChecks(strictness, session, lambda: self._lists.all(TOOLS, anew=True))
         self._lists = ListReader(self.request, self._cache, self._checks.learn)
         session.observers.append(self._note)
 
@@ -103,9 +86,6 @@ class Client:
         self._cache.note(notice)
         if notice.method == CHANGES["tools"][0]:
             self._checks.forget()
-
-    async def _list_tools_anew(self) -> None:
-        await self._lists.all(TOOLS, anew=True)
 
     @property
     def protocol_version(self) -> str:
@@ -141,7 +121,7 @@ class Client:
             method,
             params,
             patience=self.timeout if timeout is None else timeout,
-            on_progress=None if progress is None else _reporter(progress),
+            on_progress=None if progress is None else reporter(progress),
         )
         mirrored = session.mirrored
         if method == "tools/list" and mirrored is not None and session.peer.revision.stateless:
@@ -263,7 +243,7 @@ class Client:
         Raises:
             ProtocolError: A cursor came twice, or an entry is malformed.
         """
-        if not self.capabilities.has(_SKILLS):
+        if not self.capabilities.has(f"extensions.{SKILLS}"):
             return []
         return await self._lists.all(SKILL_LIST)
 
@@ -277,13 +257,9 @@ class Client:
             McpError: The server has no such skill (-32602).
             ProtocolError: The server does not declare the extension, or the entry is malformed.
         """
-        if not self.capabilities.has(_SKILLS):
-            raise ProtocolError("the server has no skills: it does not declare the extension")
-        result = await self.request("skills/get", {"uri": uri})
-        found = SkillDefinition.from_wire(result.get("skill"), "skill")
-        if found.uri != uri:
-            raise ProtocolError(f"skills/get gave the entry of {found.uri} for {uri}")
-        return found
+        from ._skills import get_entry  # loaded with the first skill
+
+        return await get_entry(self, uri)
 
     async def read_skill(
         self, skill: SkillDefinition, path: str = "SKILL.md", *, timeout: float | None = None
@@ -306,7 +282,6 @@ class Client:
                 or frontmatter differs from the entry.
             McpError: The server does not have the file any more (-32602).
         """
-        # Loaded with the first skill.
         from ._skills import locate_file, verify_file
 
         uri = locate_file(skill, path)
@@ -523,10 +498,3 @@ class Client:
             async with trio.open_nursery() as nursery:
                 yield await nursery.start(listen, session, kinds, uris)
                 nursery.cancel_scope.cancel()
-
-
-def _reporter(progress: Callable[[Progress], object]) -> OnProgress:
-    def report(params: Mapping[str, Any]) -> None:
-        progress(Progress(params["progress"], params.get("total"), params.get("message")))
-
-    return report

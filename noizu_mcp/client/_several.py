@@ -16,10 +16,11 @@ from .._nearest import hint_at, nearest
 from ..engine import check_on_trio, single_failure
 from ..jsonrpc import INVALID_PARAMS
 from ..types import ToolDefinition, ToolResult
-from ._client import Client, Progress
+from ._client import Client
 from ._connect import connect
 from ._handlers import ClientHandler
 from ._kept_connection import KeptConnection, Status
+from ._progress import Progress
 from ._targets import read_entry, read_servers
 
 #: Seconds that the block waits for its servers: `npx` may have to download one first.
