@@ -134,6 +134,8 @@ LATE = {
     ("telemetry/_tracing", "._spans"): "opentelemetry, an extra, loads with the first tracing",
     ("client/_connect", "._recording"): "loads with the first listener of a client",
     ("transports/http/client/_backend", "httpx2"): "an extra, loads with the first URL",
+    ("transports/http/client/_backend", "._network"): "httpx2, loads with the first URL",
+    ("transports/http/client/_backend", "urllib.request"): "httpx2 loads it, with the first URL",
     ("transports/http/client/_client_state", "....auth.client"): "loads with the first 401 or 403",
     ("client/_connect", "..auth.client"): "loads with the first `auth=`",
 }
@@ -394,7 +396,7 @@ def test_third_party_packages(absolute: list[Import]) -> None:
     known = {"attrs", "trio", "sniffio", "cryptography", "fastjsonschema", "jsonschema_rs"}
     known |= {"httpx2", "jwt"}  # of the extra `auth`
     known |= {"opentelemetry", "prometheus_client", "yaml"}  # of `otel`, `prometheus`, `skills`
-    known |= {"httptools", "hypercorn"}  # of the extra `http`
+    known |= {"httpcore2", "httptools", "hypercorn"}  # of the extra `http`
     heads = {each.module.partition(".")[0] for each in absolute}
 
     assert heads - set(sys.stdlib_module_names) <= known

@@ -117,8 +117,8 @@ PAGES = (
         "auth",
         "noizu_mcp.auth",
         "noizu_mcp.auth",
-        "Needs the extra `auth`. See [authorization](../../how-to/authorization.md) for servers and "
-        "[logging in](../../how-to/oauth.md) for clients.",
+        "Needs the extra `auth`. See [authorization](../../how-to/authorization.md) for servers "
+        "and [logging in](../../how-to/oauth.md) for clients.",
         {
             "Clients": "OAuth Bearer",
             "Stores of credentials": "MemoryStore FileStore KeyringStore CredentialStore",
@@ -254,8 +254,8 @@ FOLDERS = """## Public folders
 | `noizu_mcp.testing` | [transcripts of messages](api/testing.md), scripted answers, assertions \
 about notifications |
 | `noizu_mcp.aio` | [the client for asyncio programs](api/aio.md), asyncio code in trio tasks |
-| `noizu_mcp.auth` | [verifiers of tokens](api/auth.md), `BearerAuth`, `RequireScopes`; `OAuth` and \
-other strategies of clients |
+| `noizu_mcp.auth` | [verifiers of tokens](api/auth.md), `BearerAuth`, `RequireScopes`; `OAuth` \
+and other strategies of clients |
 | `noizu_mcp.telemetry` | [events](api/telemetry.md), spans, metrics |
 | `noizu_mcp.transports.http` | [serving over HTTP](api/http.md), its options and limits |
 | `noizu_mcp.tools` | [`Catalog`](api/advanced.md#class-catalog), a tool that lists every \

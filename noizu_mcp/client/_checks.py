@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Final, Literal, get_args
 
 import attrs
+import trio
 
 from .._errors import PEER_FAILURES, ProtocolError, SchemaError
 from .._util import UNSET, Unset, json_text
@@ -81,6 +82,7 @@ class OutputChecks:
         self._outputs: dict[str, _Output | None] = {}
         # By the text of the schema, for tools that share one and for lists that are read again.
         self._compiled: dict[str, PeerSchema | None] = {}
+        self._looking = trio.Lock()
         self._warned: set[tuple[str, str]] = set()
 
     def learn(self, page: Page[ToolDefinition], *, first: bool) -> None:
@@ -109,9 +111,12 @@ class OutputChecks:
 
     async def look_up(self, name: str) -> None:
         """List the tools, to know one of them."""
-        await self._list_tools()
-        # A tool that is not listed has no schema; nobody looks for it again.
-        self._outputs.setdefault(name, None)
+        # One listing for all calls that wait for it.
+        async with self._looking:
+            if name not in self._outputs:
+                await self._list_tools()
+                # A tool that is not listed has no schema; nobody looks for it again.
+                self._outputs.setdefault(name, None)
 
     def concern(self, name: str) -> bool:
         """Tell whether a tool has an output schema."""

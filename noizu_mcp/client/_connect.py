@@ -69,7 +69,7 @@ async def connect(
             `Stdio` command. A URL, or `Http` with headers or TLS settings. The entry of one server
             in the form of a host's file, `{"command": …}` or `{"url": …}`, a mapping with one such
             entry under `mcpServers`, or the path of such a file: `"mcp.json"`, or
-            `"mcp.json#name"` if it has several. Or a `MessageStream`.
+            `"mcp.json#name"` if it has several. Or a `MessageStream`. A text may be a `Path`, too.
         handler: Answers questions of the server and takes its notifications.
         auth: Gets the credentials for a URL: `OAuth(…)`, `Bearer(…)` and others.
         version: The one protocol revision to use; None: the newest that both sides speak.

@@ -18,8 +18,7 @@ change. Memory does not grow: the last failure and the last list of tools are ke
 
 import math
 import random
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import trio
@@ -65,24 +64,6 @@ class _Pauses:
         """Return the next pause, in seconds."""
         pause, self._next = self._next, min(self._next * 2, MAX_PAUSE)
         return pause * random.uniform(0.5, 1)  # noqa: S311 - nothing secret depends on it
-
-
-class _Acknowledged:
-    """The task status of listen requests, each of which takes the place of the one before.
-
-    Args:
-        again: Called with each acknowledgement but the first.
-    """
-
-    def __init__(self, again: Callable[[], object]) -> None:
-        self._again = again
-        self._is_first = True
-
-    def started(self, _: Any = None) -> None:
-        """Take an acknowledgement."""
-        if not self._is_first:
-            self._again()
-        self._is_first = False
 
 
 class KeptConnection:
@@ -198,7 +179,10 @@ class KeptConnection:
             ConnectionClosed: It ended; a transport adds how.
         """
         if self._was_connected:
-            self._tell_changes(client, [kind for kind in CHANGES if client.capabilities.has(kind)])
+            # Lists may have changed while nobody could tell.
+            for kind, (method, _) in CHANGES.items():
+                if client.capabilities.has(kind):
+                    client._session.receive_notice(Notification(method, None))
         self._was_connected = True
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._listen, client)
@@ -206,32 +190,20 @@ class KeptConnection:
             nursery.cancel_scope.cancel()
         raise ConnectionClosed("the connection ended")
 
-    def _tell_changes(self, client: Client, kinds: Iterable[str]) -> None:
-        """Notify the handler of lists that may have changed while nobody could tell."""
-        for kind in kinds:
-            client._session.receive_notice(Notification(CHANGES[kind][0], None))
-
     async def _listen(self, client: Client) -> None:
-        """Ask a server of 2026-07-28 for its changes, again whenever that request ends."""
-        session = client._session
-        kinds = [kind for kind in CHANGES if client.capabilities.has(f"{kind}.listChanged")]
-        if not session.peer.revision.stateless or not kinds:
-            return
-        wanted = {"notifications": {CHANGES[kind][1]: True for kind in kinds}}
-        status = _Acknowledged(partial(self._tell_changes, client, kinds))
+        """Listen for the changes that the server can tell, for as long as it is connected."""
+        has = client.capabilities.has
+        kinds: dict[str, Any] = {kind: True for kind in CHANGES if has(f"{kind}.listChanged")}
         pauses = _Pauses()
-        while True:
-            began = trio.current_time()
-            request = session.peer.request("subscriptions/listen", wanted)
+        while kinds:
             try:
-                await session.listen(request, task_status=status)
+                async with client.listen(**kinds):
+                    await trio.sleep_forever()
             except PEER_FAILURES as error:
                 if isinstance(error, McpError) and error.code == METHOD_NOT_FOUND:
                     logger.warning("the server %s tells no changes: %s", self.name, error)
                     return
-                logger.debug("the server %s told changes until now: %s", self.name, error)
-            if trio.current_time() - began > LIVED:
-                pauses.reset()
+                logger.debug("the server %s tells no changes now: %s", self.name, error)
             await trio.sleep(pauses.take())
 
     async def ready(self, timeout: float) -> Client:

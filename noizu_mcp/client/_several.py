@@ -253,15 +253,11 @@ async def connect_all(
     prefixes = _read_prefixes(prefix, list(entries))
     for name in own:
         _check_name("per_server", name, list(entries))
-    connections = {
-        name: KeptConnection(
-            name,
-            _read(entry, name),
-            _handler_of(handler, name),
-            {**options, **own.get(name, {})},
-        )
-        for name, entry in entries.items()
-    }
+    connections: dict[str, KeptConnection] = {}
+    for name, entry in entries.items():
+        given = {**options, **own.get(name, {})}
+        handling = _handler_of(handler, name)
+        connections[name] = KeptConnection(name, _read(entry, name), handling, given)
     with single_failure():
         async with trio.open_nursery() as nursery:
             for each in connections.values():

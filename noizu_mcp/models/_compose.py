@@ -8,7 +8,8 @@ round, is a `SchemaLoss`.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from copy import copy
 from hashlib import sha256
 from math import inf
@@ -120,17 +121,41 @@ def _is_names(value: Any) -> bool:
 
 
 def find_fault(schema: JSONObject) -> str | None:
-    """Tell why no part of a schema can be used; None if it can."""
+    """Tell why no part of a schema can be used; None if it can, at least after `mend`."""
     unfit = find_not_json(schema, inf, _MAX_DEPTH)
     if unfit is not None:
         return unfit[1]
     document = Document(schema)
     if caps := document.broken_caps():
         return caps[0]
-    if document.is_endless():
-        return "it leads to itself without end"
-    faults = document.faults()
-    return f"{'.'.join(map(str, faults[0].path))}: {faults[0].text}" if faults else None
+    return "it leads to itself without end" if document.is_endless() else None
+
+
+def mend(schema: JSONObject, tool: str) -> Iterator[SchemaLoss]:
+    """Take the keywords out of a schema that are not valid.
+
+    Args:
+        schema: The schema, a copy; it is changed.
+        tool: The name of the tool.
+
+    Yields:
+        A loss for each of these keywords.
+    """
+    for path, text, *_ in Document(schema).faults():
+        parent: Any = schema
+        # A fault may be in a part that is gone; an anchor that is there twice has no place.
+        with suppress(LookupError):
+            for step in path[:-1]:
+                parent = parent[step]
+            del parent[path[-1]]
+        where = "".join(f"/{escape(str(step))}" for step in path[:-1])
+        keyword = "".join(map(str, path[-1:]))
+        yield SchemaLoss(tool, where, keyword, "looser", f"it is not valid: {text}")
+
+
+def escape(step: str) -> str:
+    """Write a step of a JSON pointer (RFC 6901 section 3)."""
+    return step.replace("~", "~0").replace("/", "~1")
 
 
 class Composer:

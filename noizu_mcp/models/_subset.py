@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from .._errors import SchemaError
 from .._value import JSONObject
 from ..schema import compile_schema, or_null
-from ._compose import Composer, describe_lost, keys_of, legal_name, types_in
+from ._compose import Composer, describe_lost, escape, keys_of, legal_name, types_in
 from ._limits import Refused
 
 #: Gives back the value that a tool expects.
@@ -140,7 +140,7 @@ class Adapter(Composer):
             if key in found:
                 return self._union(found, key, path, refs)
         if "const" in found:
-            only = keys_of([found.pop("const")])
+            only = keys_of([found["const"]])
             among = keys_of(found["enum"]) if "enum" in found else only
             found["enum"] = [each for key, each in only.items() if key in among]
         if found.get("not", False) in ({}, True):
@@ -166,7 +166,12 @@ class Adapter(Composer):
             values = [each for each in found["enum"] if _is_of(each, kind)]
             if not values:
                 return _NEVER
-            (made if kind in self.dialect.scalars else lost)["enum"] = values
+            if kind in self.dialect.scalars:
+                made["enum"] = values
+            elif "const" in found:
+                lost["const"] = found["const"]
+            else:
+                lost["enum"] = values
         for key in (*_JUDGES[kind], *_ANYWHERE):
             if key in found and not self._keep(key, found[key], made):
                 lost[key] = found[key]
@@ -236,7 +241,7 @@ class Adapter(Composer):
         parts: JSONObject = {}
         ways: dict[str, tuple[bool, Restore | None]] = {}
         for name, schema in found.get("properties", {}).items():
-            part = self._adapt(schema, f"{path}/properties/{_pointer(name)}", refs)
+            part = self._adapt(schema, f"{path}/properties/{escape(name)}", refs)
             if part is _NEVER:
                 self.lose(path, "properties", f"{name} is left out; it must not be sent")
                 continue
@@ -443,7 +448,3 @@ def _judge(schema: JSONObject) -> Callable[[Any], bool]:
 def _restore_by(definitions: Mapping[str, Adapted], name: str, value: Any) -> Any:
     restore = definitions[name].restore
     return value if restore is None else restore(value)
-
-
-def _pointer(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")

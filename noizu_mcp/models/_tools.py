@@ -10,7 +10,16 @@ import attrs
 from .._util import final
 from .._value import JSONObject, Value
 from ..types import ToolDefinition
-from ._compose import Composer, SchemaLoss, TooLarge, coded_name, find_fault, legal_name, modernize
+from ._compose import (
+    Composer,
+    SchemaLoss,
+    TooLarge,
+    coded_name,
+    find_fault,
+    legal_name,
+    mend,
+    modernize,
+)
 from ._limits import Budget, Refused
 from ._providers import Provider, ProviderName, parse_arguments, provider_named
 from ._subset import Adapter, Restore
@@ -199,10 +208,13 @@ def _adapt(tool: ToolDefinition, api: Provider, budget: Budget | None) -> _Made:
         fault = find_fault(schema)
     except RecursionError:
         fault = "it is nested too deeply"
-    made = _open(tool.name, fault) if fault else _describe(schema, tool.name, api, budget)
-    if not renamed:
-        return made
-    return made._replace(restore=partial(_rename_back, renamed, made.restore))
+    if fault is not None:
+        return _open(tool.name, fault)
+    mended = list(mend(schema, tool.name))
+    made = _describe(schema, tool.name, api, budget)
+    if renamed:
+        made = made._replace(restore=partial(_rename_back, renamed, made.restore))
+    return made._replace(losses=[*mended, *made.losses])
 
 
 def _describe(schema: JSONObject, tool: str, api: Provider, budget: Budget | None) -> _Made:

@@ -3,6 +3,7 @@
 import logging
 
 import pytest
+import trio
 
 from noizu_mcp import McpError, ProtocolError, Server, Tool, ToolDefinition, connect
 from noizu_mcp.client import _checks
@@ -150,6 +151,17 @@ async def test_a_strict_client_lists_a_tool_that_was_not_listed(scripted):
             await client.call_tool(name)
         methods = [each["method"] for each in script.received[1:]]
         assert methods == ["tools/list", "tools/call", "tools/list", *["tools/call"] * 3]
+
+
+async def test_calls_at_the_same_time_list_once(scripted):
+    """Those that wait for the list share it."""
+    given = {"tools/list": listed(tool()), "tools/call": result({"n": 3})}
+    async with scripted(given, strictness="strict") as (client, script):
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(client.call_tool, "t")
+        assert count(script, "tools/list") == 1
+        assert count(script, "tools/call") == 5
 
 
 async def test_a_strict_client_cannot_call_what_it_cannot_check(scripted):

@@ -2,6 +2,9 @@
 
 import json
 import logging
+import os
+import re
+import signal
 import sys
 from contextlib import asynccontextmanager
 from functools import partial
@@ -294,9 +297,9 @@ async def test_the_pauses_grow(lives, autojump_clock):
     async with connect_all({"a": lives["a"].server}):
         await trio.sleep(60)
         first, lives["a"].runs = lives["a"].runs, 0
-        await trio.sleep(3600)
+        await trio.sleep(600)
     assert 6 <= first <= 8
-    assert 60 <= lives["a"].runs <= 121
+    assert 10 <= lives["a"].runs <= 21
 
 
 @ERAS
@@ -409,6 +412,7 @@ async def test_entries_that_are_wrong(lives, tmp_path, caplog):
             pass
 
 
+@pytest.mark.slow
 async def test_processes(tmp_path):
     """Real servers of a file of a host, one of which ends in a call, and says why."""
     (tmp_path / "app.py").write_text(
@@ -435,6 +439,83 @@ async def test_processes(tmp_path):
                     assert "exited with status 3" in str(clients.failures["one"])
                 await trio.sleep(0.01)
             assert shown(await clients.call_tool("one_ping")) == "pong"
+
+
+#: A server of a few lines, which starts at once; it tells its name and its process.
+TINY = """
+import json, os, sys
+schema = {"type": "object"}
+results = {
+    "initialize": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": sys.argv[1], "version": "1"},
+    },
+    "tools/list": {"tools": [{"name": "who", "inputSchema": schema}]},
+}
+for line in sys.stdin:
+    message = json.loads(line)
+    method, answer = message["method"], {"jsonrpc": "2.0", "id": message.get("id")}
+    if method == "tools/call":
+        words = (sys.argv[1], message["params"]["arguments"]["number"], os.getpid())
+        content = {"type": "text", "text": " ".join(map(str, words))}
+        answer["result"] = {"content": [content]}
+    elif method in results:
+        answer["result"] = results[method]
+    else:
+        answer["error"] = {"code": -32601, "message": "no such method"}
+    if "id" in message:
+        print(json.dumps(answer), flush=True)
+"""
+
+
+@pytest.mark.slow
+async def test_processes_that_are_killed():
+    """Whatever is killed while calls run: each call has its own answer or one exception."""
+    targets = {name: Stdio(sys.executable, "-c", TINY, name) for name in "abc"}
+    outcomes, pids = {}, {}
+
+    async def call(clients, number):
+        server = "abc"[number % 3]
+        try:
+            told = shown(await clients.call_tool(f"{server}_who", {"number": number}))
+        except ConnectionClosed as error:
+            told = str(error)
+        outcomes[number] = re.fullmatch(rf"{server} {number} \d+|{server}( is not|:) .*", told)
+
+    async def round_of(clients, begin):
+        async with trio.open_nursery() as nursery:
+            for number in range(begin, begin + 30):
+                nursery.start_soon(call, clients, number)
+                if number % 10 == 5:
+                    server = "abc"[number % 3]
+                    os.kill(pids[server], signal.SIGKILL)
+                await trio.lowlevel.checkpoint()
+
+    with trio.fail_after(60):
+        async with connect_all(targets) as clients:
+            for begin in (0, 30):
+                for server in targets:
+                    await until(lambda server=server: clients.status[server] == "connected")
+                    told = shown(await clients.call_tool(f"{server}_who", {"number": -1}))
+                    pids[server] = int(told.split()[-1])
+                await round_of(clients, begin)
+    assert outcomes.keys() == set(range(60))
+    assert all(outcomes.values())
+
+
+async def test_nothing_is_left_of_many_restarts(lives, autojump_clock):
+    """Thirty deaths leave no task behind."""
+    living, before = set(), trio.lowlevel.current_statistics().tasks_living
+    async with connect_all({"a": lives["a"].server}) as clients:
+        for runs in range(1, 31):
+            await until(lambda runs=runs: lives["a"].runs == runs and clients.failures == {})
+            assert shown(await clients.call_tool("a_who", {"number": 0})) == "a 0"
+            await trio.sleep(11)  # after a long life it is started again at once
+            living.add(trio.lowlevel.current_statistics().tasks_living)
+            lives["a"].kill()
+    assert len(living) == 1
+    assert trio.lowlevel.current_statistics().tasks_living == before
 
 
 # Lists that fail
@@ -524,31 +605,43 @@ async def test_one_handler_for_all(lives):
 
 
 async def test_listening_goes_on(script_on, autojump_clock):
-    """A listen request that ends is sent again, and the handler is told of possible changes."""
+    """A listen request that fails, or ends, is sent again; the handler learns of changes."""
     ours, theirs = memory_pair()
     requests = []
 
     def listen(request):
         requests.append(request["id"])
-        if len(requests) > 3:
-            return Exception(-32601, "not now")
+        if len(requests) == 1:
+            return Exception(-32000, "not now")
         meta = {"io.modelcontextprotocol/subscriptionId": request["id"]}
         params = {"_meta": meta, "notifications": {"toolsListChanged": True}}
         method = "notifications/subscriptions/acknowledged"
         message = {"jsonrpc": "2.0", "method": method, "params": params}
         theirs.send_nowait([json.dumps(message).encode()])
-        return {"resultType": "complete"}
+        return {"resultType": "complete"} if len(requests) < 4 else None
 
     host = Host("s")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(script_on(theirs, {"subscriptions/listen": listen}).run)
         async with connect_all({"s": ours}, handler=host) as clients:
-            await until(lambda: len(requests) > 3)
-            await trio.sleep(600)
+            await until(lambda: len(host.notices) == 2)
             assert clients.status == {"s": "connected"}
         nursery.cancel_scope.cancel()
     assert len(requests) == 4
     assert host.notices == ["notifications/tools/list_changed"] * 2
+
+
+async def test_a_server_that_tells_no_changes(script_on, caplog, autojump_clock):
+    """A server without the method is not asked again, and serves all the same."""
+    ours, theirs = memory_pair()
+    answers = {"subscriptions/listen": Exception(-32601, "no"), "tools/list": {"tools": []}}
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(script_on(theirs, answers).run)
+        async with connect_all({"s": ours}, handler=Host("s")) as clients:
+            await trio.sleep(600)
+            assert await clients.list_tools() == []
+        nursery.cancel_scope.cancel()
+    assert caplog.messages == ["the server s tells no changes: no (-32601)"]
 
 
 # The beginning and the end
@@ -638,6 +731,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(steps=STEPS)
 def test_a_call_ends_in_its_own_answer_or_one_exception(steps):
     """Whatever servers die whenever, no call gets the answer of another one, or none at all."""

@@ -135,7 +135,12 @@ def test_asyncio_has_every_member():
     """Methods run on the trio side; a property gives no object that belongs to trio alone."""
 
     async def main():
-        async with aio.connect(Adder) as client, aio.connect_all({"a": Adder}) as clients:
+        own = {"a": {"timeout": 7}}
+        async with (
+            aio.connect(Adder) as client,
+            aio.connect_all({"a": Adder}, per_server=own) as clients,
+        ):
+            assert clients["a"].timeout == 7
             crossed(client, Client)
             crossed(clients, Clients)
             crossed(clients["a"], Client)

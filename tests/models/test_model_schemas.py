@@ -82,6 +82,11 @@ GEMINI = {
         {"type": "STRING", "enum": ["a"]},
         [],
     ),
+    "a constant number": (
+        {"type": "number", "const": 1},
+        {"type": "NUMBER", "description": "(const: 1)"},
+        [f"a const: {TOLD}"],
+    ),
     "a constant": ({"const": "a"}, {"type": "STRING", "enum": ["a"]}, []),
     "null": ({"type": "null"}, {"type": "NULL"}, []),
     "null as a constant": ({"const": None}, {"type": "NULL"}, []),
@@ -592,14 +597,6 @@ DEEPER = {"type": "string"}
 for _ in range(3000):
     DEEPER = {"type": "array", "items": DEEPER}
 UNUSABLE = {
-    "a wrong keyword": (described(a={"type": "text"}), "properties.a.type: takes one of null"),
-    "a wrong shape": ({"type": "object", "properties": []}, "properties: takes an object"),
-    "wrong names": (
-        {"type": "object", "required": True, "dependentRequired": {"a": 1}, "dependencies": 1},
-        "required: takes a list",
-    ),
-    "a reference to nowhere": (described(a={"$ref": "#/$defs/b"}), "properties.a.$ref: "),
-    "a reference to elsewhere": (described(a={"$ref": "https://x.test"}), "properties.a.$ref: "),
     "an endless one": (
         {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}]}}},
         "it leads to itself without end",
@@ -623,6 +620,46 @@ def test_schemas_that_cannot_be_used(provider, case):
     assert text in loss.text
     if provider == "anthropic":
         assert tools[0]["input_schema"] == {"type": "object"}
+
+
+INVALID = {
+    "a type": (described(a={"type": "text", "minLength": 1}), described(a={"minLength": 1})),
+    "properties": ({"type": "object", "properties": [], "required": True}, {"type": "object"}),
+    "a part of properties": (
+        {"type": "object", "properties": {"a": 1, "b": {"type": 2}}},
+        {"type": "object"},
+    ),
+    "dependencies": (
+        {"type": "object", "dependentRequired": {"a": 1}, "dependencies": 1},
+        {"type": "object"},
+    ),
+    "a reference to nowhere": (described(a={"$ref": "#/$defs/b"}), described(a={})),
+    "a reference to elsewhere": (described(a={"$ref": "https://x.test"}), described(a={})),
+    "in a list": (described(a={"anyOf": [{"type": 1}]}), described(a={"anyOf": [{}]})),
+}
+
+
+@EACH
+@pytest.mark.parametrize("case", INVALID)
+def test_invalid_keywords(provider, case):
+    """Keywords that are not valid are taken out and reported, and the rest stays."""
+    schema, rest = INVALID[case]
+    _, adapted, report = adapt(schema, provider)
+
+    assert "looser: it is not valid: " in report[0]
+    if provider == "anthropic":
+        assert adapted == rest
+
+
+def test_an_anchor_that_is_there_twice():
+    """An anchor that is there twice is reported, and the schema stays."""
+    schema = described(a={"$anchor": "x"}, b={"$anchor": "x"})
+    _, adapted, report = adapt(schema, "anthropic")
+
+    assert adapted == schema
+    assert report == [
+        'looser: it is not valid: "$anchor": "x" is declared twice; rename one',
+    ]
 
 
 def test_many_references():

@@ -17,7 +17,6 @@ import trio
 
 from ..._errors import TransportError
 from ..._value import JSONObject
-from ...jsonrpc import MODERN_CODES
 from ...protocol import REVISIONS, STATELESS
 from ...transports import Http, Stdio
 from ...types import META_SERVER_INFO
@@ -29,7 +28,13 @@ from .._use import read_url, run_loop
 from ..hosts._entry import own_program
 from ._authorization import check_authorization
 from ._exchange import Exchange
-from ._http_checks import check_callers, check_headers, check_session, check_transport
+from ._http_checks import (
+    check_callers,
+    check_headers,
+    check_session,
+    check_transport,
+    find_elsewhere,
+)
 from ._lists import check_call, check_lists
 from ._pipe import EXIT_TIMEOUT, PipeLink, open_pipe
 from ._report import Report
@@ -172,11 +177,14 @@ class _Examination:
                 if found.result is None:
                     talk = newer
                     message.update(method="server/discover", params={"_meta": talk.envelope()})
+            hint = ""
             if self._revisions:
                 await check_callers(
                     link, self._report, message, talk.headers_of(message), self._patience
                 )
-            self._judge_start(found)
+            elif found.status is not None:
+                hint = await find_elsewhere(link, self._patience)
+            self._judge_start(found, hint)
         finally:
             with trio.CancelScope(shield=True):
                 await link.aclose()
@@ -235,11 +243,6 @@ class _Examination:
             shown = f"{info.get('name', '')} {info.get('version', '')}".strip()
             self._report.facts.setdefault("server", shown)
 
-    def _judge_start(self, found: Exchange) -> None:
+    def _judge_start(self, found: Exchange, hint: str = "") -> None:
         """Report a server that answers in neither era."""
-        if not self._revisions:
-            refused = found.code in MODERN_CODES
-            seen = f"{found.seen}, and no server/discover" if refused else found.seen
-            self._report.check("start", False, found.sent, seen)
-        else:
-            self._report.check("start", True, "", "")
+        self._report.check("start", self._revisions, found.sent, f"{found.seen}{hint}")

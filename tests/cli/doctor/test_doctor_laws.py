@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,6 +75,7 @@ class Anything:
         return found
 
 
+@pytest.mark.slow
 @given(st.data(), st.booleans())
 def test_any_answers_make_a_report(data, stateless):
     """No answer stops the checks, and each finding has a rule and words on one line."""

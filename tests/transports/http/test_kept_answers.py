@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import trio
 
-from noizu_mcp import Http, Server, TransportError, connect
+from noizu_mcp import ClientHandler, Http, Server, TransportError, connect
 from noizu_mcp.transports.http import serve_http
 
 from .scripted import EVENTS, Script, modern, serving
@@ -69,6 +69,31 @@ def kept(scope):
         await heard.result(result)
 
     return answer
+
+
+async def test_headers_that_are_refused():
+    """The list is asked for again, although it was kept: it tells the headers that are wanted."""
+    calls = []
+
+    async def call(heard):
+        calls.append(heard.headers.get("mcp-param-place"))
+        if len(calls) == 1:
+            await heard.refuse(400, -32020, "Header mismatch")
+        else:
+            await heard.result({"resultType": "complete", "content": []})
+
+    async def tools_list(heard):
+        schema = {"type": "object", "properties": {"place": {"type": "string"}}}
+        if len(script.of("tools/list")) > 1:
+            schema["properties"]["place"]["x-mcp-header"] = "Place"
+        tools = [{"name": "t", "inputSchema": schema}]
+        await heard.result({"resultType": "complete", "tools": tools, "ttlMs": 60_000})
+
+    script = Script(server_discover=modern, tools_list=tools_list, tools_call=call)
+    async with serving(script), connect(script.url) as client:
+        await client.list_tools()
+        await client.call_tool("t", {"place": "here"})
+    assert calls == [None, "here"]
 
 
 async def for_each_request():
@@ -167,6 +192,73 @@ async def test_a_listen_stream_that_breaks():
             await tools.wait_changed()
             assert [tool.name for tool in tools] == ["a", "b"]
         assert len(script.of("subscriptions/listen")) == 2
+
+
+class Standing(Changing):
+    """Speaks 2025-11-25; its GET stream breaks when a test says so."""
+
+    def __init__(self, *ids):
+        super().__init__()
+        self.ids = ids
+        self.returned = trio.Event()
+
+    async def server_discover(self, heard):
+        await heard.say(400, {"error": "no session"})
+
+    async def initialize(self, heard):
+        offered = {"tools": {"listChanged": True}, "prompts": {}, "resources": {"subscribe": True}}
+        info = {"name": "standing", "version": "1"}
+        result = {"protocolVersion": "2025-11-25", "capabilities": offered, "serverInfo": info}
+        await heard.result(result, mcp_session_id="s-1")
+
+    async def resources_subscribe(self, heard):
+        await heard.result({})
+
+    async def GET(self, heard):  # noqa: N802 - the name of the method
+        await heard.head(kind=EVENTS)
+        if len(self.of("GET")) == 2:
+            self.returned.set()
+        await heard.event(**{"retry": "1", **({"id": self.ids[0], "data": ""} if self.ids else {})})
+        await self.break_stream.wait()
+        self.break_stream = trio.Event()
+
+
+class Ears(ClientHandler):
+    def __init__(self):
+        self.told = []
+
+    async def handle_notification(self, method, params):
+        self.told.append((method, params))
+
+
+async def test_a_get_stream_that_breaks():
+    """What it may have missed is told, so the list is read again."""
+    ears = Ears()
+    async with serving(Standing()) as script:
+        # A tap stands between: it must not hide the gap.
+        connected = connect(script.url, handler=ears, tap=lambda *_: None)
+        async with connected as client, client.tools as tools:
+            await client.subscribe("a:b")
+            script.names = ["a", "b"]
+            script.break_stream.set()
+            await tools.wait_changed()
+            assert [tool.name for tool in tools] == ["a", "b"]
+        assert len(script.of("GET")) == 2
+    assert ears.told == [
+        ("notifications/tools/list_changed", {}),
+        ("notifications/resources/updated", {"uri": "a:b"}),
+    ]
+
+
+async def test_a_get_stream_that_is_resumed():
+    """A server that gives its events ids sends what was missed: nothing is made up."""
+    ears = Ears()
+    async with serving(Standing("e-1")) as script:
+        async with connect(script.url, handler=ears):
+            script.break_stream.set()
+            await script.returned.wait()
+        assert script.of("GET")[1].headers["last-event-id"] == "e-1"
+    assert ears.told == []
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])

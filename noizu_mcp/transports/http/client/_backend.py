@@ -1,6 +1,6 @@
 """The one module that talks to the HTTP library: requests out, answers in, its errors as ours."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
@@ -61,6 +61,7 @@ class Answer:
         status: The HTTP status.
         headers: The headers; names are found in any case.
         media_type: The media type of the body, without parameters; empty if there is none.
+        is_read: True once the whole body is read.
     """
 
     def __init__(self, response: "httpx2.Response") -> None:
@@ -72,7 +73,7 @@ class Answer:
         # Compression is refused, but some proxies compress all the same.
         is_encoded = "content-encoding" in self.headers
         self._body = aiter(response.aiter_bytes() if is_encoded else response.aiter_raw())
-        self._is_read = False
+        self.is_read = False
 
     @property
     def title(self) -> str:
@@ -82,7 +83,7 @@ class Answer:
     async def read_chunk(self) -> bytes:
         """Read the next part of the body; empty at its end."""
         chunk = await anext(self._body, b"")
-        self._is_read = not chunk
+        self.is_read = not chunk
         return chunk
 
     async def read(self, limit: int) -> bytes | None:
@@ -114,8 +115,6 @@ class Answer:
         The library iterates through layers, not all of which close the one below: what is left at
         a `yield` would be closed by the garbage collector. Cancelled inside, all of them end.
         """
-        if self._is_read:
-            return
         with trio.CancelScope(shield=True) as scope, suppress(Exception):
             scope.cancel()
             while await self.read_chunk():
@@ -137,8 +136,6 @@ class Backend:
 
     Attributes:
         auth: See above.
-        credentials: The headers of `auth` in the last request, without the proof that differs each
-            time; None if a function makes headers, which may be those of another user each time.
 
     Raises:
         TransportError: The HTTP library is not installed.
@@ -148,16 +145,15 @@ class Backend:
         try:
             import httpx2
 
-            from ._network import JoiningTransport
+            from ._network import Body, JoiningTransport
         except ImportError:
             raise TransportError(_INSTALL) from None
         from urllib.request import getproxies  # the library has loaded it
 
         self.auth = auth
-        self.credentials: frozenset[tuple[str, str]] | None = frozenset()
-        if callable(target.headers):
-            self.credentials = None
+        self._sent: frozenset[tuple[str, str]] = frozenset()
         self._library = httpx2
+        self._make_body = Body
         self._target = target
         # Parsed here and not for each request: a tenth of the time of a call.
         self._url = httpx2.URL(target.url)
@@ -209,10 +205,10 @@ class Backend:
         """
         extensions = {"timeout": self._timeout}
         merged = await self._merge(headers)
-        content: bytes | _Body | None = body
-        if body is not None and on_written is not None:
+        if body is not None:
+            # With a stream of ours the library adds no headers, and reads the given ones only once.
+            merged.setdefault("host", self._url.netloc.decode())
             merged["content-length"] = str(len(body))
-            content = _Body(body, on_written)
         moves = refusals = 0
         try:
             while moves <= MAX_MOVES:
@@ -224,7 +220,7 @@ class Backend:
                     self._url,
                     headers=[(name.encode(), value.encode()) for name, value in everything.items()],
                     cookies=self._client.cookies,
-                    content=content,
+                    stream=None if body is None else self._make_body(body, on_written),
                     extensions=extensions,
                 )
                 response = await self._client.send(request, stream=True)
@@ -248,7 +244,8 @@ class Backend:
                                 continue
                         yield answer
                     finally:
-                        await answer.discard()
+                        if not answer.is_read:
+                            await answer.discard()
                 finally:
                     await response.aclose()
                 return
@@ -261,14 +258,20 @@ class Backend:
         except self._library.RequestError as error:
             raise NetworkFailure(_reason(error), connected=True) from error
 
+    @property
+    def credentials(self) -> Hashable:
+        """The headers of `auth` in the last request, without a proof, which differs each time.
+
+        None if a function makes headers: they may be those of another user each time.
+        """
+        return None if callable(self._target.headers) else self._sent
+
     async def _authorize(self, method: str) -> Mapping[str, str]:
         """Return the headers of the credentials for a request, and note whose they are."""
         if self.auth is None:
             return {}
         given = await self.auth.headers(method, str(self._url))
-        if self.credentials is not None:
-            proof = ("dpop", given.get("dpop", ""))
-            self.credentials = frozenset(given.items()) - {proof}
+        self._sent = frozenset(given.items()) - {("dpop", given.get("dpop", ""))}
         return given
 
     async def _merge(self, headers: Mapping[str, str]) -> dict[str, str]:
@@ -300,20 +303,6 @@ class Backend:
     async def aclose(self) -> None:
         """Close every connection."""
         await self._client.aclose()
-
-
-class _Body:
-    """The body of a request, which tells when the library has written it."""
-
-    __slots__ = ("_data", "_on_written")
-
-    def __init__(self, data: bytes, on_written: Callable[[], object]) -> None:
-        self._data = data
-        self._on_written = on_written
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        yield self._data
-        self._on_written()  # only then it asks for more
 
 
 def _reason(error: Exception) -> str:

@@ -28,7 +28,7 @@ Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-
 """
 
 from collections import deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
@@ -149,6 +149,10 @@ class HttpStream(MessageStream):
         """Wait until the GET stream finds that the session is gone; see `MessageStream`."""
         await self._state.session_ended.wait()
         self._state.session_ended = trio.Event()  # for the end of the next session
+
+    def observe_gaps(self, tell: Callable[[], object]) -> None:
+        """Call a function when the GET stream may have lost messages; see `MessageStream`."""
+        self._state.tell_gap = tell
 
     async def aclose(self) -> None:
         """End the session, within `END_TIMEOUT`; see `MessageStream`."""
