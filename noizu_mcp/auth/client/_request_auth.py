@@ -60,6 +60,7 @@ class RequestAuth:
         self.pause: Callable[[], AbstractContextManager[object]] = nullcontext
         self._credentials: Credentials = strategy.bind(server)
         self._origin = server.origin
+        self._checked_url = ""
         self._lock = trio.Lock()
 
     async def headers(self, method: str, url: str) -> dict[str, str]:
@@ -73,8 +74,10 @@ class RequestAuth:
             AuthError: There can be no credentials, or the URL is not one of the server.
         """
         # The client follows redirects within the origin only. This holds whatever it does.
-        if origin_of(url) != self._origin:
-            raise AuthError(f"no credentials leave {self._origin} for {origin_of(url)}")
+        if url != self._checked_url:
+            if origin_of(url) != self._origin:
+                raise AuthError(f"no credentials leave {self._origin} for {origin_of(url)}")
+            self._checked_url = url
         async with self._lock:
             given = await self._credentials.headers(ClientRequest(method, url))
         return {name.lower(): value for name, value in given.items()}
