@@ -3,19 +3,23 @@
 import sys
 from functools import partial
 
+import attrs
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import dsa
 
 from noizu_mcp import AuthError, Server, Tool, connect
 from noizu_mcp.auth import (
+    Bearer,
     ClientCredentials,
     EnterpriseManaged,
+    FetchResponse,
     MemoryStore,
     PrivateKeyJWT,
     ProtectedServer,
     WorkloadIdentity,
 )
+from noizu_mcp.auth.client import RequestAuth
 from noizu_mcp.auth.client._signing import read_private_key
 from noizu_mcp.testing import AuthorizationServer, serve_authorization, serve_protected
 
@@ -393,21 +397,54 @@ async def test_nonce_of_the_authorization_server(make):
     assert (await credentials.headers(REQUEST))["Authorization"].startswith("DPoP ")
 
 
+def nonce_of(headers):
+    return jwt.decode(headers["DPoP"], options={"verify_signature": False}).get("nonce")
+
+
 async def test_nonce_of_the_server(world):
-    """A refusal that wants nothing but a nonce costs no token; a known nonce is no reason."""
+    """A refusal that wants nothing but a nonce costs no token, also for several requests."""
     credentials = robot(world, dpop=True).bind(SERVER)
     await credentials.handle(refusal())
     sent = await credentials.headers(REQUEST)
     wanted = refusal('DPoP error="use_dpop_nonce"', sent=sent)
     wanted.headers["dpop-nonce"] = "n1"
     assert await credentials.handle(wanted)
-    proof = (await credentials.headers(REQUEST))["DPoP"]
-
-    assert jwt.decode(proof, options={"verify_signature": False})["nonce"] == "n1"
-    assert len(world.of("token")) == 1
-    # The nonce is sent already: now something else is wrong.
     assert await credentials.handle(wanted)
+    second = await credentials.headers(REQUEST)
+
+    assert nonce_of(second) == "n1"
+    assert len(world.of("token")) == 1
+    # The nonce was sent: something else must be wrong.
+    assert await credentials.handle(attrs.evolve(wanted, sent=lower(second)))
     assert len(world.of("token")) == 2
+
+
+def lower(headers):
+    return {name.lower(): value for name, value in headers.items()}
+
+
+async def test_a_nonce_is_wanted_without_a_token(world):
+    """A refusal of a request without a token begins a grant, whatever it says."""
+    credentials = robot(world, dpop=True).bind(SERVER)
+    wanted = refusal('DPoP error="use_dpop_nonce"')
+    wanted.headers["dpop-nonce"] = "n1"
+
+    assert await credentials.handle(wanted)
+    assert nonce_of(await credentials.headers(REQUEST)) == "n1"
+
+
+@pytest.mark.parametrize("dpop", [True, False])
+async def test_nonce_of_any_answer(world, dpop):
+    """A nonce that comes with an answer is in the next proof; others do not look at answers."""
+    auth = RequestAuth(robot(world, dpop=dpop), SERVER)
+    answer = FetchResponse(200, headers={"dpop-nonce": "n2"})
+    assert await auth.handle("POST", MCP, FetchResponse(401), sent={}, operation="", attempt=1)
+    auth.note(MCP, answer)
+    given = await auth.headers("POST", MCP)
+    RequestAuth(Bearer("t"), SERVER).note(MCP, answer)
+
+    assert ("dpop" in given) is dpop
+    assert not dpop or nonce_of({"DPoP": given["dpop"]}) == "n2"
 
 
 async def test_a_new_nonce_beside_another_refusal(world):

@@ -59,6 +59,7 @@ class RequestAuth:
             raise TypeError(f"auth must be a strategy, such as OAuth() or Bearer(…): {strategy!r}")
         self.pause: Callable[[], AbstractContextManager[object]] = nullcontext
         self._credentials: Credentials = strategy.bind(server)
+        self._note_answer = getattr(self._credentials, "note_answer", None)
         self._origin = server.origin
         self._checked_url = ""
         self._lock = trio.Lock()
@@ -81,6 +82,16 @@ class RequestAuth:
         async with self._lock:
             given = await self._credentials.headers(ClientRequest(method, url))
         return {name.lower(): value for name, value in given.items()}
+
+    def note(self, url: str, answer: Answer) -> None:
+        """Show an answer to the credentials, if they want to see them.
+
+        Args:
+            url: The URL of the request.
+            answer: The answer, with any status.
+        """
+        if self._note_answer is not None:
+            self._note_answer(url, answer.headers)
 
     async def handle(
         self,

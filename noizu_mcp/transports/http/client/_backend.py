@@ -230,6 +230,8 @@ class Backend:
                         continue
                     answer = Answer(response)
                     try:
+                        if self.auth is not None:
+                            self.auth.note(str(self._url), answer)
                         if self.auth is not None and answer.status in CHALLENGES:
                             refusals += 1
                             await answer.detach()
