@@ -105,7 +105,7 @@ class _Examination:
     def sum_up(self) -> None:
         """Note what was learnt on the way."""
         facts = self._report.facts
-        facts["revisions"] = ", ".join(self._revisions) or "none"
+        facts.setdefault("revisions", ", ".join(self._revisions) or "none")
         if self._times:
             facts["answer"] = f"{statistics.median(self._times) * 1000:.1f} ms (median)"
         if self._revisions and REVISIONS.keys().isdisjoint(self._revisions):
@@ -163,6 +163,7 @@ class _Examination:
             if found.status == 401:
                 await check_authorization(link, self._report, found, self._patience)
                 self._report.check("start", True, "", "")
+                self._report.facts["revisions"] = "unknown without a token"
                 return
             message: JSONObject = {"jsonrpc": "2.0", "id": 0, "method": "initialize"}
             if found.result is not None:
