@@ -184,7 +184,7 @@ class TargetError(TransportError):
 
 
 class AuthError(Exception):
-    """The server answered with status 401 or 403."""
+    """The server refused the credentials of the client, or none could be got."""
 
 
 #: Failures of a peer, or of the way to it: a client meets them without a mistake of its own.

@@ -79,6 +79,7 @@ LATE = {
     ("client/_client", "._skills"): "loads with the first file of a skill",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
+    ("testing/_grants", "jwt"): "PyJWT loads with the first authorization server",
     ("auth/client/_credentials", "."): "PyJWT loads with the first strategy that signs",
     ("components/declare/_options", "...uri"): "loads with the first URI template",
     (
@@ -133,6 +134,8 @@ LATE = {
     ("telemetry/_tracing", "._spans"): "opentelemetry, an extra, loads with the first tracing",
     ("client/_connect", "._recording"): "loads with the first listener of a client",
     ("transports/http/client/_backend", "httpx2"): "an extra, loads with the first URL",
+    ("transports/http/client/_backend", "._network"): "httpx2, loads with the first URL",
+    ("transports/http/client/_backend", "urllib.request"): "httpx2 loads it, with the first URL",
     ("transports/http/client/_client_state", "....auth.client"): "loads with the first 401 or 403",
     ("client/_connect", "..auth.client"): "loads with the first `auth=`",
 }
@@ -393,7 +396,7 @@ def test_third_party_packages(absolute: list[Import]) -> None:
     known = {"attrs", "trio", "sniffio", "cryptography", "fastjsonschema", "jsonschema_rs"}
     known |= {"httpx2", "jwt"}  # of the extra `auth`
     known |= {"opentelemetry", "prometheus_client", "yaml"}  # of `otel`, `prometheus`, `skills`
-    known |= {"httptools", "hypercorn"}  # of the extra `http`
+    known |= {"httpcore2", "httptools", "hypercorn"}  # of the extra `http`
     heads = {each.module.partition(".")[0] for each in absolute}
 
     assert heads - set(sys.stdlib_module_names) <= known

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import trio
 
-from .._errors import AuthError
-from ..client import Client, Progress, connect
+from .._errors import AuthError, TargetError
+from ..client import Client, Progress, connect, read_target
 from ..engine import single_failure
 from ..server import Server
 from ..transports import Http, Stdio, diverted_stdio
@@ -182,4 +182,17 @@ def _elsewhere(args: argparse.Namespace) -> Stdio | Http | None:
         return read_url(args.target, args.header)
     if args.header:
         raise CommandError("--header goes with a URL; any other server sees no headers", USAGE)
-    return None if args.process is None else Stdio(*args.process)
+    if args.process is not None:
+        return Stdio(*args.process)
+    return _configured(args.target) if args.target.partition("#")[0].endswith(".json") else None
+
+
+def _configured(target: str) -> Stdio | Http:
+    """Read a server of a host's file: `mcp.json`, or `mcp.json#name`."""
+    try:
+        found = read_target(target)
+    except (TargetError, ValueError) as error:
+        raise CommandError(str(error), USAGE) from error
+    if not isinstance(found, Stdio | Http):
+        raise CommandError(f"{target}: an entry is an object with a command or a url", USAGE)
+    return found

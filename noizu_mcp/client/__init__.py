@@ -13,6 +13,7 @@ from ._connect import connect as connect
 from ._handlers import ClientHandler as ClientHandler
 from ._sync import SyncClient as SyncClient
 from ._sync import SyncLiveList as SyncLiveList
+from ._targets import read_target as read_target
 from ._views import LiveList as LiveList
 
 _LATE = {

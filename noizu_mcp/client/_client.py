@@ -8,7 +8,7 @@ from typing import Any, Final, overload
 import attrs
 import trio
 
-from .._errors import McpError, ProtocolError, TaskStarted
+from .._errors import ConnectionClosed, McpError, ProtocolError, TaskStarted
 from .._value import JSONObject
 from ..engine import OnProgress, single_failure
 from ..jsonrpc import HEADER_MISMATCH, Notification
@@ -37,6 +37,7 @@ from ..types import (
 from ._answers import answer_rounds, read_roots
 from ._cache import CACHE_SIZE, READ, Key, ResponseCache
 from ._checks import OutputChecks, Strictness
+from ._listening import listen
 from ._lists import (
     PROMPTS,
     RESOURCES,
@@ -309,7 +310,10 @@ class Client:
         from ._skills import locate_file, verify_file
 
         uri = locate_file(skill, path)
-        return verify_file(skill, uri, await self.read_resource(uri, timeout=timeout))
+        # Always sent: an answer that was kept may be older than the entry.
+        send = partial(self.request, "resources/read", timeout=timeout)
+        result = await answer_rounds(send, {"uri": uri}, self._session.answerer)
+        return verify_file(skill, uri, ReadResult.from_wire(result))
 
     async def subscribe(self, uri: str) -> None:
         """Subscribe to updates of a resource; up to 2025-11-25. On 2026-07-28 use `listen`."""
@@ -487,8 +491,10 @@ class Client:
     ) -> AsyncIterator[Mapping[str, Any]]:
         """Receive notifications of changes while the block runs (`subscriptions/listen`).
 
-        The notifications go to the handler. Servers of earlier revisions send list changes unasked:
-        for them nothing is sent, and the capabilities of the server tell which ones it sends.
+        The notifications go to the handler. A request that the server ends, or whose stream breaks,
+        is sent again; then the client makes up a notification of each kind, since changes in
+        between were told to nobody. Servers of earlier revisions send list changes unasked: for
+        them nothing is sent, and the capabilities of the server tell which ones it sends.
 
         Args:
             tools: Changes of the list of tools.
@@ -501,7 +507,8 @@ class Client:
 
         Raises:
             McpError: The server refused.
-            ProtocolError: It ended the request without acknowledging it.
+            ConnectionClosed: The connection ended.
+            ProtocolError: The server ended the request without acknowledging it.
         """
         lists = (("tools", tools), ("prompts", prompts), ("resources", resources))
         kinds = [kind for kind, is_wanted in lists if is_wanted]
@@ -511,14 +518,10 @@ class Client:
             has = self.capabilities.has
             yield {CHANGES[kind][1]: True for kind in kinds if has(f"{kind}.listChanged")}
             return
-        wanted: JSONObject = {CHANGES[kind][1]: True for kind in kinds}
-        if uris:
-            wanted["resourceSubscriptions"] = list(uris)
-        request = session.peer.request("subscriptions/listen", {"notifications": wanted})
-        with single_failure():
+        with single_failure(ConnectionClosed):
             # Leaving the block cancels the request, which ends the subscription at the server.
             async with trio.open_nursery() as nursery:
-                yield await nursery.start(session.listen, request)
+                yield await nursery.start(listen, session, kinds, uris)
                 nursery.cancel_scope.cancel()
 
 

@@ -160,6 +160,10 @@ class ClientSession(Dispatcher):
         """The credentials of the messages; see `MessageStream`."""
         return self._stream.credentials
 
+    def observe_gaps(self, tell: Callable[[], object]) -> None:
+        """Call a function whenever notifications may have been lost; see `MessageStream`."""
+        self._stream.observe_gaps(tell)
+
     async def leave(self) -> None:
         """End the connection in order; requests that still run in other tasks are cancelled.
 
@@ -220,11 +224,6 @@ class ClientSession(Dispatcher):
     def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
         """Run something beside the requests; see `InFlight`."""
         self.loop.spawn(work)
-
-    @property
-    def is_cut_off(self) -> bool:
-        """True if the server is known to take no more messages; see `Dispatcher`."""
-        return self.loop.outbox.is_broken
 
     def begin(
         self, event: Dispatch, channel: ReplyChannel, batch: BatchReply | None = None

@@ -101,9 +101,7 @@ def _find_problems(skill: SkillDefinition) -> Iterator[str]:
     if MANIFEST not in files:
         yield f"it does not list {MANIFEST}"
     for path, each in files.items():
-        if not each["uri"].startswith(f"{folder}/") or ".." in path.split("/"):
-            yield f"{path} is not in its folder"
-        yield from _find_file_problems(path, each)
+        yield from _find_file_problems(f"{folder}/", path, each)
     if len(files) > MAX_FILES:
         yield f"it has {len(files)} files; a skill has at most {MAX_FILES}"
     # The caller takes the first problem only, so that every size is a number here.
@@ -111,8 +109,10 @@ def _find_problems(skill: SkillDefinition) -> Iterator[str]:
         yield f"it has more than {MAX_BYTES} bytes"
 
 
-def _find_file_problems(path: str, entry: Mapping[str, Any]) -> Iterator[str]:
+def _find_file_problems(above: str, path: str, entry: Mapping[str, Any]) -> Iterator[str]:
     digest, size = entry.get("digest"), entry.get("size")
+    if not entry["uri"].startswith(above) or ".." in path.split("/"):
+        yield f"{path} is not in its folder"
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
         yield f"the digest of {path} must be sha256: and 64 digits, {got(digest)}"
     if type(size) is not int or size < 0:

@@ -102,6 +102,14 @@ class MessageStream(abc.ABC):
         """
         await trio.sleep_forever()
 
+    def observe_gaps(self, tell: Callable[[], object]) -> None:
+        """Call a function whenever messages that the peer sent unasked may have been lost.
+
+        Args:
+            tell: The function; must not raise.
+        """
+        del tell  # a pipe loses none
+
     @abc.abstractmethod
     async def aclose(self) -> None:
         """Close both directions; closing twice is fine."""
@@ -111,7 +119,13 @@ class ReplyChannel(Protocol):
     """Takes the messages of one request to the peer, in order, without waiting.
 
     On a pipe it is the outbox of the connection; over HTTP, the answer to one POST.
+
+    Attributes:
+        is_broken: True once the peer is known to take no more messages; over HTTP each message has
+            a fate of its own.
     """
+
+    is_broken: bool
 
     def reserve(self, size: int, /) -> bool:
         """Make room for an answer, or a part of it, before it is sent.

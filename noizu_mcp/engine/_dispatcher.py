@@ -110,11 +110,6 @@ class Dispatcher(InFlight):
             size: Its bytes; None if they are not known.
         """
 
-    @property
-    def is_cut_off(self) -> bool:
-        """True if the peer is known to take no more messages."""
-        return False
-
     # Messages of the peer
 
     def take(self, event: Event, channel: ReplyChannel, batch: BatchReply | None = None) -> None:
@@ -223,7 +218,7 @@ class Dispatcher(InFlight):
             # Entered before it is sent: in memory the answer may be there at once.
             self.pending.add(request.id, pending, self.spawn)
             channel.deliver(encode(request))
-            if self.is_cut_off:
+            if channel.is_broken:
                 # No answer can come to it. The end of the stream says more, if it is near.
                 with trio.move_on_after(LAST_WORDS):
                     await pending.wait()

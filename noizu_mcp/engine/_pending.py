@@ -43,7 +43,16 @@ class PendingRequest:
         deadline: Time of its expiry on trio's clock.
     """
 
-    __slots__ = ("_arrived", "_last", "_outcome", "_timeout", "deadline", "method", "on_progress")
+    __slots__ = (
+        "_arrived",
+        "_is_paused",
+        "_last",
+        "_outcome",
+        "_timeout",
+        "deadline",
+        "method",
+        "on_progress",
+    )
 
     def __init__(self, method: str, timeout: float, on_progress: OnProgress | None) -> None:
         self.method = method
@@ -52,6 +61,7 @@ class PendingRequest:
         self.deadline = now + timeout
         self._last = now + timeout * MAX_EXTENSIONS
         self._timeout = timeout
+        self._is_paused = False
         self._arrived = trio.Event()
         self._outcome: Response | ErrorResponse | Exception | None = None
 
@@ -80,21 +90,29 @@ class PendingRequest:
 
     def extend(self) -> None:
         """Start the timeout again, from now, up to `MAX_EXTENSIONS` timeouts in all."""
-        self.deadline = min(trio.current_time() + self._timeout, self._last)
+        if not self._is_paused:
+            self.deadline = min(trio.current_time() + self._timeout, self._last)
 
     def pause(self) -> None:
-        """Stop the timeout and its maximum; `extend` starts both again."""
+        """Stop the timeout and its maximum until `resume`."""
+        self._is_paused = True
         self.deadline = math.inf
 
-    def prolong(self, seconds: float) -> None:
-        """Move the maximum by the seconds of a pause."""
+    def resume(self, seconds: float) -> None:
+        """End a pause; `extend` or `hold` starts the timeout again.
+
+        Args:
+            seconds: The length of the pause, by which the maximum moves.
+        """
+        self._is_paused = False
         self._last += seconds
 
     def hold(self) -> None:
         """Stop the timeout, but for the limit of `MAX_EXTENSIONS`; `extend` starts it again."""
         # The maximum stays in force: a peer that never withdraws its question must not hold our
         # request for ever.
-        self.deadline = self._last
+        if not self._is_paused:
+            self.deadline = self._last
 
     def report(self, params: Mapping[str, Any]) -> None:
         """Pass progress to the callback; a failure of the callback is logged and ends nothing."""
@@ -146,9 +164,12 @@ class PendingRequests:
         if self._closed:
             raise ConnectionClosed(f"the connection ended before {pending.method} was sent")
         self._waiting[id_] = pending
+        has_deadline = pending.deadline < math.inf
+        if self._paused:
+            pending.pause()
         if self._alarm is not None:
             self._advance_alarm(pending.deadline)
-        elif pending.deadline < math.inf:
+        elif has_deadline:
             self._alarm = trio.CancelScope(deadline=pending.deadline)
             spawn(self._watch)
 
@@ -176,9 +197,8 @@ class PendingRequests:
         """Stop the timeouts while the block runs: the peer waits for us meanwhile."""
         # Counted: several questions of the peer may be open at the same time.
         self._held += 1
-        if not self._paused:
-            for pending in self._waiting.values():
-                pending.hold()
+        for pending in self._waiting.values():
+            pending.hold()
         try:
             yield
         finally:
@@ -189,8 +209,8 @@ class PendingRequests:
     def pause_timeouts(self) -> Iterator[None]:
         """Stop the timeouts and their maximum while the block runs.
 
-        For what this program does before a request can be sent, such as a login. The block must end
-        by itself.
+        For what must happen before a request can be sent, such as a login. It holds for requests
+        that are added meanwhile, too. The block must end by itself.
         """
         # Several tasks may pause, one after the other: the time counts from the first to the last.
         if not self._paused:
@@ -205,12 +225,10 @@ class PendingRequests:
             if not self._paused:
                 paused = trio.current_time() - self._pause_began
                 for pending in self._waiting.values():
-                    pending.prolong(paused)
+                    pending.resume(paused)
             self._restart()
 
     def _restart(self) -> None:
-        if self._paused:
-            return
         for pending in self._waiting.values():
             # The peer may still wait for the answer to another question.
             pending.hold() if self._held else pending.extend()
@@ -232,7 +250,7 @@ class PendingRequests:
         pending = self._waiting.get(id_)
         if pending is not None:
             # While the peer waits for us no clock runs that progress could extend.
-            if not self._held and not self._paused:
+            if not self._held:
                 pending.extend()
             pending.report(params)
 

@@ -69,9 +69,10 @@ async def test_a_secret_in_the_form(world):
     assert world.of("token")[0]["client_secret"] == "s3cret"
 
 
-async def test_scopes_of_the_program(world):
+@pytest.mark.parametrize("scopes", [["write", "list"], "write list"])
+async def test_scopes_of_the_program(world, scopes):
     """The scopes of the strategy are requested besides those of the server."""
-    assert (await token_of(robot(world, scopes=["write"])))["scope"] == "write read"
+    assert (await token_of(robot(world, scopes=scopes)))["scope"] == "write list read"
 
 
 async def test_a_store_is_shared(world):
@@ -268,6 +269,26 @@ async def test_a_managed_person(world, company):
     assert "subject_token" not in second
 
 
+async def test_people_with_one_store(world, company):
+    """The tokens of one person are never those of another."""
+    store = MemoryStore()
+    ada, bob = (
+        managed(
+            world,
+            company,
+            store=store,
+            person=person,
+            id_token=company.issue_id_token("robot", sub=person),
+        )
+        for person in ("ada", "bob")
+    )
+
+    assert (await token_of(ada))["sub"] == "ada"
+    assert (await token_of(bob))["sub"] == "bob"
+    with pytest.raises(ValueError, match="store= needs person="):
+        managed(world, company, store=store)
+
+
 async def test_a_provider_that_refuses(world, company):
     """The words of the provider are in the error, and the other server is not asked."""
     strategy = managed(world, company, id_token=company.issue_id_token("robot", exp=0))
@@ -451,8 +472,15 @@ class Whoami(Tool):
         return ctx.auth.subject
 
 
+class Write(Tool, requires="write"):
+    """Say which scopes the caller has."""
+
+    def call(self, ctx):
+        return " ".join(sorted(ctx.auth.scopes))
+
+
 class Docs(Server, name="docs", version="1"):
-    tools = [Whoami]
+    tools = [Whoami, Write]
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
@@ -472,3 +500,18 @@ async def test_connect(version):
 
     assert len(tokens) == 1
     assert tokens[0].params["scope"] == "read"
+
+
+async def test_step_up():
+    """A tool that needs another scope gets a token with both."""
+    async with (
+        serve_authorization(scopes=["read", "write"]) as login,
+        serve_protected(Docs, partial(login.auth_for, required_scopes=["read"])) as url,
+    ):
+        login.add_client("robot", secret="s3cret")
+        async with connect(url, auth=ClientCredentials("robot", "s3cret")) as client:
+            assert (await client.call_tool("whoami")).content[0].text == "robot"
+            assert (await client.call_tool("write")).content[0].text == "read write"
+        tokens = [each.params["scope"] for each in login.requests if each.endpoint == "token"]
+
+    assert tokens == ["read", "read write"]

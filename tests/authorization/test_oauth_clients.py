@@ -157,7 +157,10 @@ async def test_plain_code_and_asyncio():
         async def program():
             auth = OAuth(open_browser=open_browser)
             async with aio.connect(url, auth=auth) as client:
-                return (await client.call_tool("who_am_i")).text
+                one = (await client.call_tool("who_am_i")).text
+            servers, own = {"docs": {"url": url}}, {"docs": {"auth": auth}}
+            async with aio.connect_all(servers, per_server=own) as clients:
+                return one + (await clients["docs"].call_tool("who_am_i")).text
 
         assert await trio.to_thread.run_sync(plain) == "ada"
-        assert await trio.to_thread.run_sync(asyncio.run, program()) == "ada"
+        assert await trio.to_thread.run_sync(asyncio.run, program()) == "adaada"

@@ -7,14 +7,18 @@ asyncio and plain code can all take it.
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from noizu_mcp import Stdio
+from noizu_mcp import Progress, Stdio
 
 Step = tuple[str, Mapping[str, Any]]
+HERE = Path(__file__).parent
+#: The modules of this environment, for a server that is one of them.
+PATH = os.pathsep.join(sys.path)
 PNG = bytes.fromhex("89504e470d0a1a0a")
 
 
@@ -28,7 +32,7 @@ def call(tool: str, timeout: float | None = None, **arguments: Any) -> Step:
 
 def module(name: str, *args: str) -> Stdio:
     """Make the command of a server that is a module of this environment."""
-    return Stdio(sys.executable, "-m", name, *args, env={"PYTHONPATH": os.pathsep.join(sys.path)})
+    return Stdio(sys.executable, "-m", name, *args, env={"PYTHONPATH": PATH})
 
 
 def names(listed: Iterable[Any]) -> set[str]:
@@ -135,7 +139,7 @@ def filesystem_steps(folder: Path, page: str) -> Sequence[Step]:
     return (
         step("list_tools"),
         call("list_allowed_directories"),
-        call("write_file", content="one\ntwo\n", **at("new.txt")),
+        call("write_file", content="one\ntwo", **at("new.txt")),
         call("read_text_file", tail=1, **at("new.txt")),
         call("read_media_file", **at("dot.png")),
         call("list_directory", path=str(folder)),
@@ -185,6 +189,11 @@ def check_memory(seen: Sequence[Any], folder: Path) -> None:
 # @modelcontextprotocol/server-everything
 
 
+def note(path: Path, progress: Progress) -> None:
+    with path.open("a", encoding="utf-8") as notes:
+        notes.write(f"{progress.progress:g} of {progress.total:g}\n")
+
+
 def everything_steps(folder: Path, page: str) -> Sequence[Step]:
     return (
         step("list_tools"),
@@ -197,6 +206,12 @@ def everything_steps(folder: Path, page: str) -> Sequence[Step]:
         call("get-resource-links", count=2),
         call("get-resource-reference", resourceType="Blob", resourceId=3),
         call("get-structured-content", location="Chicago"),
+        step(
+            "call_tool",
+            name="trigger-long-running-operation",
+            arguments={"duration": 0.1, "steps": 2},
+            progress=partial(note, folder / "progress.txt"),
+        ),
         call("trigger-long-running-operation", timeout=0.2, duration=60, steps=2),
         step("read_resource", uri="demo://resource/dynamic/blob/7"),
         step("get_prompt", name="args-prompt", arguments={"city": "Oslo"}),
@@ -212,9 +227,8 @@ def everything_steps(folder: Path, page: str) -> Sequence[Step]:
 
 def check_everything(seen: Sequence[Any], folder: Path) -> None:
     tools, resources, templates, prompts, *results = seen
-    echoed, image, annotated, links, reference, structured, slow, read, prompt, completed, _ = (
-        results
-    )
+    echoed, image, annotated, links, reference, structured, steady, slow, *others, _ = results
+    read, prompt, completed = others
     assert "echo" in names(tools)
     assert resources
     assert len(templates) == 2
@@ -227,10 +241,60 @@ def check_everything(seen: Sequence[Any], folder: Path) -> None:
     (inner,) = (each.resource for each in reference.content if each.type == "resource")
     assert inner.blob
     assert structured.structured["temperature"]
+    assert not steady.is_error
+    assert (folder / "progress.txt").read_text(encoding="utf-8") == "1 of 2\n2 of 2\n"
     assert type(slow).__name__ == "RequestTimeout"
     assert read.contents[0].blob
     assert prompt.messages
     assert list(completed.values) == ["Sales", "Support"]
+
+
+# FastMCP
+
+
+def fastmcp_steps(folder: Path, page: str) -> Sequence[Step]:
+    progress = partial(note, folder / "progress.txt")
+    return (
+        step("list_tools"),
+        step("list_resources"),
+        step("list_resource_templates"),
+        step("list_prompts"),
+        call("greet", name="é😀"),
+        call("media"),
+        call("weigh", city="Oslo"),
+        call("refuse"),
+        step("call_tool", name="steps", arguments={"count": 2}, progress=progress),
+        call("sleep", timeout=0.2, seconds=60),
+        call("greet"),
+        step("read_resource", uri="note://plum"),
+        step("read_resource", uri="note://number/7"),
+        step("get_prompt", name="review", arguments={"code": "x = 1"}),
+        step("ping"),
+    )
+
+
+def check_fastmcp(seen: Sequence[Any], folder: Path) -> None:
+    tools, resources, templates, prompts, *results, read, numbered, prompt, _ = seen
+    greeted, media, weighed, refused, steady, slow, wrong = results
+    assert {"greet", "media"} <= names(tools)
+    assert names(resources) == {"plum"}
+    assert names(templates) == {"numbered"}
+    assert names(prompts) == {"review"}
+    assert greeted.text == "Hello, é😀"
+    image, audio, file = media.content
+    assert (image.type, image.mime_type, image.data) == ("image", "image/png", PNG)
+    assert (audio.type, audio.mime_type, audio.data) == ("audio", "audio/wav", b"RIFF")
+    assert (file.type, file.resource.blob or file.resource.text.encode()) == ("resource", b"a,b")
+    assert weighed.structured == {"Oslo": 21.5}
+    assert refused.is_error
+    assert "the shop is closed" in refused.text
+    assert steady.text == "finished"
+    assert (folder / "progress.txt").read_text(encoding="utf-8") == "1 of 2\n2 of 2\n"
+    assert type(slow).__name__ == "RequestTimeout"
+    assert wrong.is_error
+    assert read.contents[0].text == "Plums are ripe"
+    assert numbered.contents[0].text == "Note 7"
+    assert prompt.messages[0].content.text == "Review: x = 1"
 
 
 def node(package: Path | None, *args: str, **env: str) -> Stdio:
@@ -256,7 +320,7 @@ SERVERS = {
     ),
     "fetch": Public(
         "mcp_server_fetch",
-        lambda folder, _: module("mcp_server_fetch"),
+        lambda folder, _: module("mcp_server_fetch", "--allow-private-ips"),
         fetch_steps,
         check_fetch,
         BOTH,
@@ -274,6 +338,15 @@ SERVERS = {
         memory_steps,
         check_memory,
         BOTH[:1],
+    ),
+    "fastmcp": Public(
+        "fastmcp",
+        lambda folder, _: Stdio(
+            sys.executable, str(HERE / "foreign_fastmcp.py"), env={"PYTHONPATH": PATH}
+        ),
+        fastmcp_steps,
+        check_fastmcp,
+        BOTH,
     ),
     "everything": Public(
         f"{SCOPE}server-everything",

@@ -23,7 +23,8 @@ Sources: 2026-07-28 and 2025-11-25 `basic/authorization`; RFC 6749 section 6; OA
 section 4.3.1 (rotation).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from types import ModuleType
 from typing import Final, Protocol
 from urllib.parse import urlsplit
@@ -53,6 +54,7 @@ class GrantRequest:
         store: Keeps registrations.
         fetcher: Makes requests for metadata and registrations.
         tokens: Makes requests for tokens.
+        pause: Stops the timeouts of the client, while a person is asked; see `Refusal`.
     """
 
     server: ProtectedServer
@@ -62,6 +64,7 @@ class GrantRequest:
     store: CredentialStore
     fetcher: Fetcher
     tokens: TokenClient
+    pause: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
 class Grant(Protocol):
@@ -118,8 +121,9 @@ class TokenCredentials:
         self._tokens = TokenClient(fetcher, load_signing().Prover() if dpop else None)
         self._login: Login | None = None
         self._loaded = False
-        # The token of the latest grant: refused at once, another grant would be of no use.
-        self._granted = ""
+        # The latest tokens of a grant, and of a refresh after a refusal: if the very next request
+        # is refused, the same again would be of no use.
+        self._granted = self._refreshed = ""
 
     async def headers(self, request: ClientRequest) -> Mapping[str, str]:
         """Return the header with the token; renew it before its end; see `Credentials`."""
@@ -145,7 +149,10 @@ class TokenCredentials:
         # Another task has renewed it since the request was sent.
         if self._login is not None and authorization_of(self._login.tokens) != sent:
             return True
-        async with self._store.lock(self._key):
+        async with AsyncExitStack() as stack:
+            # Another process may ask a person.
+            with refusal.pause():
+                await stack.enter_async_context(self._store.lock(self._key))
             stored = await self._load()
             if stored is None or authorization_of(stored.tokens) == sent or stored.tokens.is_over():
                 stored = await self._replace(refusal, stored)
@@ -225,10 +232,12 @@ class TokenCredentials:
         found = await discover(self._server, refusal, self._fetcher, preferred=preferred)
         known = login if login is not None and login.issuer == found.issuer.issuer else None
         if known is not None and not self._wants_more(refusal, known):
-            # A second refusal of the same request meets a token that was just made.
-            if refusal.attempt == 1 and (renewed := await self._refresh(known)) is not None:
-                return renewed
-            if refusal.attempt > 1 and known.tokens.access_token == self._granted:
+            made = known.tokens.access_token if refusal.attempt > 1 else None
+            if made not in (self._granted, self._refreshed):
+                if (renewed := await self._refresh(known)) is not None:
+                    self._refreshed = renewed.tokens.access_token
+                    return renewed
+            elif made == self._granted:
                 params = _params_of(refusal)
                 said = params.get("error_description") or params.get("error", "no reason given")
                 raise AuthError(
@@ -244,6 +253,7 @@ class TokenCredentials:
             store=self._store,
             fetcher=self._fetcher,
             tokens=self._tokens,
+            pause=refusal.pause,
         )
         granted = await self._grant.obtain(request)
         self._granted = granted.tokens.access_token

@@ -192,7 +192,9 @@ class _CodeGrant:
             client = await self._find_client(request, stored, uri, scopes)
             flow = CodeFlow(request.found, client, uri, scopes)
             try:
-                code = flow.code_of(await _Login(self._options, listener).run(flow.url))
+                with request.pause():
+                    answer = await _Login(self._options, listener).run(flow.url)
+                code = flow.code_of(answer)
                 tokens = await request.tokens.request(
                     issuer.token_endpoint,
                     flow.token_params(code),

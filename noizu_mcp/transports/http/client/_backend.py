@@ -1,6 +1,6 @@
 """The one module that talks to the HTTP library: requests out, answers in, its errors as ours."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +28,7 @@ CHALLENGES: Final = (401, 403)
 #: Bytes of the body of a refusal that are read.
 ERROR_SIZE: Final = 64 * 1024
 #: Seconds to read it before the credentials are asked, which may take minutes.
-_REFUSAL_TIMEOUT: Final = 5.0
+REFUSAL_TIMEOUT: Final = 5.0
 #: Redirects within one origin that one request follows.
 MAX_MOVES: Final = 3
 _MOVED: Final = (307, 308)  # those that keep method and body
@@ -61,6 +61,7 @@ class Answer:
         status: The HTTP status.
         headers: The headers; names are found in any case.
         media_type: The media type of the body, without parameters; empty if there is none.
+        is_read: True once the whole body is read.
     """
 
     def __init__(self, response: "httpx2.Response") -> None:
@@ -72,7 +73,7 @@ class Answer:
         # Compression is refused, but some proxies compress all the same.
         is_encoded = "content-encoding" in self.headers
         self._body = aiter(response.aiter_bytes() if is_encoded else response.aiter_raw())
-        self._is_read = False
+        self.is_read = False
 
     @property
     def title(self) -> str:
@@ -82,7 +83,7 @@ class Answer:
     async def read_chunk(self) -> bytes:
         """Read the next part of the body; empty at its end."""
         chunk = await anext(self._body, b"")
-        self._is_read = not chunk
+        self.is_read = not chunk
         return chunk
 
     async def read(self, limit: int) -> bytes | None:
@@ -102,7 +103,7 @@ class Answer:
         slow, is empty afterwards.
         """
         kept = None
-        with trio.move_on_after(_REFUSAL_TIMEOUT):
+        with trio.move_on_after(REFUSAL_TIMEOUT):
             kept = await self.read(ERROR_SIZE)
         await self.discard()
         await self._response.aclose()
@@ -114,8 +115,6 @@ class Answer:
         The library iterates through layers, not all of which close the one below: what is left at
         a `yield` would be closed by the garbage collector. Cancelled inside, all of them end.
         """
-        if self._is_read:
-            return
         with trio.CancelScope(shield=True) as scope, suppress(Exception):
             scope.cancel()
             while await self.read_chunk():
@@ -146,13 +145,15 @@ class Backend:
         try:
             import httpx2
 
-            from ._network import JoiningTransport
+            from ._network import Body, JoiningTransport
         except ImportError:
             raise TransportError(_INSTALL) from None
         from urllib.request import getproxies  # the library has loaded it
 
         self.auth = auth
+        self._sent: frozenset[tuple[str, str]] = frozenset()
         self._library = httpx2
+        self._make_body = Body
         self._target = target
         # Parsed here and not for each request: a tenth of the time of a call.
         self._url = httpx2.URL(target.url)
@@ -183,7 +184,7 @@ class Backend:
         headers: Mapping[str, str],
         body: bytes | None = None,
         on_written: Callable[[], object] | None = None,
-        operation: Callable[[], str] | None = None,
+        on_refused: Callable[[], str] | None = None,
     ) -> AsyncIterator[Answer]:
         """Send one request; again with other credentials if they are refused and there are some.
 
@@ -192,7 +193,8 @@ class Backend:
             headers: Headers of the protocol; they win over those of the target.
             body: The bytes of the body.
             on_written: Called each time that all of the body is written.
-            operation: Names the subject of the request, for the credentials.
+            on_refused: Called with each refusal that the credentials handle; returns the subject of
+                the request, for them.
 
         Yields:
             The answer; leaving the block gives up its unread rest.
@@ -203,16 +205,14 @@ class Backend:
         """
         extensions = {"timeout": self._timeout}
         merged = await self._merge(headers)
-        content: bytes | _Body | None = body
-        if body is not None and on_written is not None:
+        if body is not None:
+            # With a stream of ours the library adds no headers, and reads the given ones only once.
+            merged.setdefault("host", self._url.netloc.decode())
             merged["content-length"] = str(len(body))
-            content = _Body(body, on_written)
         moves = refusals = 0
-        given: Mapping[str, str] = {}
         try:
             while moves <= MAX_MOVES:
-                if self.auth is not None:
-                    given = await self.auth.headers(method, str(self._url))
+                given = await self._authorize(method)
                 everything = {**merged, **given} if given else merged
                 # Built here, since `build_request` merges and parses again what never changes.
                 request = self._library.Request(
@@ -220,7 +220,7 @@ class Backend:
                     self._url,
                     headers=[(name.encode(), value.encode()) for name, value in everything.items()],
                     cookies=self._client.cookies,
-                    content=content,
+                    stream=None if body is None else self._make_body(body, on_written),
                     extensions=extensions,
                 )
                 response = await self._client.send(request, stream=True)
@@ -238,13 +238,14 @@ class Backend:
                                 str(self._url),
                                 answer,
                                 sent=given,
-                                operation="" if operation is None else operation(),
+                                operation="" if on_refused is None else on_refused(),
                                 attempt=refusals,
                             ):
                                 continue
                         yield answer
                     finally:
-                        await answer.discard()
+                        if not answer.is_read:
+                            await answer.discard()
                 finally:
                     await response.aclose()
                 return
@@ -256,6 +257,22 @@ class Backend:
             raise NetworkFailure(text, connected=False) from error
         except self._library.RequestError as error:
             raise NetworkFailure(_reason(error), connected=True) from error
+
+    @property
+    def credentials(self) -> Hashable:
+        """The headers of `auth` in the last request, without a proof, which differs each time.
+
+        None if a function makes headers: they may be those of another user each time.
+        """
+        return None if callable(self._target.headers) else self._sent
+
+    async def _authorize(self, method: str) -> Mapping[str, str]:
+        """Return the headers of the credentials for a request, and note whose they are."""
+        if self.auth is None:
+            return {}
+        given = await self.auth.headers(method, str(self._url))
+        self._sent = frozenset(given.items()) - {("dpop", given.get("dpop", ""))}
+        return given
 
     async def _merge(self, headers: Mapping[str, str]) -> dict[str, str]:
         given = self._target.headers
@@ -286,20 +303,6 @@ class Backend:
     async def aclose(self) -> None:
         """Close every connection."""
         await self._client.aclose()
-
-
-class _Body:
-    """The body of a request, which tells when the library has written it."""
-
-    __slots__ = ("_data", "_on_written")
-
-    def __init__(self, data: bytes, on_written: Callable[[], object]) -> None:
-        self._data = data
-        self._on_written = on_written
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        yield self._data
-        self._on_written()  # only then it asks for more
 
 
 def _reason(error: Exception) -> str:

@@ -9,6 +9,7 @@ Imported with the first URL, since the library is.
 """
 
 import ssl
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -17,6 +18,24 @@ import httpx2
 
 #: Bytes of a request that are held; the system takes as many at once, however slow the server is.
 SMALL: Final = 8 * 1024
+
+
+class Body(httpx2.AsyncByteStream):
+    """The body of a request.
+
+    Args:
+        data: The bytes.
+        on_written: Called each time that the library has written them.
+    """
+
+    def __init__(self, data: bytes, on_written: Callable[[], object] | None) -> None:
+        self._data = data
+        self._on_written = on_written
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._data
+        if self._on_written is not None:
+            self._on_written()  # it asks for more only then
 
 
 class JoiningTransport(httpx2.AsyncHTTPTransport):

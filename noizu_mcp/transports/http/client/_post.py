@@ -90,6 +90,7 @@ class Post:
         self._parser: EventParser | None = None  # of the event stream, if one comes
         self._scope = trio.CancelScope()
         self._given_up = False
+        self._is_refused = False  # and not sent again yet
 
     def give_up(self, seconds: float = 0.0) -> None:
         """Stop waiting for the answer; the stream gets some seconds to end by itself.
@@ -131,6 +132,19 @@ class Post:
         if not self.ids:
             logger.warning("%s was not delivered: %s", self._method, error)
 
+    @property
+    def is_unsent(self) -> bool:
+        """True while the server cannot have carried the message out, nor learns of its end."""
+        return not self.written.is_set() or self._is_refused
+
+    def _note_written(self) -> None:
+        self._is_refused = False
+        self.written.set()
+
+    def _note_refusal(self) -> str:
+        self._is_refused = True
+        return self._name_operation()
+
     def _name_operation(self) -> str:
         """Name the subject of the message, for credentials: `tools/call echo`."""
         params = getattr(self._message, "params", None) or {}
@@ -140,9 +154,9 @@ class Post:
     async def _exchange(self) -> None:
         headers = {"Content-Type": JSON, "Accept": f"{JSON}, {EVENTS}", **self._headers}
         send, body = self._state.backend.send, None
-        written, named = self.written.set, self._name_operation
+        sent, refused = self._note_written, self._note_refusal
         try:
-            async with send("POST", headers, self._data, written, named) as answer:
+            async with send("POST", headers, self._data, sent, refused) as answer:
                 # From now on a failure may mean that the server has done the work.
                 self._state.reached = True
                 self._head = answer.headers
@@ -198,7 +212,7 @@ class Post:
         if SESSION in self._head:  # an `initialize` belongs to the session that it begins
             headers.setdefault(SESSION, self._head[SESSION])
         async with self._state.backend.send(
-            "GET", headers, operation=self._name_operation
+            "GET", headers, on_refused=self._name_operation
         ) as answer:
             if answer.status == 200 and answer.media_type == EVENTS:
                 await self._state.read_event_stream(answer, parser, self._deliver_event)
