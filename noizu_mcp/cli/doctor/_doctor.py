@@ -105,7 +105,7 @@ class _Examination:
     def sum_up(self) -> None:
         """Note what was learnt on the way."""
         facts = self._report.facts
-        facts["revisions"] = ", ".join(self._revisions) or "none"
+        facts.setdefault("revisions", ", ".join(self._revisions) or "none")
         if self._times:
             facts["answer"] = f"{statistics.median(self._times) * 1000:.1f} ms (median)"
         if self._revisions and REVISIONS.keys().isdisjoint(self._revisions):
@@ -127,7 +127,9 @@ class _Examination:
                 if not link.ended:
                     await self._end(talk, link, is_alive=found.result is not None)
             async with open_pipe(target, self._report) as link:
-                await self._stateless(Talk(link, self._report, self._patience, stateless=True))
+                talk = Talk(link, self._report, self._patience, stateless=True)
+                # The second start is about as slow as the first.
+                await self._stateless(talk, min(2 * found.seconds, START_TIMEOUT / 2))
         except TransportError as error:
             self._report.check("start", False, "the command", str(error))
             return
@@ -163,6 +165,7 @@ class _Examination:
             if found.status == 401:
                 await check_authorization(link, self._report, found, self._patience)
                 self._report.check("start", True, "", "")
+                self._report.facts["revisions"] = "unknown without a token"
                 return
             message: JSONObject = {"jsonrpc": "2.0", "id": 0, "method": "initialize"}
             if found.result is not None:
@@ -211,9 +214,9 @@ class _Examination:
         self._revisions.append(talk.version)
         self._times += talk.times
 
-    async def _stateless(self, talk: Talk) -> bool:
+    async def _stateless(self, talk: Talk, start: float = 0.0) -> bool:
         """Check 2026-07-28; False if the server does not speak it."""
-        result = await discover(talk, is_alive=bool(self._revisions))
+        result = await discover(talk, is_alive=bool(self._revisions), start=start)
         if result is None:
             return False
         self._revisions.insert(0, talk.version)

@@ -271,8 +271,9 @@ def test_a_server_that_wants_a_token(change, rules, examine):
     """The way to a token is followed, and each gap in it found."""
     with serving("none", {}) as server:
         server.documents = change(documents_of(server.origin), server.origin)
-        status, found, _ = examine(f"{server.origin}/mcp")
+        status, found, report = examine(f"{server.origin}/mcp")
 
+    assert report["facts"]["revisions"] == "unknown without a token"
     assert {rule for rule, _ in found} == {"token", *rules}
     assert status == bool(rules - {"registration"})
 
