@@ -427,7 +427,7 @@ class Client:
             if error.code != HEADER_MISMATCH or self._session.mirrored is None:
                 raise
         # Listing notes the headers that each tool wants now.
-        await self._list_tools_anew()
+        await self._lists.all(TOOLS, anew=True)
         return await self.request("tools/call", params, **options)
 
     async def ping(self) -> None:
