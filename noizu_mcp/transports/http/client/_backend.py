@@ -230,20 +230,10 @@ class Backend:
                         continue
                     answer = Answer(response)
                     try:
-                        if self.auth is not None:
-                            self.auth.note(str(self._url), answer)
-                        if self.auth is not None and answer.status in CHALLENGES:
-                            refusals += 1
-                            await answer.detach()
-                            if await self.auth.handle(
-                                method,
-                                str(self._url),
-                                answer,
-                                sent=given,
-                                operation="" if on_refused is None else on_refused(),
-                                attempt=refusals,
-                            ):
-                                continue
+                        attempt = refusals + 1
+                        if await self._improve(method, answer, given, on_refused, attempt=attempt):
+                            refusals = attempt
+                            continue
                         yield answer
                     finally:
                         if not answer.is_read:
@@ -275,6 +265,27 @@ class Backend:
         given = await self.auth.headers(method, str(self._url))
         self._sent = frozenset(given.items()) - {("dpop", given.get("dpop", ""))}
         return given
+
+    async def _improve(
+        self,
+        method: str,
+        answer: Answer,
+        given: Mapping[str, str],
+        on_refused: Callable[[], str] | None,
+        *,
+        attempt: int,
+    ) -> bool:
+        """Show an answer to the credentials; tell whether the request is to be sent again."""
+        if self.auth is None:
+            return False
+        self.auth.note(str(self._url), answer)
+        if answer.status not in CHALLENGES:
+            return False
+        await answer.detach()
+        operation = "" if on_refused is None else on_refused()
+        return await self.auth.handle(
+            method, str(self._url), answer, sent=given, operation=operation, attempt=attempt
+        )
 
     async def _merge(self, headers: Mapping[str, str]) -> dict[str, str]:
         given = self._target.headers
