@@ -12,6 +12,7 @@ from typing import Any
 from . import (
     bench_asgi,
     bench_ask,
+    bench_client,
     bench_fanout,
     bench_http,
     bench_import,
@@ -38,6 +39,7 @@ BENCHMARKS = {
         bench_notify,
         bench_http,
         bench_asgi,
+        bench_client,
         bench_sessions,
         bench_fanout,
         bench_schema,

@@ -8,6 +8,7 @@ The layers, each importing only from those above it:
     protocol/     peers without I/O, one per era
     auth/         who is calling: verified tokens
     schema/       Python declarations and JSON Schema
+    models/       tools and results for the APIs of models
     components/   what users subclass
     engine/       trio: a peer on a stream
     server/       registry, features, dispatch
@@ -32,8 +33,10 @@ from ._errors import NoSessionError as NoSessionError
 from ._errors import Problem as Problem
 from ._errors import ProtocolError as ProtocolError
 from ._errors import RequestTimeout as RequestTimeout
+from ._errors import ResourceNotFound as ResourceNotFound
 from ._errors import SchemaError as SchemaError
 from ._errors import SchemaUnsupported as SchemaUnsupported
+from ._errors import SkillError as SkillError
 from ._errors import TaskStarted as TaskStarted
 from ._errors import ToolError as ToolError
 from ._errors import TransportError as TransportError
@@ -72,12 +75,18 @@ from .types import plain_text as plain_text
 from .types import text_content as text_content
 
 _LATE = {
+    "aio": ".aio",
     "Client": ".client",
     "ClientHandler": ".client",
+    "Clients": ".client",
     "Completion": ".types",
     "connect": ".client",
+    "connect_all": ".client",
     "Http": ".transports",
     "LiveList": ".client",
+    "SchemaLoss": ".models",
+    "ModelCall": ".models",
+    "ModelTools": ".models",
     "Progress": ".client",
     "Prompt": ".components",
     "prompt": ".components",
@@ -88,31 +97,46 @@ _LATE = {
     "Resource": ".components",
     "resource": ".components",
     "resource_template": ".components",
+    "result_for": ".models",
     "ResourceDefinition": ".types",
     "ResourceTemplate": ".components",
     "Root": ".types",
     "SamplingResult": ".types",
     "serve_http": ".transports.http",
+    "SkillDefinition": ".types",
     "SkillFolder": ".skills",
     "Stdio": ".transports",
     "SyncClient": ".client",
+    "SyncClients": ".client",
     "Task": ".types",
+    "tools_for": ".models",
+    "TerminalHandler": ".client",
 }
 
 # Type checkers read the imports, the interpreter reads the table; a test compares the two.
 if _TYPE_CHECKING:
+    from . import aio as aio
     from .client import Client as Client
     from .client import ClientHandler as ClientHandler
+    from .client import Clients as Clients
     from .client import LiveList as LiveList
     from .client import Progress as Progress
     from .client import SyncClient as SyncClient
+    from .client import SyncClients as SyncClients
+    from .client import TerminalHandler as TerminalHandler
     from .client import connect as connect
+    from .client import connect_all as connect_all
     from .components import Prompt as Prompt
     from .components import Resource as Resource
     from .components import ResourceTemplate as ResourceTemplate
     from .components import prompt as prompt
     from .components import resource as resource
     from .components import resource_template as resource_template
+    from .models import ModelCall as ModelCall
+    from .models import ModelTools as ModelTools
+    from .models import SchemaLoss as SchemaLoss
+    from .models import result_for as result_for
+    from .models import tools_for as tools_for
     from .skills import SkillFolder as SkillFolder
     from .transports import Http as Http
     from .transports import Stdio as Stdio
@@ -125,6 +149,7 @@ if _TYPE_CHECKING:
     from .types import ResourceDefinition as ResourceDefinition
     from .types import Root as Root
     from .types import SamplingResult as SamplingResult
+    from .types import SkillDefinition as SkillDefinition
     from .types import Task as Task
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)

@@ -108,12 +108,31 @@ class McpError(_Copied):
         super().__init__(f"{message} ({code})")
 
 
+class ResourceNotFound(McpError):
+    """A handler raises this to answer that there is no such resource.
+
+    The client gets the error code of its version: -32602 on 2026-07-28, -32002 before
+    (`server/resources`, "Error Handling").
+
+    Args:
+        uri: The URI; None: the one that the client has asked for.
+    """
+
+    def __init__(self, uri: str | None = None) -> None:
+        self.uri = uri
+        super().__init__(-32602, "Resource not found", None if uri is None else {"uri": uri})
+
+
 class ProtocolError(Exception):
     """The peer broke the protocol."""
 
 
 class LocalProtocolError(ProtocolError):
     """This program tried to do something that the protocol does not allow in this state."""
+
+
+class SkillError(ProtocolError):
+    """A skill of a server must not be used: a file is not the one that its entry describes."""
 
 
 class NoSessionError(LocalProtocolError):
@@ -152,8 +171,20 @@ class TransportError(_Copied):
         super().__init__(message)
 
 
+class TargetError(TransportError):
+    """A target names no server: a file, a module, or an entry of a configuration.
+
+    Attributes:
+        is_wrong: True if the target itself is wrong; False if code of the user failed.
+    """
+
+    def __init__(self, message: str, *, is_wrong: bool = True) -> None:
+        super().__init__(message)
+        self.is_wrong = is_wrong
+
+
 class AuthError(Exception):
-    """The server answered with status 401 or 403."""
+    """The server refused the credentials of the client, or none could be got."""
 
 
 #: Failures of a peer, or of the way to it: a client meets them without a mistake of its own.

@@ -1,6 +1,6 @@
 """Did you mean: the declared word nearest to one that is not declared."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 # Longer words are nobody's slip of the hand, and the distance takes their product in steps.
@@ -30,6 +30,12 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
         if found <= limit and candidate != word:
             best, limit = candidate, found - 1
     return best
+
+
+def hint_at(name: str, names: Sequence[str]) -> str:
+    """Hint at the names that may be meant by an unknown one."""
+    meant = nearest(name, names)
+    return f"did you mean {meant}?" if meant else f"there are: {', '.join(names) or 'none'}"
 
 
 def _plain(word: str) -> str:

@@ -1,4 +1,4 @@
-"""Small things that every layer may use: the absence marker, names, JSON text, messages."""
+"""Small things that every layer may use: the absence marker, names, JSON text, messages, output."""
 
 import enum
 import ipaddress
@@ -6,12 +6,14 @@ import json
 import os
 import re
 import threading
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TextIO, TypeVar
 
 _Class = TypeVar("_Class", bound=type)
+_Part = TypeVar("_Part", list[Any], dict[str, Any])
 
 
 class Unset(enum.Enum):
@@ -153,7 +155,8 @@ def late(
 
     Args:
         namespace: The `globals()` of the folder's `__init__.py`, which will have `__all__` in it.
-        homes: The module of each name, as an import there would write it: `._client`.
+        homes: The module of each name, as an import there would write it: `._client`. A folder that
+            is itself a public name has its own: `{"aio": ".aio"}`.
 
     Returns:
         `__getattr__` and `__dir__` of the folder.
@@ -164,7 +167,8 @@ def late(
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         # Stored in the folder: the next access does not come here.
-        value = namespace[name] = getattr(import_module(homes[name], package), name)
+        module = import_module(homes[name], package)
+        value = namespace[name] = module if homes[name] == f".{name}" else getattr(module, name)
         _publish_one(value, package)
         return value
 
@@ -220,3 +224,41 @@ def network_of(address: str) -> str:
         mapped = found.ipv4_mapped
         return str(mapped or ipaddress.ip_network((found.packed, 64), strict=False))
     return str(found)
+
+
+def printable(text: str, out: TextIO, kept: str = "\n\t") -> str:
+    """Make a text safe to print: a server must not steer the terminal, nor end the output.
+
+    Args:
+        text: Text of a server; it may contain control characters.
+        out: Where it will be printed.
+        kept: Control characters that may stay.
+    """
+    safe = "".join(c if c in kept or unicodedata.category(c) != "Cc" else "\ufffd" for c in text)
+    return encodable(safe, out)
+
+
+def encodable(text: str, out: TextIO) -> str:
+    """Escape the letters that a stream cannot write.
+
+    Args:
+        text: Any text.
+        out: The stream.
+    """
+    encoding = out.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def part_of(schema: Any, key: str, kind: type[_Part]) -> _Part:
+    """Take a list or an object out of a schema; a peer judges its own schema.
+
+    Args:
+        schema: The schema, or whatever stands in its place.
+        key: The keyword.
+        kind: `list` or `dict`.
+
+    Returns:
+        The part; an empty one if it is not there, or of another kind.
+    """
+    found = schema.get(key) if isinstance(schema, dict) else None
+    return found if isinstance(found, kind) else kind()

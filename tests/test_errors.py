@@ -14,7 +14,9 @@ from noizu_mcp._errors import (
     McpError,
     Problem,
     RequestTimeout,
+    ResourceNotFound,
     SchemaUnsupported,
+    TargetError,
     TaskStarted,
     ToolError,
     TransportError,
@@ -31,11 +33,13 @@ MADE = [
     DefinitionError([Problem("A.b", "is wrong", "app.py", 3), Problem("C", "too")]),
     SchemaUnsupported("cannot serve it", "unevaluatedItems"),
     RequestTimeout("late"),
+    ResourceNotFound("db://users/9"),
     TaskStarted(Task("t", "working", created_at="then", last_updated_at="now", ttl_ms=5)),
     InvalidToken("expired"),
     InsufficientScope(["docs:read", "docs:write"]),
     VerifierUnavailable("no keys"),
     TransportError("no answer", status=502),
+    TargetError("no such file: app.py", is_wrong=False),
 ]
 WAYS = {
     "copy": copy.copy,

@@ -22,7 +22,7 @@ from noizu_mcp import (
     Accept,
     Annotations,
     Context,
-    McpError,
+    ResourceNotFound,
     ResourceTemplate,
     Schema,
     Server,
@@ -94,10 +94,10 @@ class Catalogue(Toolkit):
 class Row(ResourceTemplate, uri_template="library://{table}/{number}"):
     """A row of a table."""
 
-    def read(self, table: Table, number: int, uri: str, ctx: Context) -> dict[str, object]:
+    def read(self, table: Table, number: int, ctx: Context) -> dict[str, object]:
         row = ctx.state.execute(f"{SELECT[table]} WHERE id = ?", (number,)).fetchone()
         if row is None:
-            raise McpError(-32602, "Resource not found", {"uri": uri})
+            raise ResourceNotFound
         return dict(row)
 
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from noizu_mcp import (
     Context,
-    McpError,
     Resource,
     ResourceDefinition,
+    ResourceNotFound,
     ResourceTemplate,
     Schema,
     Server,
@@ -42,7 +42,7 @@ class Notes(ResourceTemplate, uri_template="notes://{year}/{title}", mime_type="
 
     def read(self, uri: str, args: Arguments) -> str:
         if (args.year, args.title) not in NOTES:
-            raise McpError(-32602, "Resource not found", {"uri": uri})
+            raise ResourceNotFound(uri)
         return NOTES[args.year, args.title]
 
     def complete(self, variable: str, prefix: str, ctx: Context) -> Sequence[str]:

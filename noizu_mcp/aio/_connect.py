@@ -1,35 +1,20 @@
 """`aio.connect`: the client for asyncio programs."""
 
-import functools
 import inspect
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import attrs
 
 from .. import client
-from ..client import HANDLER_METHODS, Client, ClientHandler, LiveList
+from ..client import Client, ClientHandler, ForwardingHandler, LiveList
 from ..engine.aio import TrioSide, enter_trio, run_asyncio, trio_side
-
-Params = ParamSpec("Params")
-Result = TypeVar("Result")
+from ._crossing import crosses, with_options_of
 
 
-def _with_options_of(
-    original: Callable[Params, Result],
-) -> Callable[[Callable[..., Result]], Callable[Params, Result]]:
-    """Give a function the signature of another one."""
-
-    def give(function: Callable[..., Result]) -> Callable[Params, Result]:
-        vars(function)["__signature__"] = inspect.signature(original)
-        return function
-
-    return give
-
-
-@_with_options_of(client.connect)
+@with_options_of(client.connect)
 @asynccontextmanager
 async def connect(target: Any, **options: Any) -> AsyncIterator[Client]:
     """Connect an asyncio program to a server for as long as the block runs.
@@ -51,41 +36,47 @@ async def connect(target: Any, **options: Any) -> AsyncIterator[Client]:
         RuntimeError: The asyncio loop runs inside of a trio task.
         BaseException: See `noizu_mcp.connect`.
     """
-    if isinstance(options.get("handler"), ClientHandler):
-        options["handler"] = _HandlerOnAsyncio(options["handler"])
-    browser = getattr(options.get("auth"), "open_browser", None)
-    if inspect.iscoroutinefunction(browser):
-        options["auth"] = attrs.evolve(options["auth"], open_browser=_on_asyncio(browser))
-    opened = client.connect(target, **options)
-    async with trio_side() as side, enter_trio(side, opened) as inner:
-        yield _AsyncioClient(inner, side)
+    adapt_auth(options)
+    async with trio_side() as side:
+        shown: list[Client] = []
+
+        def present(inner: Client) -> Callable[[], Client]:
+            shown.append(AsyncioClient(inner, side))
+            return lambda: shown[0]
+
+        handler = options.get("handler")
+        if isinstance(handler, ClientHandler | None):
+            handler = handler or ClientHandler()
+            options["handler"] = ForwardingHandler(handler, present, on_asyncio, side.run_trio)
+        async with enter_trio(side, client.connect(target, **options)):
+            yield shown[0]
 
 
-class _HandlerOnAsyncio(ClientHandler):
-    """A handler for a client on trio, whose coroutine functions run on asyncio.
+def adapt_auth(options: dict[str, Any]) -> None:
+    """Let a coroutine function that opens the browser run on asyncio.
 
     Args:
-        handler: The handler of the program.
+        options: The options of `connect`; `auth` is replaced.
     """
-
-    def __init__(self, handler: ClientHandler) -> None:
-        # Attributes of an instance count as overrides; methods of the base class do not.
-        for name in HANDLER_METHODS:
-            method = getattr(handler, name)
-            is_async = inspect.iscoroutinefunction(method)
-            setattr(self, name, _on_asyncio(method) if is_async else method)
-        settings = ("elicitation_modes", "sampling_tools")
-        vars(self).update((name, getattr(handler, name)) for name in settings)
+    auth: Any = options.get("auth")
+    browser = getattr(auth, "open_browser", None)
+    if inspect.iscoroutinefunction(browser):
+        options["auth"] = attrs.evolve(auth, open_browser=on_asyncio(browser))
 
 
-def _on_asyncio(method: Callable[..., Any]) -> Callable[..., Any]:
+def on_asyncio(method: Any) -> Any:
+    """Make a coroutine function of a handler callable from trio tasks."""
+    if not inspect.iscoroutinefunction(method):
+        return method
+
     async def run(*args: Any) -> Any:
         return await run_asyncio(partial(method, *args))
 
     return run
 
 
-class _AsyncioClient(Client):
+@crosses(Client)
+class AsyncioClient(Client):
     """A client whose methods are called by tasks of asyncio.
 
     Args:
@@ -93,17 +84,17 @@ class _AsyncioClient(Client):
         side: Runs its methods.
     """
 
+    # Beside the attributes of the client, which it shares.
+    __slots__ = ("_inner", "_side")
+
     def __init__(self, inner: Client, side: TrioSide) -> None:
-        vars(self).update(vars(inner))
+        # Shared, not copied: a renewed session may change them.
+        self.__dict__ = vars(inner)
         self._inner = inner
         self._side = side
 
-    @_with_options_of(Client.listen)
-    def listen(self, **wanted: Any) -> Any:
-        """Receive notifications of changes while the block runs; see `Client`."""
-        return enter_trio(self._side, self._inner.listen(**wanted))
 
-
+@crosses(LiveList)
 class _AsyncioLiveList(LiveList[Any]):
     """A live list whose methods are called by tasks of asyncio.
 
@@ -119,26 +110,3 @@ class _AsyncioLiveList(LiveList[Any]):
 
     def _follow(self) -> Any:
         return enter_trio(self._side, self._inner)
-
-
-def _on_trio(method: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(method)
-    async def crossed(self: _AsyncioClient | _AsyncioLiveList, *args: Any, **options: Any) -> Any:
-        return await self._side.run_trio(partial(method, self._inner, *args, **options))
-
-    return crossed
-
-
-def _live_on_asyncio(name: str) -> property:
-    def give(self: _AsyncioClient) -> LiveList[Any]:
-        return _AsyncioLiveList(getattr(self._inner, name), self._side)
-
-    return property(give)
-
-
-for _name in ("tools", "prompts", "resources", "resource_templates"):
-    setattr(_AsyncioClient, _name, _live_on_asyncio(_name))
-for _base, _crossing in ((Client, _AsyncioClient), (LiveList, _AsyncioLiveList)):
-    for _name, _method in vars(_base).items():
-        if inspect.iscoroutinefunction(_method) and not _name.startswith("_"):
-            setattr(_crossing, _name, _on_trio(_method))

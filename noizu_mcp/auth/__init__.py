@@ -43,6 +43,7 @@ _LATE = {
     "EnterpriseManaged": ".client",
     "FileStore": ".client",
     "KeyringStore": ".client",
+    "MachineOptions": ".client",
     "MemoryStore": ".client",
     "OAuth": ".client",
     "PrivateKeyJWT": ".client",
@@ -61,6 +62,7 @@ if _TYPE_CHECKING:
     from .client import EnterpriseManaged as EnterpriseManaged
     from .client import FileStore as FileStore
     from .client import KeyringStore as KeyringStore
+    from .client import MachineOptions as MachineOptions
     from .client import MemoryStore as MemoryStore
     from .client import OAuth as OAuth
     from .client import PrivateKeyJWT as PrivateKeyJWT

@@ -2,28 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final, TypeVar
+from typing import Final
 
+from .._util import part_of
 from .._value import JSON, JSONObject
 from ._errors import USAGE, CommandError
-
-Part = TypeVar("Part", list[Any], dict[str, Any])
-
-
-def part_of(schema: JSON, key: str, kind: type[Part]) -> Part:
-    """Take a list or an object out of a schema; the server judges its schema, not the command.
-
-    Args:
-        schema: The schema, or whatever stands in its place.
-        key: The keyword.
-        kind: `list` or `dict`.
-
-    Returns:
-        The part; an empty one if it is not there, or of another kind.
-    """
-    found = schema.get(key) if isinstance(schema, dict) else None
-    return found if isinstance(found, kind) else kind()
-
 
 #: The names that JSON Schema has for the types of decoded JSON; see `_type_names` for `float`.
 _TYPE_NAMES: Final[dict[type, set[str]]] = {

@@ -7,77 +7,31 @@ the JSON of `--answers`. Without both, every question is declined.
 import math
 import os
 import sys
-import termios
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Final, NoReturn, TextIO, TypeVar
-from urllib.parse import urlsplit
+from typing import Any, Final, NoReturn, TypeVar
 
 import trio
 
 from .._errors import McpError
-from .._value import JSON, JSONObject
+from .._util import printable
+from .._value import JSON
 from ..client import Client, ClientHandler, Progress
+from ..client.terminal import (
+    Dialogue,
+    Outcome,
+    Terminal,
+    one_at_a_time,
+    read_fields,
+    without_none,
+)
 from ..types import Accept, Cancel, Decline
 from ._arguments import read_json
 from ._display import Display
 from ._errors import USAGE, CommandError
-from ._form import Field, read_fields
-from ._output import printable
-
-#: Bytes of one line; the terminal itself ends lines sooner.
-_LINE: Final = 4096
-
-
-class Terminal:
-    """Shows and asks.
-
-    Args:
-        fd: The terminal, to read from.
-        out: The stream that shows questions: stderr, since stdout has the answer of the command.
-    """
-
-    def __init__(self, fd: int, out: TextIO) -> None:
-        self._fd = fd
-        self._out = out
-
-    def say(self, text: str = "") -> None:
-        """Print one line of a server's text, without control characters."""
-        print(printable(text, self._out, ""), file=self._out, flush=True)
-
-    def say_with_emphasis(self, text: str, part: str) -> None:
-        """Print a text, and let a part of it stand out."""
-        safe, part = (printable(each, self._out, "") for each in (text, part))
-        # Bold and reversed: clients highlight the domain, since a subdomain may look like another
-        # site (2025-11-25 `client/elicitation`).
-        print(safe.replace(part, f"\x1b[1;7m{part}\x1b[0m"), file=self._out, flush=True)
-
-    def discard_typed(self) -> None:
-        """Discard input that was typed before the question: it must not be taken for the answer."""
-        termios.tcflush(self._fd, termios.TCIFLUSH)
-
-    async def ask(self, prompt: str) -> str:
-        """Ask for one line; other tasks run meanwhile, and cancelling loses no line.
-
-        Raises:
-            EOFError: The person ended the input instead.
-        """
-        print(printable(prompt, self._out, ""), end=" ", file=self._out, flush=True)
-        # No thread: one that is abandoned would take the line that answers the next question.
-        await trio.lowlevel.wait_readable(self._fd)
-        line = os.read(self._fd, _LINE)
-        if not line:
-            self.say()
-            raise EOFError
-        return line.decode(errors="replace").strip()
-
 
 Result = TypeVar("Result")
-Refusal = Decline | Cancel
-Outcome = Accept[Any] | Refusal
-
-_WORDS: Final[Mapping[str, Refusal]] = {"decline": Decline(), "cancel": Cancel()}
-_CONSENT: Final[Mapping[str, Refusal | None]] = {"yes": None, "no": Decline(), "cancel": Cancel()}
+_WORDS: Final[Mapping[str, Outcome]] = {"decline": Decline(), "cancel": Cancel()}
 
 
 @contextmanager
@@ -113,10 +67,15 @@ class Respondent(ClientHandler):
     """
 
     def __init__(self, display: Display) -> None:
-        self.asker = ""
         self.display = display
         self._scope = trio.CancelScope()
         self._failure = CommandError("")
+
+    @property
+    def asker(self) -> str:
+        """The name of the server."""
+        info = self.client.server_info
+        return printable(info.title or info.name, sys.stderr, "")
 
     async def during(self, client: Client, work: Callable[[], Awaitable[Result]]) -> Result:
         """Do the work of the command.
@@ -124,14 +83,12 @@ class Respondent(ClientHandler):
         Raises:
             CommandError: A question could not be answered.
         """
-        info = client.server_info
-        self.asker = printable(info.title or info.name, sys.stderr, "")
         try:
             with self._scope:
                 if self.display.active and client.capabilities.has("logging"):
                     # Worth a wish, not a failure: the command does without.
                     with suppress(McpError):
-                        await client.set_log_level("info")
+                        await client.set_log_level(self.display.level)
                 return await work()
         finally:
             self.display.clear()
@@ -188,7 +145,7 @@ class Script(Respondent):
         given = answer if isinstance(answer, dict) else {}
         fields = read_fields(params.get("requestedSchema"))
         try:
-            return Accept(_without_none({field.name: field.take(given) for field in fields}))
+            return Accept(without_none({field.name: field.take(given) for field in fields}))
         except ValueError as error:
             await self._fail(CommandError(f"--answers: {error}", USAGE))
 
@@ -216,7 +173,6 @@ class Person(Respondent):
         self._terminal = terminal
         self._timeout = timeout
         self._waiting = 0
-        self._busy = trio.Lock()
 
     async def during(self, client: Client, work: Callable[[], Awaitable[Result]]) -> Result:
         """Do the work of the command; its time limit stands still during questions."""
@@ -247,111 +203,6 @@ class Person(Respondent):
     async def handle_elicitation(self, params: Mapping[str, Any]) -> Outcome:
         """Show the question and read the answer."""
         with self._unhurried():
-            # One at a time: the lines of two forms would mix.
-            async with self._busy:
+            async with one_at_a_time():
                 with self.display.paused():
-                    return await self._converse(params)
-
-    async def _converse(self, params: Mapping[str, Any]) -> Outcome:
-        try:
-            return await self._ask(params)
-        except EOFError:
-            # Ctrl-D dismisses the question, which is no choice (`client/elicitation`).
-            return Cancel()
-        except trio.Cancelled:
-            self._terminal.say()
-            self._terminal.say("(the question is no longer asked)")
-            raise
-
-    async def _ask(self, params: Mapping[str, Any]) -> Outcome:
-        terminal = self._terminal
-        terminal.discard_typed()
-        terminal.say()
-        terminal.say(f"{self.asker} asks:")
-        # Each line is marked: a message of the server must not look like lines of this program.
-        for line in str(params.get("message", "")).splitlines():
-            terminal.say(f"  | {line}")
-        if params.get("mode") == "url":
-            return await self._ask_to_open(str(params.get("url")))
-        fields = read_fields(params.get("requestedSchema"))
-        for field in fields:
-            terminal.say(f"  {field.label}: {field.explanation}")
-        if len(fields) == 1 and fields[0].is_yes_or_no:
-            return await self._ask_yes_or_no(fields[0])
-        refusal = await self._consent("Answer?", "yes")
-        if refusal is not None:
-            return refusal
-        content = _without_none({field.name: await self._fill_in(field) for field in fields})
-        # Answers can be reviewed before they are sent (2025-11-25 `client/elicitation`).
-        refusal = await self._consent("Send it?", "yes") if fields else None
-        return Accept(content) if refusal is None else refusal
-
-    async def _ask_yes_or_no(self, field: Field) -> Outcome:
-        """Ask for the only value of a form together with the consent: it is reviewed as typed."""
-        default = f" [{field.shown_default}]" if field.shown_default else ""
-        question = f"{field.label.rstrip('?')}? yes, no, decline, cancel{default}:"
-        while True:
-            text = await self._terminal.ask(question)
-            for answer, outcome in _WORDS.items():
-                if text and answer.startswith(text.lower()):
-                    return outcome
-            try:
-                return Accept(_without_none({field.name: field.read(text)}))
-            except ValueError as error:
-                self._terminal.say(f"    {error}; once more, or Ctrl-D to cancel")
-
-    async def _fill_in(self, field: Field) -> JSON:
-        terminal = self._terminal
-        for number, choice in enumerate(field.choices, 1):
-            terminal.say(f"    {number}) {choice.title}")
-        default = f" [{field.shown_default}]" if field.shown_default else ""
-        while True:
-            try:
-                return field.read(await terminal.ask(f"  {field.label}{default}:"))
-            except ValueError as error:
-                terminal.say(f"    {error}; once more, or Ctrl-D to cancel")
-
-    async def _ask_to_open(self, url: str) -> Outcome:
-        """Show a URL and ask for consent; nothing opens it here (client/elicitation)."""
-        terminal = self._terminal
-        host = host_of(url)
-        if host is None:
-            terminal.say(f"  {url}")
-            terminal.say("  This is no web address: declined.")
-            return Decline()
-        terminal.say_with_emphasis(f"  {url}", host)
-        terminal.say_with_emphasis(f"  It leads to {host}.", host)
-        # Letters of another script can look like those of a known name (client/elicitation asks to
-        # warn of such hosts).
-        if not host.isascii() or "xn--" in host:
-            terminal.say("  Its letters are not what they seem to be: look twice.")
-        refusal = await self._consent("Will you open it, in a browser of yours?", "no")
-        return Accept(None) if refusal is None else refusal
-
-    async def _consent(self, question: str, default: str) -> Refusal | None:
-        """Ask for yes, no or cancel; None is yes."""
-        while True:
-            text = await self._terminal.ask(f"{question} yes, no, cancel [{default}]:")
-            word = (text or default).lower()
-            for answer, outcome in _CONSENT.items():
-                if answer.startswith(word):
-                    return outcome
-
-
-def host_of(url: str) -> str | None:
-    """Find the host that a web address leads to; None if it is no web address.
-
-    Letters that show nothing, or turn others around, are in no address that means well.
-    """
-    if " " in url or not url.isprintable():
-        return None
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return None
-    return parts.hostname if parts.scheme in ("http", "https") else None
-
-
-def _without_none(values: JSONObject) -> JSONObject:
-    """Leave out the fields that were left out."""
-    return {name: value for name, value in values.items() if value is not None}
+                    return await Dialogue(self._terminal, self.asker).answer(params)

@@ -7,10 +7,13 @@ with `--json` the result as the server sent it.
 import argparse
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from .._errors import McpError
+from .._nearest import hint_at
+from .._util import part_of, printable
 from .._value import JSONObject
 from ..client import Client
 from ..jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
@@ -24,11 +27,11 @@ from ..types import (
     ToolResult,
     camel_case,
 )
-from ._arguments import part_of, read_arguments, read_texts
+from ..uri import UriTemplate
+from ._arguments import read_arguments, read_texts
 from ._errors import FAILED, OK, USAGE, CommandError
-from ._output import json_of, print_json, print_table, printable, show
+from ._output import json_of, print_json, print_table, show
 from ._save import Part, check_output, parts_of_blocks, parts_of_contents, save
-from ._target import hint_at
 from ._use import Connected, use
 
 Result = TypeVar("Result")
@@ -202,12 +205,25 @@ def _use_named(
                 if error.code == unlisted.code == METHOD_NOT_FOUND:
                     raise CommandError(f"the server has no {kind}") from error
                 raise error from unlisted
-            if name in names:
+            if name in names or (kind == "resources" and await _fits_template(offers.client, name)):
                 raise
             text = f"no {kind.removesuffix('s')} {name}; {hint_at(name, names)}"
             raise CommandError(text, USAGE) from error
 
     return use(args, work)
+
+
+async def _fits_template(client: Client, uri: str) -> bool:
+    """Tell whether a URI fits a template of a server: then the server has looked for it."""
+    try:
+        templates = await client.list_resource_templates()
+    except McpError:
+        return False
+    for each in templates:
+        with suppress(ValueError):  # a template that is none fits nothing
+            if UriTemplate(each.uri_template).match(uri) is not None:
+                return True
+    return False
 
 
 def call_tool(args: argparse.Namespace) -> int:

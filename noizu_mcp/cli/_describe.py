@@ -9,6 +9,8 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from .._errors import McpError
+from .._nearest import hint_at
+from .._util import printable
 from .._value import JSON
 from ..jsonrpc import METHOD_NOT_FOUND
 from ..types import (
@@ -21,9 +23,8 @@ from ..types import (
 from ..uri import UriTemplate
 from ._commands import KINDS, hidden_of
 from ._errors import OK, USAGE, CommandError
-from ._output import columns, print_json, printable
+from ._output import columns, print_json
 from ._schema_words import Row, fields_in_words, in_words, needed_fields, sample, shown
-from ._target import hint_at
 from ._use import Connected, use
 
 #: The classes of definitions, by kind.

@@ -1,7 +1,7 @@
 """Progress and log messages of a server, shown on stderr while a command waits.
 
-Only a terminal gets them. One line, the bar, is written over and over and is erased before anything
-else is printed; log messages stay above it.
+Only a terminal gets them, and log messages whoever asks for a level of them. One line, the bar, is
+written over and over and is erased before anything else is printed; log messages stay above it.
 """
 
 import json
@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, TextIO
 
+from .._util import printable
 from ..client import Progress
 from ..jsonrpc import Batch, Notification, decode
-from ._output import MIN_WIDTH, columns, cut, printable
+from ..types import LogLevel
+from ._output import MIN_WIDTH, columns, cut
 
 #: Columns of a terminal that does not tell its width.
 _WIDTH: Final = 80
@@ -31,17 +33,23 @@ class Display:
     """Shows what a server reports.
 
     Args:
-        out: The terminal; None shows nothing.
+        out: The terminal, or a file; None shows nothing.
+        level: The least level of log messages that the server is to send.
+
+    Attributes:
+        level: See Args.
     """
 
-    def __init__(self, out: TextIO | None) -> None:
+    def __init__(self, out: TextIO | None, level: LogLevel = "info") -> None:
+        self.level: Final = level
         self._out = out
+        self._draws = out is not None and out.isatty()
         self._bar = ""
         self._kept: deque[tuple[TextIO, str]] | None = None  # while a person is asked
 
     @property
     def active(self) -> bool:
-        """True if there is a terminal."""
+        """True if anything is shown."""
         return self._out is not None
 
     def report(self, progress: Progress) -> None:
@@ -50,7 +58,7 @@ class Display:
         Args:
             progress: The progress of the call.
         """
-        if self._out is not None and self._kept is None:
+        if self._out is not None and self._draws and self._kept is None:
             self._draw(self._out, bar_of(progress))
 
     def tap(self, direction: str, message: bytes) -> None:

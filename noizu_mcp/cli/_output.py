@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TextIO
 
+from .._util import encodable, printable
 from ..engine import logger
 from ..types import Content
 
@@ -59,24 +60,6 @@ def cut(text: str, limit: int) -> str:
     return f"{text}…"
 
 
-def printable(text: str, out: TextIO, kept: str = "\n\t") -> str:
-    """Make a text safe to print: a server must not steer the terminal, nor end the output.
-
-    Args:
-        text: Text of a server; it may contain control characters.
-        out: Where it will be printed.
-        kept: Control characters that may stay.
-    """
-    safe = "".join(c if c in kept or unicodedata.category(c) != "Cc" else "\ufffd" for c in text)
-    return _encodable(safe, out)
-
-
-def _encodable(text: str, out: TextIO) -> str:
-    """Escape the letters that a stream cannot write."""
-    encoding = out.encoding or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
-
-
 def show(block: Content, out: TextIO) -> None:
     """Print a content block: text as it is, anything else as JSON without its bulk.
 
@@ -86,7 +69,7 @@ def show(block: Content, out: TextIO) -> None:
     wire = block.to_wire()
     if wire["type"] == "text":
         text = str(wire["text"])
-        text = printable(text, out) if out.isatty() else _encodable(text, out)
+        text = printable(text, out) if out.isatty() else encodable(text, out)
         print(text, end="" if text.endswith("\n") else "\n", file=out)
         return
     if "data" in wire:

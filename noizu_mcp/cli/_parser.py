@@ -5,12 +5,13 @@ import math
 import re
 import sys
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, get_args
 
 from .._limits import CLIENT_LIMITS, MIB, Limits
 from .._version import __version__
 from ..client import TIMEOUT
 from ..protocol import REVISIONS
+from ..types import LogLevel
 from ._commands import KINDS, call_tool, complete, get_prompt, list_offers, read_resource
 from ._describe import describe
 from ._errors import OK, USAGE, CommandError
@@ -29,6 +30,11 @@ The server is one of
 _ONLY_RUN: Final = """\
 `run` takes the first two: it serves a server, the others use one.
 """
+_HOSTS: Final = f"""\
+Hosts: claude-desktop, claude-code, cursor, vscode, windsurf, zed, gemini, codex, copilot, opencode,
+       kiro, lmstudio
+
+{_TARGET}"""
 _ASKING: Final = """\
 A server may ask in between. On a terminal its form is shown, and read there; --answers answers
 without one, and otherwise the question is declined. An answer is an object with values by the names
@@ -37,6 +43,11 @@ of fields, or "accept", "decline", "cancel"; a list has one for each question.
 _STATUS: Final = """\
 Exit status: 0 done, 1 it failed, 2 it was asked wrongly, 130 it was interrupted.
 """
+_FINDINGS: Final = """\
+Exit status: 0 no finding is an error, 1 one is, 2 it was asked wrongly, 130 it was interrupted.
+"""
+#: Seconds that `doctor` waits for an answer: it asks for nothing that takes long.
+PATIENCE: Final = 10.0
 _RUN: Final = f"""\
 Examples: noizu-mcp run app.py:Docs
           noizu-mcp run app.py:Docs --http --port 8000
@@ -137,6 +148,9 @@ def _parser(*, with_target: bool) -> argparse.ArgumentParser:
     running.add_flag("--reload", "for development: start again when a Python file changes")
     add_http(running)
     _add_using_commands(using)
+    _add_doctor(add, with_target=with_target)
+    _add_host_commands(add, with_target=with_target)
+    _add_login(add)
     return parser
 
 
@@ -170,6 +184,9 @@ def _add_using_commands(using: Callable[..., _Parser]) -> None:
     for asking in (calling, reading, prompting):
         text = "answer what the server asks; see below"
         asking.add_argument("--answers", metavar="JSON", help=text)
+        text = "print log messages of the server to stderr, from this level on; info on a terminal"
+        levels = get_args(LogLevel)
+        asking.add_argument("--log-level", metavar="LEVEL", choices=levels, help=text)
     text = "complete an argument of a prompt or a template"
     example = "complete app.py:Docs code_review style s --context code=x"
     completing = using("complete", text, complete, example)
@@ -178,6 +195,60 @@ def _add_using_commands(using: Callable[..., _Parser]) -> None:
     completing.add_rest("what is typed so far", "PREFIX")
     text = "another argument that is filled in already"
     completing.add_list("--context", "name=value", text)
+
+
+def _add_doctor(add: Callable[[str, str, Command, str], _Parser], *, with_target: bool) -> None:
+    text, example = "check a server, and say what to do", "doctor https://mcp.example.com/mcp"
+    parser = add("doctor", text, _doctor, f"{_TARGET}\nExample: noizu-mcp {example}\n\n{_FINDINGS}")
+    if with_target:
+        parser.add_argument("target", metavar="SERVER", help="see below")
+    text = "a header for a server at a URL, or 'NAME: VALUE'; may be repeated"
+    parser.add_list("--header", "NAME=VALUE", text)
+    parser.add_argument("--call", metavar="TOOL", help="call this tool, and check its result")
+    parser.add_rest("an argument of the tool, if any")
+    parser.add_argument("--args", metavar="JSON", help="arguments as one JSON object")
+    parser.add_flag("--json", "print JSON")
+    text = f"for each answer of the server, {PATIENCE:g} unless given"
+    parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=PATIENCE, help=text)
+
+
+def _add_login(add: Callable[[str, str, Command, str], _Parser]) -> None:
+    text, example = "log in at a server, in the browser", "login https://mcp.example.com/mcp"
+    entering = add("login", text, _log_in, f"Example: noizu-mcp {example}\n\n{_STATUS}")
+    entering.add_list("--scope", "NAME", "a scope to ask for; may be repeated")
+    text = "the name of this program there, if it is registered; NOIZU_MCP_CLIENT_SECRET may have"
+    entering.add_argument("--client-id", metavar="ID", help=f"{text} its secret")
+    entering.add_flag("--no-browser", "print the URL of the login only")
+    text = "delete the login of a server, and revoke its tokens"
+    leaving = add(
+        "logout",
+        text,
+        _log_out,
+        f"Example: noizu-mcp {example.replace('in', 'out', 1)}\n\n{_STATUS}",
+    )
+    for parser in (entering, leaving):
+        parser.add_argument("url", metavar="URL", help="the URL of the server")
+
+
+def _add_host_commands(
+    add: Callable[[str, str, Command, str], _Parser], *, with_target: bool
+) -> None:
+    text, example = "add a server to the settings of a host", "install cursor app.py:Docs"
+    installing = add("install", text, _install, f"{_HOSTS}\nExample: noizu-mcp {example}\n")
+    text, example = "print the settings of a host that name a server", "config vscode app.py:Docs"
+    printing = add("config", text, _show_config, f"{_HOSTS}\nExample: noizu-mcp {example}\n")
+    for parser in (installing, printing):
+        parser.add_argument("host", metavar="HOST", help="the host; see below")
+        if with_target:
+            parser.add_argument("target", metavar="SERVER", nargs="?", help="the server; see below")
+        text = "the file: that of the user, which is the default, or one in this folder"
+        parser.add_argument("--scope", choices=("user", "project"), default="user", help=text)
+        parser.add_argument("--name", help="the name of the server in the settings")
+        parser.add_list("--env", "NAME=VALUE", "a variable for the command; may be repeated")
+        text = "a header for a server at a URL, or 'NAME: VALUE'; may be repeated"
+        parser.add_list("--header", "NAME=VALUE", text)
+    installing.add_flag("--remove", "remove the server; --name alone is enough")
+    installing.add_flag("--dry-run", "print the change, and write nothing")
 
 
 def _add_connection(parser: _Parser) -> None:
@@ -215,6 +286,36 @@ def _limits(text: str) -> Limits:
     # As many values for each byte as by default; a smaller message needs no limit of its own.
     share = max(1.0, size / CLIENT_LIMITS.message_size)
     return Limits(message_size=size, message_values=int(CLIENT_LIMITS.message_values * share))
+
+
+def _doctor(args: argparse.Namespace) -> int:
+    from .doctor._doctor import doctor
+
+    return doctor(args)
+
+
+def _log_in(args: argparse.Namespace) -> int:
+    from ._login import log_in
+
+    return log_in(args)
+
+
+def _log_out(args: argparse.Namespace) -> int:
+    from ._login import log_out
+
+    return log_out(args)
+
+
+def _install(args: argparse.Namespace) -> int:
+    from .hosts._install import install
+
+    return install(args)
+
+
+def _show_config(args: argparse.Namespace) -> int:
+    from .hosts._install import show_config
+
+    return show_config(args)
 
 
 def _run(args: argparse.Namespace) -> int:

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from .._util import printable
 from ..types import Content, ResourceContents
 from ._errors import USAGE, CommandError
-from ._output import printable
 
 
 class Part(NamedTuple):

@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+from .._util import part_of
 from .._value import JSON, JSONObject
-from ._arguments import part_of
 
 #: Levels of nested fields, and of references, that are written out.
 MAX_DEPTH: Final = 5

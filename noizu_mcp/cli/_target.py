@@ -1,116 +1,29 @@
 """Servers of this program: found as `module:Server` or `path/to/file.py:Server`, and served."""
 
-import linecache
-import re
 import sys
-from collections.abc import Sequence
 from functools import partial
-from types import ModuleType
-from typing import Any
 
-from .._errors import DefinitionError, Problem
-from .._nearest import nearest
+from .. import server
+from .._errors import TargetError
 from .._serving import run_stdio
-from .._util import relative_path
 from ..server import Server
-from ._errors import OK, USAGE, CommandError
-from ._imports import guarded, import_place
+from ._errors import FAILED, OK, USAGE, CommandError
 
 
 def load_server(target: str) -> Server:
-    """Import a server and make it ready.
+    """Import a server and make it ready; see `noizu_mcp.server.load_server`.
 
     Args:
-        target: `module:Server` or `path/to/file.py:Server`. The name is that of a server class, an
-            instance, or a list of tools. Without `:Server` it is the only instance in the module,
-            else its only server class, else its list `tools`, else the only class that it imports.
+        target: `module:Server` or `path/to/file.py:Server`.
 
     Raises:
         CommandError: It cannot be imported, is not there, is no server, or is a URL.
     """
-    if "://" in target:
-        text = "a URL names a server that runs already; give module:Server or path/to/file.py"
-        raise CommandError(text, USAGE)
-    before, colon, after = target.rpartition(":")
-    place, name = (before, after) if colon else (after, "")
-    module = import_place(place, name)
-    found = getattr(module, name, None) if name else _only_server(place, module)
-    if isinstance(found, Server):
-        return found
-    if isinstance(found, type) and issubclass(found, Server):
-        # Its constructor is the user's code, too.
-        return guarded(f"make {found.__name__}", found)
-    if isinstance(found, list | tuple):
-        return guarded(f"serve {place}", partial(_server_of, module, name or "tools"))
-    what = f"no {name}" if found is None else f"{name} is no server"
-    raise CommandError(f"{place}: {what}; {hint_at(name, list(_named_servers(module)))}", USAGE)
-
-
-def hint_at(name: str, names: Sequence[str]) -> str:
-    """Hint at the names that may be meant by an unknown one."""
-    meant = nearest(name, names)
-    return f"did you mean {meant}?" if meant else f"there are: {', '.join(names) or 'none'}"
-
-
-def _named_servers(module: ModuleType) -> dict[str, Any]:
-    """Find the instances and the server classes of a module by name, those it imports included."""
-    return {
-        name: value
-        for name, value in vars(module).items()
-        # An abstract class, such as the imported `Server` itself, has no options.
-        if isinstance(value, Server)
-        or (isinstance(value, type) and issubclass(value, Server) and hasattr(value, "options"))
-    }
-
-
-def _only_server(place: str, module: ModuleType) -> Any:
-    """Choose the server of a module; see `load_server` for the order."""
-    named = _named_servers(module)
-    instances = {name: each for name, each in named.items() if isinstance(each, Server)}
-    classes = {name: each for name, each in named.items() if name not in instances}
-    own = {name: cls for name, cls in classes.items() if cls.__module__ == module.__name__}
-    tools = getattr(module, "tools", None)
-    listed = {"tools": tools} if isinstance(tools, list | tuple) else {}
-    choices = instances or own or listed or classes
-    # Two names of one object are no choice.
-    if len({id(each) for each in choices.values()}) == 1:
-        return next(iter(choices.values()))
-    text = "it has no server: no Server class, no instance of one, and no list `tools`"
-    if choices:
-        text = f"write {place}:NAME with one of {', '.join(choices)}"
-    raise CommandError(f"{place}: {text}", USAGE)
-
-
-def _server_of(module: ModuleType, name: str) -> Server:
-    """Make a server of a list of tools, and of the lists `resources` and `prompts` beside it.
-
-    Raises:
-        DefinitionError: Something in the lists cannot be registered.
-    """
-    lists = {"tools": name, "resources": "resources", "prompts": "prompts"}
-    found = {feature: getattr(module, each, None) for feature, each in lists.items()}
-    body = {feature: each for feature, each in found.items() if isinstance(each, list | tuple)}
-    stem = module.__name__.rpartition(".")[2]
-    make: Any = type(Server)
     try:
-        served: Server = make(stem, (Server,), dict(body), name=stem, version="0")()
-    except DefinitionError as error:
-        # No class statement could give the places: a problem has the line of its list.
-        problems = [_placed(each, module, lists) for each in error.problems]
-        raise DefinitionError(problems) from None
-    return served
-
-
-def _placed(problem: Problem, module: ModuleType, lists: dict[str, str]) -> Problem:
-    if problem.file not in (None, relative_path(__file__)):
-        return problem
-    feature = problem.where.split(".")[1].partition("[")[0]
-    file = str(module.__file__)
-    begin = re.compile(rf"{lists[feature]}\s*[:=]")
-    lines = enumerate(linecache.getlines(file), 1)
-    line = next((number for number, text in lines if begin.match(text)), 1)
-    where = problem.where.replace(feature, lists[feature], 1)
-    return Problem(where, problem.text, relative_path(file), line)
+        return server.load_server(target)
+    except TargetError as error:
+        status = USAGE if error.is_wrong else FAILED
+        raise CommandError(str(error), status) from error.__cause__
 
 
 def run(target: str) -> int:

@@ -1,15 +1,34 @@
 """Clients: connect to a server in memory, over stdio or over HTTP, and call it."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from .._util import late as _late
 from .._util import publish as _publish
+from ._bound_handler import ForwardingHandler as ForwardingHandler
 from ._client import Client as Client
-from ._client import Progress as Progress
 from ._connect import PROBE_TIMEOUT as PROBE_TIMEOUT
 from ._connect import TIMEOUT as TIMEOUT
 from ._connect import connect as connect
-from ._handlers import HANDLER_METHODS as HANDLER_METHODS
 from ._handlers import ClientHandler as ClientHandler
+from ._progress import Progress as Progress
 from ._sync import SyncClient as SyncClient
 from ._sync import SyncLiveList as SyncLiveList
+from ._targets import read_target as read_target
 from ._views import LiveList as LiveList
 
-_publish(globals())
+_LATE = {
+    "Clients": "._several",
+    "SyncClients": "._sync_several",
+    "TerminalHandler": ".terminal",
+    "connect_all": "._several",
+}
+
+if _TYPE_CHECKING:
+    from ._several import Clients as Clients
+    from ._several import connect_all as connect_all
+    from ._sync_several import SyncClients as SyncClients
+    from .terminal import TerminalHandler as TerminalHandler
+else:
+    __getattr__, __dir__ = _late(globals(), _LATE)
+
+_publish(globals(), _LATE)

@@ -19,7 +19,7 @@ from ..engine import is_crash, single_failure, throttled_log, unwrap_single
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from ..schema import dump_value
 from ..types import ELICIT, ROOTS, SAMPLE, Accept, Cancel, Decline, Root, SamplingResult
-from ._handlers import ClientHandler, call_handler, overrides
+from ._bound_handler import BoundHandler
 
 #: Rounds of one request; a server that asks more often is asking in circles.
 MAX_ROUNDS: Final = 50
@@ -42,7 +42,7 @@ class Answerer:
     """
 
     def __init__(
-        self, handler: ClientHandler, capabilities: Mapping[str, Any], threads: int
+        self, handler: BoundHandler, capabilities: Mapping[str, Any], threads: int
     ) -> None:
         self.roots: Sequence[Mapping[str, Any]] | None = None
         self._handler = handler
@@ -88,9 +88,9 @@ class Answerer:
         return {"roots": read_roots(listed, "list_roots")}
 
     async def _call(self, name: str, method: str, *args: Any) -> Any:
-        if not overrides(self._handler, name):
+        if not self._handler.overrides(name):
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
-        return await call_handler(self._handler, name, *args, limiter=self._threads)
+        return await self._handler.call(name, *args, limiter=self._threads)
 
     async def _elicit(self, params: JSONObject) -> JSONObject:
         mode = params.get("mode", "form")

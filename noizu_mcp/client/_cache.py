@@ -32,7 +32,7 @@ READ: Final = "resources/read"
 _DROPPED: Final = {
     CHANGES["tools"][0]: ("tools/list",),
     CHANGES["prompts"][0]: ("prompts/list",),
-    CHANGES["resources"][0]: ("resources/list", "resources/templates/list"),
+    CHANGES["resources"][0]: ("resources/list", "resources/templates/list", "skills/list"),
 }
 
 Value = TypeVar("Value")

@@ -71,7 +71,7 @@ class OutputChecks:
         self,
         strictness: Strictness,
         session: ClientSession,
-        list_tools: Callable[[], Awaitable[None]],
+        list_tools: Callable[[], Awaitable[object]],
     ) -> None:
         if strictness not in get_args(Strictness):
             raise ValueError(f'strictness is "strict", "warn" or "off", not {strictness!r}')

@@ -5,16 +5,16 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, overload
 
-import attrs
 import trio
 
 from .._errors import ConnectionClosed, McpError, TaskStarted
 from .._value import JSONObject
-from ..engine import OnProgress, single_failure
+from ..engine import single_failure
 from ..jsonrpc import HEADER_MISMATCH, Notification
 from ..protocol import CHANGES
 from ..server import Page
 from ..types import (
+    SKILLS,
     TASKS,
     Completion,
     Implementation,
@@ -23,10 +23,12 @@ from ..types import (
     PromptResult,
     ReadResult,
     Reference,
+    ResourceContents,
     ResourceDefinition,
     ResourceTemplateDefinition,
     Root,
     ServerCapabilities,
+    SkillDefinition,
     Task,
     ToolDefinition,
     ToolResult,
@@ -38,6 +40,7 @@ from ._listening import listen
 from ._lists import (
     PROMPTS,
     RESOURCES,
+    SKILL_LIST,
     TEMPLATES,
     TOOLS,
     Definition,
@@ -45,23 +48,9 @@ from ._lists import (
     ListReader,
     note_headers,
 )
+from ._progress import Progress, reporter
 from ._session import ClientSession
 from ._views import LiveList
-
-
-@attrs.frozen
-class Progress:
-    """A progress notice of a running call.
-
-    Attributes:
-        progress: The progress so far; it increases with each notice.
-        total: The progress at the end; None if it is unknown.
-        message: A description of the current step, or None.
-    """
-
-    progress: float
-    total: float | None = None
-    message: str | None = None
 
 
 class Client:
@@ -88,7 +77,7 @@ class Client:
         self.timeout = timeout
         self._session = session
         self._cache = ResponseCache(session, CACHE_SIZE if cache else 0)
-        self._checks = OutputChecks(strictness, session, self._list_tools_anew)
+        self._checks = OutputChecks(strictness, session, lambda: self._lists.all(TOOLS, anew=True))
         self._lists = ListReader(self.request, self._cache, self._checks.learn)
         session.observers.append(self._note)
 
@@ -97,9 +86,6 @@ class Client:
         self._cache.note(notice)
         if notice.method == CHANGES["tools"][0]:
             self._checks.forget()
-
-    async def _list_tools_anew(self) -> None:
-        await self._lists.all(TOOLS, anew=True)
 
     @property
     def protocol_version(self) -> str:
@@ -135,7 +121,7 @@ class Client:
             method,
             params,
             patience=self.timeout if timeout is None else timeout,
-            on_progress=None if progress is None else _reporter(progress),
+            on_progress=None if progress is None else reporter(progress),
         )
         mirrored = session.mirrored
         if method == "tools/list" and mirrored is not None and session.peer.revision.stateless:
@@ -247,6 +233,62 @@ class Client:
         answerer = self._session.answerer
         send = partial(answer_rounds, send_round, {"uri": uri}, answerer)
         return await self._cache.answer(Key(READ, uri), send, ReadResult.from_wire)
+
+    async def list_skills(self) -> list[SkillDefinition]:
+        """List the skills of the server (2026-07-28); reads all pages, but none of the files.
+
+        Returns:
+            Their entries; none if the server does not declare the extension.
+
+        Raises:
+            ProtocolError: A cursor came twice, or an entry is malformed.
+        """
+        if not self.capabilities.has(f"extensions.{SKILLS}"):
+            return []
+        return await self._lists.all(SKILL_LIST)
+
+    async def get_skill(self, uri: str) -> SkillDefinition:
+        """Get the present entry of a skill, also of one that the server does not list.
+
+        Args:
+            uri: The URI of its `SKILL.md`.
+
+        Raises:
+            McpError: The server has no such skill (-32602).
+            ProtocolError: The server does not declare the extension, or the entry is malformed.
+        """
+        from ._skills import get_entry  # loaded with the first skill
+
+        return await get_entry(self, uri)
+
+    async def read_skill(
+        self, skill: SkillDefinition, path: str = "SKILL.md", *, timeout: float | None = None
+    ) -> ResourceContents:
+        """Read a file of a skill, and verify it against the entry.
+
+        The file is instructions from the server to a model: show its origin, and ask the user
+        before anything in it runs (SEP-2640, "Security Considerations").
+
+        Args:
+            skill: Its entry, of this server.
+            path: The path of the file in the folder of the skill.
+            timeout: Seconds; the client's own by default.
+
+        Returns:
+            The contents.
+
+        Raises:
+            SkillError: The entry is invalid, or the file is not listed in it, or its size, digest
+                or frontmatter differs from the entry.
+            McpError: The server does not have the file any more (-32602).
+        """
+        from ._skills import locate_file, verify_file
+
+        uri = locate_file(skill, path)
+        # Always sent: an answer that was kept may be older than the entry.
+        send = partial(self.request, "resources/read", timeout=timeout)
+        result = await answer_rounds(send, {"uri": uri}, self._session.answerer)
+        return verify_file(skill, uri, ReadResult.from_wire(result))
 
     async def subscribe(self, uri: str) -> None:
         """Subscribe to updates of a resource; up to 2025-11-25. On 2026-07-28 use `listen`."""
@@ -385,7 +427,7 @@ class Client:
             if error.code != HEADER_MISMATCH or self._session.mirrored is None:
                 raise
         # Listing notes the headers that each tool wants now.
-        await self._list_tools_anew()
+        await self._lists.all(TOOLS, anew=True)
         return await self.request("tools/call", params, **options)
 
     async def ping(self) -> None:
@@ -399,6 +441,19 @@ class Client:
         if not peer.revision.stateless:
             await self.request("logging/setLevel", {"level": level})
         peer.log_level = level
+
+    async def aclose(self) -> None:
+        """End the connection; any task may call it, and more than once.
+
+        Requests of all tasks raise `ConnectionClosed`, those that run and those that come. The
+        block of `connect` goes on until it is left; only then does it end a child process that has
+        not ended by itself.
+        """
+        await self._session.leave()
+
+    async def wait_closed(self) -> None:
+        """Wait until the connection has ended: by `aclose`, by the server, or with the block."""
+        await self._session.wait_ended()
 
     @asynccontextmanager
     async def listen(
@@ -443,10 +498,3 @@ class Client:
             async with trio.open_nursery() as nursery:
                 yield await nursery.start(listen, session, kinds, uris)
                 nursery.cancel_scope.cancel()
-
-
-def _reporter(progress: Callable[[Progress], object]) -> OnProgress:
-    def report(params: Mapping[str, Any]) -> None:
-        progress(Progress(params["progress"], params.get("total"), params.get("message")))
-
-    return report

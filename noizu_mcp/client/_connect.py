@@ -1,6 +1,6 @@
 """`connect`: a client of a server in memory, of a command, or of a URL."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import trio
 
 from .. import transports
-from .._errors import ConnectionClosed, TransportError
+from .._errors import ConnectionClosed, TargetError
 from .._limits import CLIENT_LIMITS, Limits
 from .._value import JSONObject
 from .._version import __version__
 from ..engine import MessageStream, check_on_trio, single_failure
-from ..server import Server, serve
+from ..server import Listen, Server, Telemetry, serve
 from ..transports import Http, Stdio, Tap, TappedStream, memory_pair, open_process
 from ..types import ClientCapabilities, Implementation, Principal, Root
 from ._answers import read_roots
+from ._bound_handler import BoundHandler
 from ._checks import Strictness
 from ._client import Client
 from ._handlers import ClientHandler, abilities, overrides
 from ._negotiate import negotiate
 from ._session import ClientSession
+from ._targets import Opened, Target, read_target
 
 if TYPE_CHECKING:
     from ..auth.client import AuthStrategy, RequestAuth
@@ -37,8 +39,6 @@ _ELSEWHERE: Final = (
     "under asyncio and in notebooks write `async with noizu_mcp.aio.connect(…)`, without any loop"
     " `with SyncClient(…)`"
 )
-
-Target = Server | type[Server] | Stdio | Http | str | MessageStream
 
 
 @asynccontextmanager
@@ -57,14 +57,19 @@ async def connect(
     principal: Principal | None = None,
     limits: Limits = CLIENT_LIMITS,
     replay: bool = False,
+    telemetry: Sequence[Listen] = (),
     strictness: Strictness = "warn",
     cache: bool = True,
 ) -> AsyncIterator[Client]:
     """Connect to a server for as long as the block runs.
 
     Args:
-        target: A `Server` class or instance, served in memory, through bytes; a `Stdio` command;
-            a URL, or `Http` with headers or TLS settings; or a `MessageStream`.
+        target: A `Server` class or instance, or a text that names one as on the command line,
+            `"app.py"`, `"app.py:Docs"` or `"package.app:Docs"`: served in memory, through bytes. A
+            `Stdio` command. A URL, or `Http` with headers or TLS settings. The entry of one server
+            in the form of a host's file, `{"command": …}` or `{"url": …}`, a mapping with one such
+            entry under `mcpServers`, or the path of such a file: `"mcp.json"`, or
+            `"mcp.json#name"` if it has several. Or a `MessageStream`. A text may be a `Path`, too.
         handler: Answers questions of the server and takes its notifications.
         auth: Gets the credentials for a URL: `OAuth(…)`, `Bearer(…)` and others.
         version: The one protocol revision to use; None: the newest that both sides speak.
@@ -81,6 +86,8 @@ async def connect(
             values in a message. Those of a `MessageStream` are its own.
         replay: True to let a server in memory run each handler again for each answer of
             2026-07-28, as another process would: it finds side effects without `ctx.step`.
+        telemetry: Listeners, called with each `Event` of the connection; see
+            `noizu_mcp.telemetry`.
         strictness: The reaction to a result that breaks the output schema of its tool: `warn` logs
             it, once for each tool, and lists `result.violations`; `strict` raises `ProtocolError`;
             `off` checks nothing.
@@ -92,21 +99,25 @@ async def connect(
 
     Raises:
         RuntimeError: No trio task runs here; `noizu_mcp.aio.connect` is for asyncio.
-        TransportError: The server could not be reached.
+        TransportError: The server could not be reached, its code could not be imported, or the
+            target names none.
         ProtocolError: There is no revision that both sides speak.
         AuthError: The server refused the credentials, or none could be got.
         TypeError: `handler` is not an instance of `ClientHandler`; a root is malformed; both
             `roots` and the handler list roots; `principal` or `replay` is given for a remote
-            server; `auth` is not a strategy, or the target has no URL; or `limits` is no `Limits`.
+            server; `auth` is not a strategy, or the target has no URL; `limits` is no `Limits`; or
+            a listener cannot be called with an event.
         ValueError: The URL is not valid, or not one that `auth` sends credentials to; a root has
             no `file://` URI; or there is no such `strictness`.
     """
     check_on_trio("connect", _ELSEWHERE)
+    opened = read_target(target)
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
     handler = ClientHandler() if handler is None else handler
     if not isinstance(limits, Limits):
         raise TypeError(f"limits must be Limits(…), not {limits!r}")
     listed = _read_roots(handler, roots)
+    listeners = _read_listeners(telemetry) if telemetry else None
     given = (capabilities or ClientCapabilities()).to_wire()
     offered = {**abilities(handler, roots=roots is not None), **given}
     # A server in memory that crashes closes its stream, too: its own failure says more.
@@ -114,20 +125,23 @@ async def connect(
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
             background: trio.Nursery = await nursery.start(_keep_background)
             try:
-                how = _Given(principal, limits, replay, _bind(auth, target))
-                stream = await _open(target, stack, nursery, background, how)
-                if tap is not None:
-                    stream = TappedStream(stream, tap)
-                session = ClientSession(stream, info, offered, handler, limits)
+                how = _Given(principal, limits, replay, _bind(auth, opened))
+                stream = await _open(opened, stack, nursery, background, how)
+                tapped = stream if tap is None else TappedStream(stream, tap)
+                bound = BoundHandler(handler)
+                make = ClientSession if listeners is None else listeners(stream)
+                session = make(tapped, info, offered, bound, limits)
                 session.answerer.roots = listed
                 if how.auth is not None:
                     how.auth.pause = session.pause_timeouts
+                client = Client(session, timeout, strictness=strictness, cache=cache)
+                stack.enter_context(bound.connected(client))
                 # In the background: a cancelled block must still be able to send cancellations.
                 await background.start(session.run)
                 try:
-                    client = Client(session, timeout, strictness=strictness, cache=cache)
                     address = stream.address if cache else None
                     await negotiate(client, session, version, probe_timeout, address)
+                    stack.enter_context(session.opened(client))
                     yield client
                 finally:
                     # A deadline although shielded: a server that takes nothing must not hold the
@@ -153,6 +167,20 @@ def _read_roots(
     return listed
 
 
+def _read_listeners(
+    listeners: Sequence[Listen],
+) -> Callable[[MessageStream], Callable[..., ClientSession]]:
+    """Check the listeners; return a function that makes the class of their session for a stream."""
+    from ._recording import RecordedSession
+
+    if not isinstance(listeners, Iterable):
+        raise TypeError(f"telemetry must be a list of listeners, not {listeners!r}")
+    telemetry = Telemetry()
+    for listener in listeners:
+        telemetry.add(listener)
+    return lambda stream: partial(RecordedSession, telemetry=telemetry, carrier=stream)
+
+
 async def _keep_background(*, task_status: trio.TaskStatus[trio.Nursery]) -> None:
     """Run the session and its stream, cancelled by nobody but `connect`.
 
@@ -175,27 +203,25 @@ class _Given(NamedTuple):
     auth: "RequestAuth | None"
 
 
-def _bind(auth: "AuthStrategy | None", target: Target) -> "RequestAuth | None":
+def _bind(auth: "AuthStrategy | None", target: Opened) -> "RequestAuth | None":
     """Make the credentials for a URL."""
     if auth is None:
         return None
     from ..auth.client import ProtectedServer, RequestAuth
 
-    if isinstance(target, str):
-        target = Http(target)
     if not isinstance(target, Http):
         raise TypeError(f"auth= is for a URL: {target!r} takes no HTTP credentials")
     return RequestAuth(auth, ProtectedServer(target.url, target.tls))
 
 
 async def _open(
-    target: Target,
+    target: Opened,
     stack: AsyncExitStack,
     nursery: trio.Nursery,
     background: trio.Nursery,
     given: _Given,
 ) -> MessageStream:
-    remote = isinstance(target, Stdio | Http | str | MessageStream)
+    remote = isinstance(target, Stdio | Http | MessageStream)
     if given.principal is not None and remote:
         raise TypeError("principal= is for a server in memory; others find out who is calling")
     if given.replay and remote:
@@ -205,8 +231,6 @@ async def _open(
         return stream
     if isinstance(target, MessageStream):
         return target
-    if isinstance(target, str):
-        target = Http(target)
     if isinstance(target, Http):
         http = transports.HttpStream(target, given.limits, given.auth)
         await background.start(http.run)
@@ -214,7 +238,7 @@ async def _open(
     # In the caller's nursery, so that a server that crashes ends the block with its own error.
     server: Any = target() if isinstance(target, type) else target
     if not isinstance(server, Server):
-        raise TransportError(f"cannot connect to {target!r}: give a Server, a URL or Stdio(…)")
+        raise TargetError(f"cannot connect to {target!r}: give a Server, a URL or Stdio(…)")
     ours, theirs = memory_pair(given.limits, theirs=server.options.limits)
     run = partial(serve, transport="memory", principal=given.principal, parks=not given.replay)
     nursery.start_soon(run, server, theirs)

@@ -4,21 +4,23 @@ import inspect
 import re
 import sys
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from functools import partial, partialmethod
+from contextvars import ContextVar
+from functools import partialmethod
 from types import FrameType, FunctionType
-from typing import Any, ClassVar, Final
-
-import trio
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from .._errors import McpError
 from .._nearest import nearest
 from .._util import got, snake_case
 from .._value import JSONObject
 from ..components import Declaration, Kind, is_method, read_flag
-from ..engine import run_user_code
 from ..jsonrpc import METHOD_NOT_FOUND
 from ..protocol import Revision
 from ..types import Accept, Cancel, Decline, Root, SamplingResult
+
+if TYPE_CHECKING:
+    from ._bound_handler import BoundHandler
+    from ._client import Client
 
 #: Results that `handle_elicitation`, `handle_sampling` and `list_roots` may return.
 Elicited = Accept[Any] | Decline | Cancel | Mapping[str, Any]
@@ -48,6 +50,10 @@ _WORDS: Final = {
 #: Of these a slip of the hand is recognized, too: shorter words are too near to other words.
 _LONG_WORDS: Final = ("elicitation", "sampling", "notification")
 _SUFFIX: Final = re.compile(r"_(callback|handler|hook|requests?)$")
+#: The handlers of the open connections.
+OPEN: Final[set["BoundHandler"]] = set()
+#: The handler whose method runs, bound to the client whose server asks.
+RUNNING: Final[ContextVar["BoundHandler"]] = ContextVar("noizu_mcp.handler")
 
 
 class ClientHandler:
@@ -74,6 +80,31 @@ class ClientHandler:
 
     elicitation_modes: ClassVar[Sequence[str]] = ("form", "url")
     sampling_tools: ClassVar[bool] = False
+
+    @property
+    def client(self) -> "Client":
+        """The client that this handler answers for, from the beginning of its connection.
+
+        One handler may answer for several connections. In its methods this is the client whose
+        server asks. Elsewhere it is the client of the only open connection. Under
+        `aio.connect` it is the client for asyncio; under `SyncClient`, the `SyncClient` in plain
+        methods, and a client on trio in coroutine functions.
+
+        Raises:
+            RuntimeError: There is no open connection; or there are several, and no method of the
+                handler runs.
+        """
+        running = RUNNING.get(None)
+        if running is not None and running.owner is self:
+            return running.client
+        found = [bound for bound in tuple(OPEN) if bound.owner is self]
+        if len(found) == 1:
+            return found[0].client
+        if found:
+            text = f"answers for {len(found)} connections: ask for its client in its methods only"
+        else:
+            text = "answers for no connection: give it to connect(…, handler=…)"
+        raise RuntimeError(f"this {type(self).__name__} {text}")
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__()
@@ -147,38 +178,6 @@ class _Done:
 
 def _unknown(method: str) -> McpError:
     return McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
-
-
-async def call_handler(
-    handler: ClientHandler, name: str, *args: Any, limiter: trio.CapacityLimiter
-) -> Any:
-    """Call a method of a handler where it belongs: async ones here, others in a thread.
-
-    Args:
-        handler: The handler.
-        name: The method.
-        args: Its arguments.
-        limiter: Bounds the threads.
-
-    Raises:
-        BaseException: Whatever the method raises.
-    """
-    method = getattr(handler, name)
-    if inspect.iscoroutinefunction(method):
-        return await run_user_code(method(*args))
-    work = partial(_in_thread, method, args)
-    # A thread cannot be stopped: an abandoned one goes on, and keeps its place until it ends.
-    (result,) = await trio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
-    # A decorator may hide that a method is async.
-    return await run_user_code(result) if inspect.isawaitable(result) else result
-
-
-def _in_thread(method: Any, args: tuple[Any, ...]) -> tuple[Any]:
-    try:
-        return (method(*args),)  # in a tuple: trio lets no coroutine out of a thread
-    except (KeyboardInterrupt, GeneratorExit) as error:
-        # Nobody pressed Ctrl-C and nobody closes a coroutine: those never reach a thread.
-        raise RuntimeError(f"the handler raised {type(error).__name__}") from error
 
 
 def overrides(handler: ClientHandler, name: str) -> bool:

@@ -14,6 +14,7 @@ from ..types import (
     PromptDefinition,
     ResourceDefinition,
     ResourceTemplateDefinition,
+    SkillDefinition,
     ToolDefinition,
     Wire,
 )
@@ -34,7 +35,7 @@ class ListKind(NamedTuple, Generic[Definition]):
         method: Its method.
         member: The member of the result that has the entries.
         definition: The class of an entry.
-        change: Its name in `CHANGES`.
+        change: Its name in `CHANGES`; for skills, which have no notice, that of their files.
         key: The attribute by which an entry is found.
     """
 
@@ -48,6 +49,7 @@ class ListKind(NamedTuple, Generic[Definition]):
 TOOLS: Final = ListKind("tools/list", "tools", ToolDefinition, "tools")
 PROMPTS: Final = ListKind("prompts/list", "prompts", PromptDefinition, "prompts")
 RESOURCES: Final = ListKind("resources/list", "resources", ResourceDefinition, "resources", "uri")
+SKILL_LIST: Final = ListKind("skills/list", "skills", SkillDefinition, "resources", "uri")
 TEMPLATES: Final = ListKind(
     "resources/templates/list", "resourceTemplates", ResourceTemplateDefinition, "resources"
 )

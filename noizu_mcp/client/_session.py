@@ -5,7 +5,8 @@ time, in order, through a queue that drops the oldest when the handler is too sl
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping
-from typing import Any, Final
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
@@ -28,11 +29,16 @@ from ..jsonrpc import Id, Notification, Request, Response
 from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer, Dispatch
 from ..types import META_SUBSCRIPTION_ID
 from ._answers import Answerer
-from ._handlers import ClientHandler, call_handler, overrides
+from ._bound_handler import BoundHandler
 from ._renewal import Renewal
+
+if TYPE_CHECKING:
+    from ._client import Client
 
 #: Notifications that wait for a slow handler; above it the oldest is dropped with a log entry.
 MAX_NOTICES: Final = 1000
+#: Seconds that the handler gets for those at the end of the connection.
+NOTICE_TIMEOUT: Final = 1.0
 
 
 class ClientSession(Dispatcher):
@@ -56,7 +62,7 @@ class ClientSession(Dispatcher):
         stream: MessageStream,
         info: Mapping[str, Any],
         capabilities: Mapping[str, Any],
-        handler: ClientHandler,
+        handler: BoundHandler,
         limits: Limits,
     ) -> None:
         self.mirrored = stream.mirrored
@@ -82,13 +88,26 @@ class ClientSession(Dispatcher):
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep the connection until it is stopped or the server ends it."""
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._deliver)
-                nursery.start_soon(self.renewal.run, self._stream)
-                await self.loop.run(grace=0, task_status=task_status)
-                nursery.cancel_scope.cancel()
+            async with trio.open_nursery() as delivering:
+                delivering.start_soon(self._deliver)
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self.renewal.run, self._stream)
+                    await self.loop.run(grace=0, task_status=task_status)
+                    nursery.cancel_scope.cancel()
+                # Nothing adds to the queue any more: its end is the end of the task. What came
+                # before the last answer is for the handler, also if the block ends at once.
+                self._send_notice.close()
+                delivering.cancel_scope.deadline = trio.current_time() + NOTICE_TIMEOUT
         finally:
             self._ended.set()
+
+    def opened(self, client: "Client") -> AbstractContextManager[None]:
+        """Surround the use of the connection, from the negotiation to its end; for listeners.
+
+        Args:
+            client: The client.
+        """
+        return nullcontext()
 
     async def call(
         self,
@@ -145,10 +164,6 @@ class ClientSession(Dispatcher):
         """Call a function whenever notifications may have been lost; see `MessageStream`."""
         self._stream.observe_gaps(tell)
 
-    async def wait_ended(self) -> None:
-        """Wait until the connection has ended."""
-        await self._ended.wait()
-
     async def leave(self) -> None:
         """End the connection in order; requests that still run in other tasks are cancelled.
 
@@ -163,13 +178,15 @@ class ClientSession(Dispatcher):
         self.loop.stop()
         await self._ended.wait()
 
+    async def wait_ended(self) -> None:
+        """Wait until the connection has ended, whoever ended it."""
+        await self._ended.wait()
+
     async def _deliver(self) -> None:
         async for notice in self._notices:
             with crashes_logged("handle_notification failed for %s", notice.method):
                 args = (notice.method, notice.params or {})
-                await call_handler(
-                    self._handler, "handle_notification", *args, limiter=self._thread
-                )
+                await self._handler.call("handle_notification", *args, limiter=self._thread)
 
     def drop_questions(self) -> None:
         """Answer no question of a session that is over: ids begin anew in the next one."""
@@ -230,7 +247,7 @@ class ClientSession(Dispatcher):
         return inbound, respond
 
     def observe_sent(self, method: str, size: int) -> None:
-        """Observe nothing: clients have no listeners; see `InFlight`."""
+        """Observe nothing: a session with listeners is a `RecordedSession`; see `InFlight`."""
 
     async def listen(
         self,
@@ -279,7 +296,7 @@ class ClientSession(Dispatcher):
         # A copy: one of them may end.
         for observe in tuple(self.observers):
             observe(notification)
-        if not overrides(self._handler, "handle_notification"):
+        if not self._handler.overrides("handle_notification"):
             return  # the handler of the base class ignores all of them
         # The reader must not wait for a slow handler, and memory must not grow: the oldest goes.
         try:

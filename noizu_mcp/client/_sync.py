@@ -4,26 +4,24 @@ A trio loop runs in a thread of its own for as long as the client is open. Each 
 there and waits for it.
 """
 
-import contextvars
+import abc
+import atexit
 import inspect
+import os
 import threading
-from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
     ExitStack,
-    contextmanager,
     suppress,
 )
 from functools import partial, update_wrapper
 from types import TracebackType
-from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 import trio
 
-from .._errors import ConnectionClosed
-from ..engine import split_cancellation
 from ..types import (
     Implementation,
     PromptDefinition,
@@ -32,156 +30,26 @@ from ..types import (
     ServerCapabilities,
     ToolDefinition,
 )
+from ._bound_handler import ForwardingHandler
 from ._client import Client
 from ._connect import connect
+from ._handlers import ClientHandler
 from ._lists import Definition
+from ._trio_thread import Held, TrioThread, trio_thread
 from ._views import ListView, LiveList
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
-
-_CLOSED: Final = "the client is closed"
-
-
-class _TrioThread:
-    """A trio loop in a thread, for callers in other threads.
-
-    Args:
-        nursery: Where their tasks run.
-    """
-
-    def __init__(self, nursery: trio.Nursery) -> None:
-        self.stopped = trio.Event()
-        self._nursery = nursery
-        self._thread = threading.get_ident()
-        self._token = trio.lowlevel.current_trio_token()
-
-    def start(
-        self, work: Callable[[], Awaitable[Result]], scope: trio.CancelScope | None = None
-    ) -> "Future[Result]":
-        """Start a task; it sees the context variables of the caller.
-
-        Args:
-            work: The coroutine function.
-            scope: Surrounds it.
-
-        Raises:
-            ConnectionClosed: The loop has ended.
-            RuntimeError: It is called in the thread of the loop, which cannot wait for itself.
-        """
-        if threading.get_ident() == self._thread:
-            raise RuntimeError("a SyncClient cannot be used in its own handler or callbacks")
-        ended: Future[Result] = Future()
-
-        def begin() -> None:
-            if self.stopped.is_set():  # it was, before the loop came to this
-                ended.set_exception(ConnectionClosed(_CLOSED))
-            else:
-                surrounded = scope or trio.CancelScope()
-                self._nursery.start_soon(_settle, work, surrounded, ended)
-
-        try:
-            self._token.run_sync_soon(partial(contextvars.copy_context().run, begin))
-        except trio.RunFinishedError:
-            raise ConnectionClosed(_CLOSED) from None
-        return ended
-
-    def soon(self, function: Callable[[], object]) -> None:
-        """Call a function in the loop; once that has ended, nothing happens."""
-        with suppress(trio.RunFinishedError):
-            self._token.run_sync_soon(function)
-
-    def run(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        """Run a task, and wait for it; Ctrl-C cancels it.
-
-        Raises:
-            ConnectionClosed: The client was closed meanwhile.
-            BaseException: Raised by the task.
-        """
-        scope = trio.CancelScope()
-        ended = self.start(work, scope)
-        try:
-            return ended.result()
-        finally:
-            if not ended.done():
-                self.soon(scope.cancel)
+#: The value of the context manager on trio.
+Inner = TypeVar("Inner")
 
 
-async def _settle(
-    work: Callable[[], Awaitable[Any]], scope: trio.CancelScope, ended: "Future[Any]"
-) -> None:
-    """Run a task, and hand its result to the thread that waits for it."""
-    value = None
-    try:
-        with scope:
-            value = await work()
-    except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
-        crash, going_on = split_cancellation(error)
-        ended.set_exception(crash or ConnectionClosed(_CLOSED))
-        if going_on is not None:
-            raise going_on from None
-    else:
-        ended.set_result(value)
+def blocking(
+    method: Callable[Concatenate[Inner, Params], Awaitable[Result]],
+) -> Callable[Concatenate["SyncOpened[Inner]", Params], Result]:
+    """Make a method that waits for a method of a client on trio."""
 
-
-@contextmanager
-def _trio_thread() -> Iterator[_TrioThread]:
-    started: Future[_TrioThread] = Future()
-
-    async def main() -> None:
-        async with trio.open_nursery() as nursery:
-            thread = _TrioThread(nursery)
-            started.set_result(thread)
-            await thread.stopped.wait()
-            nursery.cancel_scope.cancel()
-
-    # A daemon: a program that never closes the client can end all the same.
-    thread = threading.Thread(target=trio.run, args=(main,), name="noizu-mcp client", daemon=True)
-    thread.start()
-    inner = started.result()
-    try:
-        yield inner
-    finally:
-        inner.soon(inner.stopped.set)
-        thread.join()
-
-
-@contextmanager
-def _held(thread: _TrioThread, manager: AbstractAsyncContextManager[Result]) -> Iterator[Result]:
-    """Enter and leave a context manager of trio in one task of a thread."""
-    entered: Future[Result] = Future()
-    leave = trio.Event()
-    failures: list[Exception] = []
-
-    async def hold() -> None:
-        async with manager as value:
-            entered.set_result(value)
-            await leave.wait()
-            for each in failures:
-                raise each
-
-    scope = trio.CancelScope()
-    ended = thread.start(hold, scope)
-    try:
-        both: list[Future[Any]] = [entered, ended]
-        wait(both, return_when=FIRST_COMPLETED)
-        if not entered.done():
-            ended.result()
-        yield entered.result()
-    except Exception as error:  # noqa: BLE001 - raised below, or what the manager makes of it
-        failures.append(error)
-    finally:
-        # Also for Ctrl-C before it was entered.
-        thread.soon(leave.set if entered.done() else scope.cancel)
-        ended.result()
-
-
-def _blocking(
-    method: Callable[Concatenate[Client, Params], Awaitable[Result]],
-) -> Callable[Concatenate["SyncClient", Params], Result]:
-    """Make a method that waits for a method of `Client`."""
-
-    def call(self: "SyncClient", /, *args: Params.args, **options: Params.kwargs) -> Result:
+    def call(self: "SyncOpened[Inner]", /, *args: Params.args, **options: Params.kwargs) -> Result:
         return self._thread.run(lambda: method(self._client, *args, **options))
 
     update_wrapper(call, method)
@@ -189,23 +57,23 @@ def _blocking(
 
 
 def _entering(
-    method: Callable[Concatenate[Client, Params], AbstractAsyncContextManager[Result]],
-) -> Callable[Concatenate["SyncClient", Params], AbstractContextManager[Result]]:
-    """Make a method that enters and leaves a context manager of `Client`."""
+    method: Callable[Concatenate[Inner, Params], AbstractAsyncContextManager[Result]],
+) -> Callable[Concatenate["SyncOpened[Inner]", Params], AbstractContextManager[Result]]:
+    """Make a method that enters and leaves a context manager of a client on trio."""
 
     def enter(
-        self: "SyncClient", /, *args: Params.args, **options: Params.kwargs
+        self: "SyncOpened[Inner]", /, *args: Params.args, **options: Params.kwargs
     ) -> AbstractContextManager[Result]:
-        return _held(self._thread, method(self._client, *args, **options))
+        return Held(self._thread, method(self._client, *args, **options))
 
     update_wrapper(enter, method)
     return enter
 
 
-def _with_options_of(
+def with_options_of(
     _original: Callable[Params, object],
-) -> Callable[[Callable[..., None]], Callable[Concatenate["SyncClient", Params], None]]:
-    """Give `__init__` the parameters of `connect`."""
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, Params], None]]:
+    """Give `__init__` the parameters of another function."""
 
     def give(init: Callable[..., None]) -> Callable[..., None]:
         ours = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -229,14 +97,14 @@ class SyncLiveList(ListView[Definition]):
         BaseException: See `LiveList`.
     """
 
-    def __init__(self, thread: _TrioThread, live: LiveList[Definition]) -> None:
+    def __init__(self, thread: TrioThread, live: LiveList[Definition]) -> None:
         vars(self).update(vars(live))
         self._thread = thread
         self._live = live
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        self._stack.enter_context(_held(self._thread, self._live))
+        self._stack.enter_context(Held(self._thread, self._live))
         return self
 
     def __exit__(
@@ -256,42 +124,68 @@ class SyncLiveList(ListView[Definition]):
         self._thread.run(self._live.wait_changed)
 
 
-class SyncClient:
-    """A client for plain code: `with SyncClient(target) as client: client.call_tool(…)`.
-
-    It takes the options of `connect`, and has the methods and attributes of `Client`; the methods
-    wait. Any thread may call them, several at a time. Coroutine functions of a handler run on a
-    trio loop in a thread of the client, as do callbacks for progress; they cannot call the client.
-    In a trio task it would stop the loop, and is refused: use `connect` there, and
-    `noizu_mcp.aio.connect` under asyncio.
+class SyncOpened(Generic[Inner]):
+    """A client on a trio loop in a thread of its own, for plain code: the base of `SyncClient`.
 
     Args:
-        target: A server, a command, a URL or a stream; see `connect`.
-        **options: The options of `connect`.
-
-    Raises:
-        RuntimeError: It is opened in a trio task.
-        BaseException: See `connect`; when the block is entered.
+        connect: Makes the context manager of trio, from the options.
+        options: The options.
+        opened: The thread and the value of the context manager, if it is open already.
     """
 
-    _client: Client
-    _thread: _TrioThread
-
-    @_with_options_of(connect)
-    def __init__(self, target: Any, **options: Any) -> None:
-        self._open = partial(connect, target, **options)
+    def __init__(
+        self,
+        connect: Callable[..., AbstractAsyncContextManager[Inner]],
+        options: Mapping[str, Any],
+        opened: tuple[TrioThread, Inner] | None = None,
+    ) -> None:
+        self._connect = connect
+        self._options = options
+        self._opened = opened
+        self._is_open = opened is not None
         self._stack = ExitStack()
+        # Held while it opens or closes: of two threads that close it, both wait for the end.
+        self._lock = threading.Lock()
 
-    def __enter__(self) -> Self:
+    def open(self) -> Self:
+        """Connect; `close` ends the connection, in any thread.
+
+        Returns:
+            The client itself.
+
+        Raises:
+            RuntimeError: It is open already, or this is a trio task.
+            BaseException: See `connect`.
+        """
         if trio.lowlevel.in_trio_task():
             raise RuntimeError(
                 "a SyncClient would stop the trio loop: write `async with connect(…)` here"
             )
-        with ExitStack() as stack:
-            self._thread = stack.enter_context(_trio_thread())
-            self._client = stack.enter_context(_held(self._thread, self._open()))
+        with self._lock, ExitStack() as stack:
+            if self._is_open:
+                raise RuntimeError("this SyncClient is open already")
+            thread = stack.enter_context(trio_thread())
+            opened = self._connect(**self._options_in(thread))
+            client = stack.enter_context(Held(thread, opened))
+            self._opened = thread, client
+            at_exit = partial(self._close_at_exit, os.getpid())
+            stack.callback(atexit.unregister, atexit.register(at_exit))
             self._stack = stack.pop_all()
+            self._is_open = True
         return self
+
+    def close(self) -> None:
+        """End the connection, and wait until it has ended; running calls raise `ConnectionClosed`.
+
+        Any thread may call it, and more than once.
+
+        Raises:
+            RuntimeError: It is called in a handler or a callback of the client.
+        """
+        self.__exit__(None, None, None)
+
+    def __enter__(self) -> Self:
+        return self.open()
 
     def __exit__(
         self,
@@ -299,7 +193,74 @@ class SyncClient:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool | None:
-        return self._stack.__exit__(kind, error, traceback)
+        if self._opened is not None and self._opened[0].is_current:
+            raise RuntimeError("a SyncClient cannot be closed in its own handler or callbacks")
+        with self._lock:
+            try:
+                return self._stack.__exit__(kind, error, traceback)
+            finally:
+                self._is_open = False
+
+    def _close_at_exit(self, process: int) -> None:
+        # A forked child has a copy of the client, but neither its thread nor its connection.
+        if os.getpid() == process:
+            with suppress(Exception):  # the program has ended: nobody is left to tell
+                self.close()
+
+    def _options_in(self, thread: TrioThread) -> Mapping[str, Any]:
+        """Adapt the options to a thread: the handler sees the client of plain code."""
+        handler = self._options.get("handler")
+        if not isinstance(handler, ClientHandler):
+            return self._options
+        present = partial(self._present, thread)
+        return {**self._options, "handler": ForwardingHandler(handler, present)}
+
+    @abc.abstractmethod
+    def _present(self, thread: TrioThread, client: Client) -> Callable[[], Any]:
+        """Give the client of a handler; see `ForwardingHandler`."""
+
+    @property
+    def _thread(self) -> TrioThread:
+        return self._inside()[0]
+
+    @property
+    def _client(self) -> Inner:
+        return self._inside()[1]
+
+    def _inside(self) -> tuple[TrioThread, Inner]:
+        if self._opened is None:
+            raise RuntimeError(
+                "this SyncClient is not open: use it in a `with` block, or open() it"
+            )
+        return self._opened
+
+
+class SyncClient(SyncOpened[Client]):
+    """A client for plain code: `with SyncClient(target) as client: client.call_tool(…)`.
+
+    It takes the options of `connect`, and has the methods and attributes of `Client`; the methods
+    wait. Any thread may call them, several at a time, and any thread may close the client. Without
+    a block, `open` and `close` begin and end the connection; a program that ends without `close`
+    closes it then. Coroutine functions of a handler run on a trio loop in a thread of the client,
+    as do callbacks for progress; they cannot call the client. In a trio task it would stop the
+    loop, and is refused: use `connect` there, and `noizu_mcp.aio.connect` under asyncio.
+
+    Args:
+        target: A server, a command, a URL or a stream; see `connect`.
+        **options: The options of `connect`.
+
+    Raises:
+        RuntimeError: It is opened in a trio task, or twice; or it is used before it was open.
+        BaseException: See `connect`; when the block is entered.
+    """
+
+    @with_options_of(connect)
+    def __init__(self, target: Any, **options: Any) -> None:
+        super().__init__(partial(connect, target), options)
+
+    def _present(self, thread: TrioThread, client: Client) -> Callable[[], Any]:
+        self._opened = thread, client  # the server may ask before the connection is complete
+        return lambda: client if thread.is_current else self
 
     @property
     def server_info(self) -> Implementation:
@@ -315,6 +276,15 @@ class SyncClient:
     def instructions(self) -> str | None:
         """Its instructions for use by a model, or None."""
         return self._client.instructions
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that a request may take by default."""
+        return self._client.timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        self._client.timeout = seconds
 
     @property
     def protocol_version(self) -> str:
@@ -341,19 +311,30 @@ class SyncClient:
         """The resource templates, as a list that follows changes; see `tools`."""
         return SyncLiveList(self._thread, self._client.resource_templates)
 
-    request = _blocking(Client.request)
-    notify = _blocking(Client.notify)
-    list_tools = _blocking(Client.list_tools)
-    list_resources = _blocking(Client.list_resources)
-    list_resource_templates = _blocking(Client.list_resource_templates)
-    list_prompts = _blocking(Client.list_prompts)
-    read_resource = _blocking(Client.read_resource)
-    subscribe = _blocking(Client.subscribe)
-    unsubscribe = _blocking(Client.unsubscribe)
-    get_prompt = _blocking(Client.get_prompt)
-    complete = _blocking(Client.complete)
-    set_roots = _blocking(Client.set_roots)
-    call_tool = _blocking(Client.call_tool)
-    ping = _blocking(Client.ping)
-    set_log_level = _blocking(Client.set_log_level)
+    request = blocking(Client.request)
+    notify = blocking(Client.notify)
+    list_tools = blocking(Client.list_tools)
+    list_resources = blocking(Client.list_resources)
+    list_resource_templates = blocking(Client.list_resource_templates)
+    list_prompts = blocking(Client.list_prompts)
+    read_resource = blocking(Client.read_resource)
+    list_skills = blocking(Client.list_skills)
+    get_skill = blocking(Client.get_skill)
+    read_skill = blocking(Client.read_skill)
+    subscribe = blocking(Client.subscribe)
+    unsubscribe = blocking(Client.unsubscribe)
+    get_prompt = blocking(Client.get_prompt)
+    complete = blocking(Client.complete)
+    set_roots = blocking(Client.set_roots)
+    call_tool = blocking(Client.call_tool)
+    ping = blocking(Client.ping)
+    set_log_level = blocking(Client.set_log_level)
+    wait_closed = blocking(Client.wait_closed)
     listen = _entering(Client.listen)
+
+
+def sync_client_of(thread: TrioThread, client: Client) -> SyncClient:
+    """Make the client for plain code of a client that is open already, in a thread."""
+    made = SyncClient.__new__(SyncClient)
+    SyncOpened.__init__(made, connect, {}, (thread, client))
+    return made

@@ -119,7 +119,13 @@ class ReplyChannel(Protocol):
     """Takes the messages of one request to the peer, in order, without waiting.
 
     On a pipe it is the outbox of the connection; over HTTP, the answer to one POST.
+
+    Attributes:
+        is_broken: True once the peer is known to take no more messages; over HTTP each message has
+            a fate of its own.
     """
+
+    is_broken: bool
 
     def reserve(self, size: int, /) -> bool:
         """Make room for an answer, or a part of it, before it is sent.

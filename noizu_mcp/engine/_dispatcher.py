@@ -11,11 +11,11 @@ import math
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import trio
 
-from .._errors import RequestTimeout
+from .._errors import ConnectionClosed, RequestTimeout
 from ..jsonrpc import Decoded, ErrorResponse, Notification, Request, encode
 from ..protocol import (
     Cancel,
@@ -32,6 +32,9 @@ from ..protocol import (
 from ._contracts import ReplyChannel
 from ._pending import OnProgress, PendingRequest, PendingRequests
 from ._request import BatchReply, InboundRequest, InFlight, Job, TaskScope
+
+#: Seconds to wait for the end of the stream of a peer that takes no more messages.
+LAST_WORDS: Final = 1.0
 
 
 class Peer(Protocol):
@@ -213,8 +216,13 @@ class Dispatcher(InFlight):
         pending = PendingRequest(request.method, seconds, on_progress)
         try:
             # Entered before it is sent: in memory the answer may be there at once.
-            self.pending.add(request.id, pending)
+            self.pending.add(request.id, pending, self.spawn)
             channel.deliver(encode(request))
+            if channel.is_broken:
+                # No answer can come to it. The end of the stream says more, if it is near.
+                with trio.move_on_after(LAST_WORDS):
+                    await pending.wait()
+                raise ConnectionClosed(f"the connection ended before {request.method} was sent")
             return await pending.wait()
         except (RequestTimeout, trio.Cancelled) as error:
             # The peer must hear of it, or it goes on for nobody (2025-11-25 `basic/lifecycle`,

@@ -28,21 +28,22 @@ class Outbox:
     Attributes:
         corked: True while the reader works through messages that arrived together; it flushes then.
         dropped: Messages that were dropped for want of room or of a peer.
+        is_broken: True once the peer is known to take no more messages.
     """
 
     def __init__(self, stream: MessageStream, limit: int, in_flight: Sized = ()) -> None:
         self.corked = False
         self.dropped = 0
+        self.is_broken = False
         self._stream = stream
         self._limit = limit
         self._in_flight = in_flight
         self._queue: list[bytes] = []
         self._size = 0
-        self._broken = False
         self._writing = False
         self._unfinished = False
         self._work = trio.Event()
-        self._emptied = trio.Event()
+        self._emptied: trio.Event | None = None  # while a task waits
 
     # ReplyChannel: all messages of a connection go the same way.
 
@@ -76,20 +77,20 @@ class Outbox:
         """False while more than the limit is waiting."""
         # A broken pipe has room: everything is dropped then, and nobody must wait for a peer that
         # is gone.
-        return self._size <= self._limit or self._broken
+        return self._size <= self._limit or self.is_broken
 
     async def room(self) -> None:
         """Wait until there is room; a checkpoint."""
         await trio.lowlevel.checkpoint()
         # A loop: all who wait wake together, and the first may fill the room again.
         while not self.has_room:
-            await self._emptied.wait()
+            await self._wait_emptied()
 
     # Queue and flush
 
     def put(self, message: bytes, *, droppable: bool = False) -> None:
         """Queue one message; `flush_now` or `flush_soon` writes it."""
-        if self._broken or (droppable and not self.has_room):
+        if self.is_broken or (droppable and not self.has_room):
             self.dropped += 1
             return
         self._queue.append(message)
@@ -110,7 +111,7 @@ class Outbox:
         """Write from the calling task as much as the pipe takes without waiting."""
         if self._writing or self._unfinished:
             return  # the writer takes the whole queue when it is done
-        if self._queue and not self._broken:
+        if self._queue and not self.is_broken:
             messages = self._take()
             try:
                 # A pipe may take a part of a message. The stream keeps the rest, and until it is
@@ -139,8 +140,8 @@ class Outbox:
         """Wait until nothing is left to write, or the peer is gone; `write` must be running."""
         self._work.set()
         # Woken by every `_settle`, so also by the end of the peer.
-        while (self._queue or self._unfinished or self._writing) and not self._broken:
-            await self._emptied.wait()
+        while (self._queue or self._unfinished or self._writing) and not self.is_broken:
+            await self._wait_emptied()
 
     def close(self) -> None:
         """Drop all messages, present and future, and wake every task that waits for room."""
@@ -148,7 +149,7 @@ class Outbox:
         self._settle()
 
     async def _write_all(self) -> None:
-        while (self._queue or self._unfinished) and not self._broken:
+        while (self._queue or self._unfinished) and not self.is_broken:
             self._writing = True
             try:
                 await self._stream.send(self._take())
@@ -171,13 +172,19 @@ class Outbox:
             # are left is known to the stream alone.
             self._work.set()
             return
-        self._size = sum(map(len, self._queue))
-        self._emptied.set()
-        # A new event at once: tasks that begin to wait now wait for the next time.
-        self._emptied = trio.Event()
+        self._size = sum(map(len, self._queue)) if self._queue else 0
+        if self._emptied is not None:
+            self._emptied.set()
+            self._emptied = None  # tasks that begin to wait now wait for the next time
+
+    async def _wait_emptied(self) -> None:
+        """Wait for the next `_settle` that leaves no message unfinished."""
+        if self._emptied is None:
+            self._emptied = trio.Event()
+        await self._emptied.wait()
 
     def _break(self) -> None:
-        self._broken = True
+        self.is_broken = True
         self._unfinished = False
         self.dropped += len(self._queue)
         self._queue.clear()

@@ -3,10 +3,16 @@
 A pending request ends in one of four ways: its answer, an exception of the stream in its place, its
 timeout, the end of the connection. Progress starts the timeout again, up to a maximum that no peer
 can extend (2025-11-25 `basic/lifecycle`, "Timeouts": a maximum should always be enforced).
+
+The timeouts of all requests share one task, the *watch*, and its cancel scope, the *alarm*. The
+alarm goes off at the earliest deadline or before it. It is set when a request with an earlier
+deadline is added, and left alone when a request is answered: then it goes off too early, and is set
+to the next deadline, or the watch ends. So of many requests in a row, with the same timeout, only
+the first one pays for it; a scope for each would cost more than the rest of the wait.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -21,6 +27,8 @@ from ._failure import crashes_logged
 MAX_EXTENSIONS: Final = 10
 
 OnProgress = Callable[[Mapping[str, Any]], None]
+#: Starts a task beside the requests; see `Dispatcher.spawn`.
+Spawn = Callable[[Callable[[], Awaitable[object]]], object]
 
 
 class PendingRequest:
@@ -30,18 +38,32 @@ class PendingRequest:
         method: The method, for error texts.
         timeout: Seconds without answer or progress before it fails; infinite for never.
         on_progress: Called with the params of each progress notice.
+
+    Attributes:
+        deadline: Time of its expiry on trio's clock.
     """
 
-    __slots__ = ("_arrived", "_last", "_outcome", "_scope", "_timeout", "method", "on_progress")
+    __slots__ = (
+        "_arrived",
+        "_is_paused",
+        "_last",
+        "_outcome",
+        "_timeout",
+        "deadline",
+        "method",
+        "on_progress",
+    )
 
     def __init__(self, method: str, timeout: float, on_progress: OnProgress | None) -> None:
         self.method = method
         self.on_progress = on_progress
+        now = trio.current_time()
+        self.deadline = now + timeout
+        self._last = now + timeout * MAX_EXTENSIONS
         self._timeout = timeout
-        self._last = math.inf
+        self._is_paused = False
         self._arrived = trio.Event()
         self._outcome: Response | ErrorResponse | Exception | None = None
-        self._scope = trio.CancelScope()
 
     async def wait(self) -> Mapping[str, Any]:
         """Wait for the answer.
@@ -55,11 +77,7 @@ class PendingRequest:
             ConnectionClosed: The connection ended first.
             Exception: The stream reported that no answer will come, and why.
         """
-        self._last = trio.current_time() + self._timeout * MAX_EXTENSIONS
-        with self._scope:
-            self.extend()
-            await self._arrived.wait()
-        # Looked at first: an answer that came together with the deadline counts.
+        await self._arrived.wait()
         outcome = self._outcome
         if isinstance(outcome, Response) and isinstance(outcome.result, Mapping):
             return outcome.result
@@ -67,28 +85,34 @@ class PendingRequest:
             raise McpError(outcome.code, outcome.message, outcome.data)
         if isinstance(outcome, Exception):
             raise outcome
-        # `close` sets the event without an outcome.
-        if self._arrived.is_set():
-            raise ConnectionClosed(f"the connection ended before {self.method} was answered")
-        raise RequestTimeout(f"{self.method} was not answered within {self._timeout:g} s")
+        # `close` resolves without an outcome.
+        raise ConnectionClosed(f"the connection ended before {self.method} was answered")
 
     def extend(self) -> None:
         """Start the timeout again, from now, up to `MAX_EXTENSIONS` timeouts in all."""
-        self._scope.deadline = min(trio.current_time() + self._timeout, self._last)
+        if not self._is_paused:
+            self.deadline = min(trio.current_time() + self._timeout, self._last)
 
     def pause(self) -> None:
-        """Stop the timeout and its maximum; `extend` starts both again."""
-        self._scope.deadline = math.inf
+        """Stop the timeout and its maximum until `resume`."""
+        self._is_paused = True
+        self.deadline = math.inf
 
-    def prolong(self, seconds: float) -> None:
-        """Move the maximum by the seconds of a pause."""
+    def resume(self, seconds: float) -> None:
+        """End a pause; `extend` or `hold` starts the timeout again.
+
+        Args:
+            seconds: The length of the pause, by which the maximum moves.
+        """
+        self._is_paused = False
         self._last += seconds
 
     def hold(self) -> None:
         """Stop the timeout, but for the limit of `MAX_EXTENSIONS`; `extend` starts it again."""
         # The maximum stays in force: a peer that never withdraws its question must not hold our
         # request for ever.
-        self._scope.deadline = self._last
+        if not self._is_paused:
+            self.deadline = self._last
 
     def report(self, params: Mapping[str, Any]) -> None:
         """Pass progress to the callback; a failure of the callback is logged and ends nothing."""
@@ -101,6 +125,11 @@ class PendingRequest:
         self._outcome = outcome
         self._arrived.set()
 
+    def expire(self) -> None:
+        """Wake the waiting task: the deadline has passed."""
+        text = f"{self.method} was not answered within {self._timeout:g} s"
+        self.resolve(RequestTimeout(text))
+
 
 class PendingRequests:
     """The requests of ours on one connection."""
@@ -111,12 +140,23 @@ class PendingRequests:
         self._held = 0
         self._paused = 0
         self._pause_began = 0.0
+        self._alarm: trio.CancelScope | None = None  # while the watch runs
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, id_: Id, pending: PendingRequest) -> None:
+    @property
+    def is_closed(self) -> bool:
+        """True once the connection has ended: no request can be sent any more."""
+        return self._closed
+
+    def add(self, id_: Id, pending: PendingRequest, spawn: Spawn) -> None:
         """Enter a request.
+
+        Args:
+            id_: Its id.
+            pending: The request.
+            spawn: Starts the watch, if the request needs it and it does not run.
 
         Raises:
             ConnectionClosed: The connection has ended.
@@ -124,15 +164,41 @@ class PendingRequests:
         if self._closed:
             raise ConnectionClosed(f"the connection ended before {pending.method} was sent")
         self._waiting[id_] = pending
+        has_deadline = pending.deadline < math.inf
+        if self._paused:
+            pending.pause()
+        if self._alarm is not None:
+            self._advance_alarm(pending.deadline)
+        elif has_deadline:
+            self._alarm = trio.CancelScope(deadline=pending.deadline)
+            spawn(self._watch)
+
+    def _advance_alarm(self, deadline: float) -> None:
+        if self._alarm is not None and deadline < self._alarm.deadline:
+            self._alarm.deadline = deadline
+
+    async def _watch(self) -> None:
+        """End requests whose deadline has passed, until none has a deadline, or will have one."""
+        while self._alarm is not None:
+            with self._alarm:
+                await trio.sleep_forever()
+            self._alarm = None
+            now = trio.current_time()
+            for id_, pending in list(self._waiting.items()):
+                if pending.deadline <= now:
+                    del self._waiting[id_]
+                    pending.expire()
+            nearest = min((each.deadline for each in self._waiting.values()), default=math.inf)
+            if nearest < math.inf or (self._paused and self._waiting):
+                self._alarm = trio.CancelScope(deadline=nearest)
 
     @contextmanager
     def hold_timeouts(self) -> Iterator[None]:
         """Stop the timeouts while the block runs: the peer waits for us meanwhile."""
         # Counted: several questions of the peer may be open at the same time.
         self._held += 1
-        if not self._paused:
-            for pending in self._waiting.values():
-                pending.hold()
+        for pending in self._waiting.values():
+            pending.hold()
         try:
             yield
         finally:
@@ -143,8 +209,8 @@ class PendingRequests:
     def pause_timeouts(self) -> Iterator[None]:
         """Stop the timeouts and their maximum while the block runs.
 
-        For what this program does before a request can be sent, such as a login. The block must end
-        by itself.
+        For what must happen before a request can be sent, such as a login. It holds for requests
+        that are added meanwhile, too. The block must end by itself.
         """
         # Several tasks may pause, one after the other: the time counts from the first to the last.
         if not self._paused:
@@ -159,15 +225,14 @@ class PendingRequests:
             if not self._paused:
                 paused = trio.current_time() - self._pause_began
                 for pending in self._waiting.values():
-                    pending.prolong(paused)
+                    pending.resume(paused)
             self._restart()
 
     def _restart(self) -> None:
-        if self._paused:
-            return
         for pending in self._waiting.values():
             # The peer may still wait for the answer to another question.
             pending.hold() if self._held else pending.extend()
+            self._advance_alarm(pending.deadline)
 
     def discard(self, id_: Id) -> None:
         """Forget a request, answered or not."""
@@ -185,7 +250,7 @@ class PendingRequests:
         pending = self._waiting.get(id_)
         if pending is not None:
             # While the peer waits for us no clock runs that progress could extend.
-            if not self._held and not self._paused:
+            if not self._held:
                 pending.extend()
             pending.report(params)
 
@@ -196,3 +261,5 @@ class PendingRequests:
         for pending in self._waiting.values():
             pending.resolve(None)
         self._waiting.clear()
+        if self._alarm is not None:
+            self._alarm.deadline = -math.inf  # nothing is left to watch

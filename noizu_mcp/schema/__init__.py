@@ -24,6 +24,9 @@ from .declare._field import argument as argument
 from .declare._field import field as field
 from .engines._compile import CompiledSchema as CompiledSchema
 from .engines._compile import compile_schema as compile_schema
+from .jsonschema._document import Document as Document
+from .jsonschema._keywords import or_null as or_null
+from .jsonschema._keywords import subschemas as subschemas
 from .jsonschema._values import find_not_json as find_not_json
 from .jsonschema._violation import Fault as Fault
 from .jsonschema._violation import Violation as Violation

@@ -25,7 +25,10 @@ from .events._event import Listener as Listener
 from .events._event import Outcome as Outcome
 from .events._recording import MAX_TEXT as MAX_TEXT
 from .events._recording import Place as Place
+from .events._recording import Recording as Recording
+from .events._recording import next_key as next_key
 from .events._recording import observe_message as observe_message
+from .events._recording import read_trace as read_trace
 from .events._telemetry import Telemetry as Telemetry
 from .features import ROUTES as ROUTES
 from .registry._collection import RunningSet as RunningSet
@@ -35,9 +38,17 @@ from .registry._registry import Registry as Registry
 from .registry._server_options import Cache as Cache
 from .registry._server_options import ServerOptions as ServerOptions
 
-_LATE = {"TaskStore": ".tasks._task_store"}
+_LATE = {
+    "TaskStore": ".tasks._task_store",
+    "load_server": ".loading._load",
+    "missing_requirements": ".loading._remedies",
+    "script_requirements": ".loading._remedies",
+}
 
 if _TYPE_CHECKING:
+    from .loading._load import load_server as load_server
+    from .loading._remedies import missing_requirements as missing_requirements
+    from .loading._remedies import script_requirements as script_requirements
     from .tasks._task_store import TaskStore as TaskStore
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)

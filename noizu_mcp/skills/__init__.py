@@ -9,13 +9,23 @@ from ._registration import check_skills as check_skills
 from ._registration import expand_skills as expand_skills
 
 _LATE = {
+    "MANIFEST": "._files",
+    "MAX_BYTES": "._files",
+    "MAX_FILES": "._files",
     "SkillFolder": "._folder",
     "SkillSpec": "._folder",
+    "compare_frontmatter": "._frontmatter",
+    "quote_path": "._files",
 }
 
 if _TYPE_CHECKING:
+    from ._files import MANIFEST as MANIFEST
+    from ._files import MAX_BYTES as MAX_BYTES
+    from ._files import MAX_FILES as MAX_FILES
+    from ._files import quote_path as quote_path
     from ._folder import SkillFolder as SkillFolder
     from ._folder import SkillSpec as SkillSpec
+    from ._frontmatter import compare_frontmatter as compare_frontmatter
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 

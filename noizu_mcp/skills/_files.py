@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Final
+from urllib.parse import quote
 
 from .._errors import Problem
 from .._limits import MIB
@@ -43,6 +44,8 @@ _TEXTUAL: Final = frozenset(
     f"application/{name}" for name in ("json", "jsonl", "sql", "toml", "x-sh", "xml", "yaml")
 )
 
+#: Characters of a path that RFC 3986 lets stand as they are; `%` is none of them.
+_SAFE: Final = "!$&'()*+,;=:@"
 #: The names of a path below the folder.
 Parts = tuple[str, ...]
 
@@ -178,6 +181,11 @@ class Files:
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         yield from (entry for entry in entries if not is_left_out(entry.name))
+
+
+def quote_path(parts: Iterable[str]) -> str:
+    """Write the names of a path as the path of a URI."""
+    return "/".join(quote(each, safe=_SAFE) for each in parts)
 
 
 def is_left_out(name: str) -> bool:

@@ -7,18 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
-from urllib.parse import quote
 
 from .._errors import DefinitionError, Problem
 from .._util import final, got, relative_path
 from .._value import Frozen, JSONObject
 from ..components import ResourceSpec, Table, read_flag, read_options, read_requires
 from ..types import RequireScopes
-from ._files import MANIFEST, Files, Parts, read_media
+from ._files import MANIFEST, Files, Parts, quote_path, read_media
 from ._frontmatter import read_frontmatter
-
-#: Characters of a path that RFC 3986 lets stand as they are; `%` is none of them.
-_SAFE: Final = "!$&'()*+,;=:@"
 
 
 def _read_path(value: Any) -> str | os.PathLike[str]:
@@ -190,7 +186,7 @@ class _Reading:
         )
 
     def _file(self, parts: Parts, data: bytes, about: Mapping[str, Any] | None) -> "_Served":
-        uri = "skill://" + "/".join(quote(each, safe=_SAFE) for each in (*self.above, *parts))
+        uri = "skill://" + quote_path((*self.above, *parts))
         mime_type, contents = read_media(parts[-1], data)
         definition = {"uri": uri, "name": parts[-1]}
         if about is not None:

@@ -3,6 +3,8 @@
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from .._util import got
@@ -15,6 +17,8 @@ _DESCRIPTION: Final = 1024
 _COMPATIBILITY: Final = 500
 #: Keys of `metadata` that belong to extensions of the protocol; there are none yet (SEP-2640).
 _RESERVED: Final = "io.modelcontextprotocol/"
+#: Characters of frontmatter that a client compares; real ones have a few hundred.
+MAX_FRONTMATTER: Final = 65_536
 
 
 class Fault(NamedTuple):
@@ -40,25 +44,61 @@ def read_frontmatter(text: str, folder: str) -> tuple[JSONObject, list[Fault]]:
         The frontmatter as JSON values, and the mistakes in it. The frontmatter is complete if there
         are none.
     """
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
-    if lines[0] != "---":
-        return {}, [Fault("must begin with a line `---`, then name and description, then `---`", 1)]
-    end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip(" ") == "---"), None)
-    if end is None:
-        return {}, [Fault("has no line `---` that ends its frontmatter", 1)]
+    block = _cut(text)
+    if isinstance(block, Fault):
+        return {}, [block]
+    reader = _yaml_reader()
     try:
-        # An extra: it loads with the first skill.
-        from ._yaml import BadYaml, read_yaml
-    except ImportError as error:
-        raise ImportError("reading skills needs PyYAML: pip install 'noizu-mcp[skills]'") from error
-    try:
-        # The empty first line stands for `---`, so that YAML's lines are those of the file.
-        values, places = read_yaml("\n".join(["", *lines[1:end], ""]))
-    except BadYaml as bad:
+        values, places = reader.read_yaml(block)
+    except reader.BadYaml as bad:
         return {}, [Fault(str(bad), bad.line)]
     return values, [
         Fault(f"{key}: {text}", places.get(key, 1)) for key, text in _check(values, folder)
     ]
+
+
+def compare_frontmatter(text: str, frontmatter: JSONObject) -> str | None:
+    """Compare the frontmatter of a `SKILL.md` with that of the skill's entry ("Frontmatter").
+
+    Args:
+        text: The whole file.
+        frontmatter: The frontmatter in the entry, as a server sent it.
+
+    Returns:
+        A text about the first difference, or about what is no frontmatter; None if the two agree.
+    """
+    block = _cut(text)
+    if isinstance(block, Fault):
+        return f"the file {block.text}"
+    # Reading YAML takes a second for each megabyte.
+    if len(block) > MAX_FRONTMATTER:
+        return f"the frontmatter has more than {MAX_FRONTMATTER} characters"
+    reader = _yaml_reader()
+    try:
+        place = reader.find_difference(reader.compose(block), frontmatter)
+    except reader.BadYaml as bad:
+        return f"line {bad.line} of the file {bad}"
+    return place and f"{place} in the file differs from the entry"
+
+
+def _cut(text: str) -> str | Fault:
+    """Cut the frontmatter out of a file: its YAML, or the mistake."""
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    if lines[0] != "---":
+        return Fault("must begin with a line `---`, then name and description, then `---`", 1)
+    end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip(" ") == "---"), None)
+    if end is None:
+        return Fault("has no line `---` that ends its frontmatter", 1)
+    # The empty first line stands for `---`, so that YAML's lines are those of the file.
+    return "\n".join(["", *lines[1:end], ""])
+
+
+def _yaml_reader() -> ModuleType:
+    try:
+        # An extra: it loads with the first skill.
+        return import_module("._yaml", __package__)
+    except ImportError as error:
+        raise ImportError("reading skills needs PyYAML: pip install 'noizu-mcp[skills]'") from error
 
 
 def _check(values: Mapping[str, Any], folder: str) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,10 @@ are anchors, aliases and tags, which hosts need not support.
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 import yaml
@@ -16,6 +20,10 @@ from .._value import JSONObject
 _STRANGE: Final = re.compile("[\x85\u2028\u2029\ufeff]")
 _WORDS: Final = {"": None, "null": None, "true": True, "false": False}
 _INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,14}")
+# Booleans of YAML 1.1, in small letters.
+_TRUE: Final = ("true", "yes", "on", "y")
+_FALSE: Final = ("false", "no", "off", "n")
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _FLOAT: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,14})\.[0-9]{1,15}")
 # Plain scalars that some revision of YAML, or some reader of it, does not take for a string.
 _DOUBTFUL: Final = re.compile(
@@ -58,6 +66,17 @@ def read_yaml(text: str) -> tuple[JSONObject, dict[str, int]]:
     Raises:
         BadYaml: The text is no mapping, or readers of YAML could disagree on it.
     """
+    root = compose(text)
+    return _value_of(root), {key.value: _line(key) for key, _ in root.value}
+
+
+def compose(text: str) -> yaml.MappingNode:
+    """Read a YAML mapping as nodes, whose plain scalars have no value yet.
+
+    Raises:
+        BadYaml: The text is no mapping, or has an anchor, an alias, a tag or a character that not
+            all readers support.
+    """
     for number, content in enumerate(text.split("\n"), 1):
         if found := _STRANGE.search(content):
             raise BadYaml(f"has the character {found[0]!a}; use spaces and text", number)
@@ -82,10 +101,10 @@ def read_yaml(text: str) -> tuple[JSONObject, dict[str, int]]:
             f"has the character {chr(error.character)!a}; use spaces and text", line
         ) from None
     if root is None:
-        return {}, {}
+        return yaml.MappingNode("", [])
     if not isinstance(root, yaml.MappingNode):
         raise BadYaml("expected `key: value`", _line(root))
-    return _value_of(root), {key.value: _line(key) for key, _ in root.value}
+    return root
 
 
 def _explain(error: yaml.MarkedYAMLError) -> BadYaml:
@@ -139,3 +158,69 @@ def _scalar(node: yaml.ScalarNode) -> Any:
             f"not every reader takes {text} for the same; write it in quotes", _line(node)
         )
     return text
+
+
+# The comparison of a file with the entry of another server, whose reader of YAML is unknown.
+
+
+def find_difference(node: yaml.Node, value: Any, path: str = "") -> str | None:
+    """Find a difference between YAML and the JSON value that a peer read from it.
+
+    A plain scalar that readers take for different values agrees with each of these.
+
+    Args:
+        node: The YAML.
+        value: The JSON value.
+        path: The place of both, for the answer: `metadata.version`.
+
+    Returns:
+        The place of the first difference; None if the two agree.
+    """
+    if isinstance(node, yaml.MappingNode) and isinstance(value, dict):
+        # Keys are strings in JSON, so every reader writes `1: x` as "1".
+        plain = {key.value: each for key, each in node.value if isinstance(key, yaml.ScalarNode)}
+        if len(plain) < len(node.value) or plain.keys() != value.keys():
+            return path or "the fields"
+        pairs = ((plain[key], value[key], f"{path}.{key}" if path else key) for key in plain)
+    elif isinstance(node, yaml.SequenceNode) and isinstance(value, list):
+        if len(node.value) != len(value):
+            return path
+        both = enumerate(zip(node.value, value, strict=True))
+        pairs = ((ours, theirs, f"{path}[{at}]") for at, (ours, theirs) in both)
+    else:
+        agrees = isinstance(node, yaml.ScalarNode) and _may_be(node, value)
+        return None if agrees else path or "the fields"
+    return next(filter(None, (find_difference(*each) for each in pairs)), None)
+
+
+def _may_be(node: yaml.ScalarNode, value: Any) -> bool:
+    """Tell whether some reader takes a scalar for a value."""
+    text: str = node.value
+    if node.style is not None:  # in quotes, or a block
+        return bool(value == text)
+    if isinstance(value, bool):
+        return text.lower() in (_TRUE if value else _FALSE)
+    if value is None:
+        return text.lower() in ("", "~", "null")
+    if isinstance(value, str):
+        return value == text or _instant(value) == (_instant(text) or 0)
+    return isinstance(value, int | float) and any(value == each for each in _numbers(text))
+
+
+def _numbers(text: str) -> Iterator[float]:
+    """Read a plain scalar as the numbers that it is to YAML 1.1, to YAML 1.2, and in decimal."""
+    for read in (yaml.safe_load, float, partial(int, base=0)):
+        with suppress(ValueError, OverflowError, yaml.YAMLError):
+            found: Any = read(text)
+            if isinstance(found, int | float) and not isinstance(found, bool):
+                yield found
+
+
+def _instant(text: str) -> datetime | None:
+    """Read a date or a time: readers of YAML 1.1 write dates again as ISO 8601 times."""
+    if not _DATE.match(text):
+        return None
+    with suppress(ValueError):
+        found = datetime.fromisoformat(text)
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return None

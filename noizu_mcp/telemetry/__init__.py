@@ -1,4 +1,4 @@
-"""Telemetry of a server: events, OpenTelemetry spans, Prometheus metrics, a watchdog.
+"""Telemetry of servers and clients: events, OpenTelemetry spans, Prometheus metrics, a watchdog.
 
 May import: types, jsonrpc, protocol, engine, server. Modules that need a library load on first use.
 """
@@ -11,9 +11,15 @@ from ..server import Event as Event
 from ..server import Listener as Listener
 from ..server import Telemetry as Telemetry
 
-_LATE = {"Metrics": "._metrics", "Tracing": "._tracing", "watching": "._watchdog"}
+_LATE = {
+    "ClientMetrics": "._client_metrics",
+    "Metrics": "._metrics",
+    "Tracing": "._tracing",
+    "watching": "._watchdog",
+}
 
 if _TYPE_CHECKING:
+    from ._client_metrics import ClientMetrics as ClientMetrics
     from ._metrics import Metrics as Metrics
     from ._tracing import Tracing as Tracing
     from ._watchdog import watching as watching

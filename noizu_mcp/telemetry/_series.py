@@ -104,3 +104,36 @@ def _look_up(gauge: Callable[..., Gauge], server: Server) -> None:
 
 def _count(held: Callable[[], Iterable[str]], state: str) -> int:
     return [*held()].count(state)
+
+
+class ClientSeries:
+    """The counters, gauges and the histogram of `ClientMetrics`; see there.
+
+    Args:
+        registry: The registry for the series; by default a new one.
+
+    Raises:
+        ValueError: The registry has such series already.
+    """
+
+    def __init__(self, registry: CollectorRegistry | None) -> None:
+        self.registry = CollectorRegistry() if registry is None else registry
+        counter = partial(Counter, registry=self.registry)
+        gauge = partial(Gauge, registry=self.registry)
+        named = ("server", *_BY_NAME)
+        ended = "Requests of clients that have ended."
+        self.requests = counter("mcp_client_requests", ended, (*named, "outcome"))
+        text, name = "Time from a request to its end.", "mcp_client_request_duration_seconds"
+        self.durations = Histogram(name, text, named, registry=self.registry, buckets=BUCKETS)
+        waiting = "Requests of clients without an answer."
+        self.in_flight = gauge("mcp_client_requests_in_flight", waiting, ("server", "method"))
+        asked = ("server", "method", "outcome")
+        self.questions = counter("mcp_client_questions", "Questions of servers.", asked)
+        sent = ("server", "method", "direction")
+        self.notices = counter("mcp_client_notifications", "Notifications.", sent)
+        self.connections = gauge("mcp_client_connections", "Open connections.", ("server",))
+        self.renewals = counter("mcp_client_renewals", "Renewed sessions.", ("server",))
+
+    def render(self) -> bytes:
+        """Write all series in Prometheus' text format; callable from any thread."""
+        return generate_latest(self.registry)

@@ -37,7 +37,8 @@ class Spans:
 
     Args:
         tracer_provider: Makes the spans; by default OpenTelemetry's global one.
-        baggage: True to let handlers see the `baggage` of the client.
+        baggage: True to let handlers see the `baggage` of the client, and to send that of the
+            caller of a client.
     """
 
     def __init__(self, tracer_provider: trace.TracerProvider | None, *, baggage: bool) -> None:
@@ -84,6 +85,16 @@ class Spans:
         finally:
             otel.detach(token)
 
+    def trace_context(self, event: Event) -> dict[str, str]:
+        """Give the keys of `_meta` that name the span of an event as the parent."""
+        carrier: dict[str, str] = {}
+        if event.key in self._open:
+            context = self._open[event.key][1]
+            _CONTEXT.inject(carrier, context)
+            if self._baggage:
+                _BAGGAGE.inject(carrier, context)
+        return carrier
+
     def _parent_of(self, event: Event) -> tuple[otel.Context, list[trace.Link]]:
         context = otel.get_current()
         if event.outbound:
@@ -125,6 +136,7 @@ def _attributes_of(event: Event) -> dict[str, str | int]:
         "jsonrpc.request.id": None if event.request_id is None else str(event.request_id),
         "network.transport": _TRANSPORTS.get(event.transport),
         "noizu_mcp.bytes_in": event.bytes_in,
+        "noizu_mcp.server": event.server,
     }
     if event.method in _NAMES:
         values[_NAMES[event.method]] = event.name

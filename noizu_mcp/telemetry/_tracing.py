@@ -1,5 +1,6 @@
-"""OpenTelemetry spans of requests, in the trace that the client began."""
+"""OpenTelemetry spans of requests, at both ends in one trace."""
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -18,10 +19,14 @@ class Tracing(Listener):
     requests to the client are its children. A task has a span in its own trace, linked to the span
     of the request that began it. Spans hold no arguments, no results and no principal.
 
+    For a client, `connect(…, telemetry=[Tracing()])`, the span of a request is a child of the span
+    of its caller, and is sent as `traceparent`, so that the server continues the trace.
+
     Args:
         tracer_provider: Makes the spans; by default OpenTelemetry's global one.
         baggage: True to let handlers see the `baggage` of the client. Instrumented HTTP clients
-            then send it on to other services, so the clients must be trusted.
+            then send it on to other services, so the clients must be trusted. At a client: True to
+            send the baggage of the caller to the server.
 
     Raises:
         ImportError: opentelemetry-api is not installed.
@@ -47,3 +52,7 @@ class Tracing(Listener):
     def around(self, event: Event) -> AbstractContextManager[None]:
         """Make the span of a request current; see `Listener`."""
         return self._spans.current(event)
+
+    def trace_context(self, event: Event) -> Mapping[str, str]:
+        """Give the span of a request as its `traceparent`; see `Listener`."""
+        return self._spans.trace_context(event)

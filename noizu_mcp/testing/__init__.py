@@ -1,4 +1,4 @@
-"""Tools for tests: a client in memory, transcripts of messages, an authorization server.
+"""Tools for tests: a client in memory, scripted answers, transcripts, an authorization server.
 
 The authorization server loads when it is first used: it needs the extra `auth`.
 """
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from .._util import late as _late
 from .._util import publish as _publish
 from ..client import connect as connect
+from ._scripted import Asked as Asked
+from ._scripted import ScriptedHandler as ScriptedHandler
 from ._transcript import Entry as Entry
 from ._transcript import Transcript as Transcript
 from ._transcript import assert_notification as assert_notification
@@ -17,15 +19,15 @@ from ._transcript import refute_notification as refute_notification
 _LATE = {
     "AuthorizationRequest": "._authorization_server",
     "AuthorizationServer": "._authorization_server",
-    "serve_authorization": "._authorization_server",
-    "serve_protected": "._authorization_server",
+    "serve_authorization": "._protected",
+    "serve_protected": "._protected",
 }
 
 if _TYPE_CHECKING:
     from ._authorization_server import AuthorizationRequest as AuthorizationRequest
     from ._authorization_server import AuthorizationServer as AuthorizationServer
-    from ._authorization_server import serve_authorization as serve_authorization
-    from ._authorization_server import serve_protected as serve_protected
+    from ._protected import serve_authorization as serve_authorization
+    from ._protected import serve_protected as serve_protected
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 

@@ -22,8 +22,8 @@ class Inbox(Generic[Item]):
         self.closed = False
         self._items: list[Item] = []
         self._size = 0
-        self._arrived = trio.Event()
-        self._taken = trio.Event()
+        self._arrived: trio.Event | None = None  # made by the task that waits
+        self._taken: trio.Event | None = None
 
     @property
     def has_room(self) -> bool:
@@ -36,13 +36,15 @@ class Inbox(Generic[Item]):
         if not self.closed:
             self._items.append(item)
             self._size += size
-            self._arrived.set()
+            self._note_arrived()
 
     async def room(self) -> None:
         """Wait until there is room for more; a checkpoint."""
         # Always a checkpoint: a chunk with many events must not keep the loop to itself.
         await trio.lowlevel.checkpoint()
         while not self.has_room:
+            if self._taken is None:
+                self._taken = trio.Event()
             await self._taken.wait()
 
     async def take_all(self) -> Sequence[Item]:
@@ -61,9 +63,14 @@ class Inbox(Generic[Item]):
     def close(self) -> None:
         """End the inbox: waiting messages can still be taken, no more are added."""
         self.closed = True
-        self._arrived.set()
+        self._note_arrived()
         self._note_taken()
 
+    def _note_arrived(self) -> None:
+        if self._arrived is not None:
+            self._arrived.set()
+
     def _note_taken(self) -> None:
-        self._taken.set()
-        self._taken = trio.Event()
+        if self._taken is not None:
+            self._taken.set()
+            self._taken = None

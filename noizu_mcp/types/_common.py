@@ -117,7 +117,8 @@ def without_envelope(result: Any) -> Any:
     """
     if not isinstance(result, Mapping):
         return result
-    bare = {key: value for key, value in result.items() if key != "resultType"}
+    bare = dict(result)
+    bare.pop("resultType", None)
     meta = bare.get("_meta")
     if isinstance(meta, Mapping) and META_SERVER_INFO in meta:
         bare["_meta"] = {k: v for k, v in meta.items() if k != META_SERVER_INFO} or None

@@ -376,6 +376,10 @@ class Content(Value):
             ProtocolError: It is not an object, or a field is missing or has the wrong type; the
                 message names the field.
         """
+        if value.__class__ is dict and len(value) == 2 and value.get("type") == "text":
+            text = value.get("text")
+            if text.__class__ is str:
+                return cls("text", {"text": text})  # the fast path: most answers are one text
         found, rest = read_items((_TYPE_ITEM,), value, where)
         block_type = found["type"]
         # A newer peer may send blocks that nobody knows here; they are passed on unchanged.

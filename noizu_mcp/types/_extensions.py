@@ -4,7 +4,9 @@ Sources: `io.modelcontextprotocol/tasks`, `specification/2026-07-28/tasks`; and
 `io.modelcontextprotocol/skills`, `specification/stable/skills` (SEP-2640).
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal
+from urllib.parse import unquote
 
 import attrs
 
@@ -74,3 +76,31 @@ class SkillDefinition(Wire):
     uri: str
     frontmatter: JSONObject
     resources: Any
+
+    @property
+    def name(self) -> str:
+        """The name in the frontmatter; several skills of a server may have the same."""
+        return str(self.frontmatter.get("name", ""))
+
+    @property
+    def description(self) -> str:
+        """The description in the frontmatter, by which a model decides whether to load it."""
+        return str(self.frontmatter.get("description", ""))
+
+    @property
+    def root(self) -> str:
+        """The URI of its folder, without a slash at the end."""
+        return self.uri.rpartition("/")[0]
+
+    @property
+    def files(self) -> Mapping[str, Mapping[str, Any]] | None:
+        """The members of `resources` by their paths in the folder; None if they are dynamic."""
+        if not isinstance(self.resources, list):
+            return None
+        above = f"{self.root}/"
+        named = (
+            (each["uri"], each)
+            for each in self.resources
+            if isinstance(each, Mapping) and isinstance(each.get("uri"), str)
+        )
+        return {unquote(uri.removeprefix(above)): each for uri, each in named}

@@ -20,6 +20,7 @@ from noizu_mcp import (
     Resource,
     ResourceContents,
     ResourceDefinition,
+    ResourceNotFound,
     ResourceTemplate,
     Schema,
     Toolkit,
@@ -99,6 +100,8 @@ class Item(ResourceTemplate, uri_template="item://{number}{?unit}", mime_type="t
         unit: Literal["g", "kg"] | None = None
 
     async def read(self, uri, args, ctx):
+        if args.number > 1000:
+            raise ResourceNotFound("item://1000" if args.unit else None)
         return f"{uri} {args.number + 1} {args.unit}"
 
     async def list(self, ctx):

@@ -146,6 +146,14 @@ async def test_what_is_not_there(wire, revision):
         assert error == expected
 
 
+async def test_what_a_handler_does_not_find(wire, revision):
+    """`ResourceNotFound` has the code of the revision, and the URI that the handler names."""
+    code = -32602 if revision == STATELESS else -32002
+    for uri, named in (("item://1001", "item://1001"), ("item://1001?unit=g", "item://1000")):
+        expected = {"code": code, "message": "Resource not found", "data": {"uri": named}}
+        assert (await read(wire, uri))["error"] == expected
+
+
 @pytest.mark.parametrize("params", [{}, {"uri": 5}, {"uri": None}, {"uri": ["pantry://text"]}])
 async def test_a_malformed_read(wire, transport, params):
     """A request without a URI is none; over HTTP the header that mirrors it is missed first."""

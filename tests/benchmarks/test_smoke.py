@@ -85,6 +85,20 @@ def test_the_official_package_is_measured_over_http(measured, name, needs):
     assert all(why.startswith(("uvloop", "httptools")) for why in report["notes"].values())
 
 
+@pytest.mark.parametrize("peer", ["noizu", "mcp"])
+def test_clients_are_measured(measured, peer):
+    """The ways to use our client, and the official one, call one server over both transports."""
+    if peer == "mcp":
+        pytest.importorskip("mcp.client.client")
+    report = measured("client", peer)
+
+    rows = ["noizu", "noizu, aio", "noizu, SyncClient"] if peer == "noizu" else ["mcp"]
+    assert report["notes"] == {}
+    assert {table: list(found) for table, found in report["tables"].items()} == {
+        f"client {transport} {era}": rows for transport in ("stdio", "http") for era in ERAS
+    }
+
+
 def test_questions_are_asked_both_ways(measured):
     """A plain `ctx.elicit` and a returned `InputRequired` both are asked, in both eras."""
     report = measured("ask", "noizu")

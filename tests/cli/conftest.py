@@ -8,8 +8,8 @@ from noizu_mcp.cli import main
 
 SERVER = '''
 from noizu_mcp import (
-    Completion, Content, McpError, Prompt, PromptMessage, Resource, ResourceTemplate, Schema,
-    Server, ToolError, Toolkit, argument, fields as f, mcp,
+    Completion, Content, McpError, Prompt, PromptMessage, Resource, ResourceNotFound,
+    ResourceTemplate, Schema, Server, ToolError, Toolkit, argument, fields as f, mcp,
 )
 
 class Kit(Toolkit):
@@ -58,6 +58,8 @@ class Note(ResourceTemplate, uri_template="note://{day}"):
     def read(self, uri, args, ctx):
         if args.day == "never":
             raise McpError(-32603, "out of ink")
+        if args.day == "gone":
+            raise ResourceNotFound
         return args.day
     def complete(self, variable, prefix, ctx):
         return [prefix + "1"]

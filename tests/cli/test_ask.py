@@ -11,8 +11,8 @@ import threading
 import pytest
 
 from noizu_mcp.cli import main
-from noizu_mcp.cli._ask import host_of
-from noizu_mcp.cli._form import Field, read_fields
+from noizu_mcp.client.terminal._dialogue import host_of
+from noizu_mcp.client.terminal._form import Field, read_fields
 
 CTRL_C = "\x03"
 ERAS = ("2025-11-25", "2026-07-28")

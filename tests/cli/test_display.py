@@ -12,10 +12,11 @@ import trio
 
 from noizu_mcp import Server, connect
 from noizu_mcp.cli import main
-from noizu_mcp.cli._ask import Person, Terminal
+from noizu_mcp.cli._ask import Person
 from noizu_mcp.cli._display import Display, bar_of
 from noizu_mcp.cli._errors import CommandError
 from noizu_mcp.client import Progress
+from noizu_mcp.client.terminal import Terminal
 
 SERVER = r"""
 from noizu_mcp import Context, Server, Toolkit, mcp
@@ -109,6 +110,17 @@ def test_a_call_into_a_pipe(folder, run):
     assert run("call", "working.py", "work", "n=2") == (0, "done\n", "")
 
 
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_log_messages_that_are_asked_for(folder, run, version, more):
+    """`--log-level` prints those of the level and above, also into a file, without a bar."""
+    (folder / "working.py").write_text(SERVER)
+    words = ("call", "working.py", "work", "n=1", "--protocol", version, *more)
+    status, _, err = run(*words, "--log-level", "warning")
+    assert (status, err) == (0, "[warning] two lines\n")
+    assert "[debug] not shown\n" in run(*words, "--log-level", "debug")[2]
+
+
 def test_a_question_pauses_the_display(on_terminal):
     """The bar goes before the question comes, and log messages wait for the answer."""
     words = ("call", "working.py", "ask", "--protocol", ERAS[0])
@@ -148,6 +160,9 @@ class Screen(io.StringIO):
     """A terminal without a descriptor, so of unknown width."""
 
     encoding = "utf-8"
+
+    def isatty(self):
+        return True
 
 
 def test_a_change_alone_is_drawn():

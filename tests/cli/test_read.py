@@ -84,6 +84,27 @@ def test_an_unknown_resource(run, version):
     hint = "noizu-mcp: no resource config://ap; did you mean config://app?\n"
     assert run("read", DEMO, "config://ap", *words) == (2, "", hint)
     assert run("read", DEMO, "note://never", *words)[0] == 1
+    # A template has it: no list tells more than the server does.
+    status, _, err = run("read", DEMO, "note://gone", *words)
+    assert (status, "Resource not found" in err, "there are" in err) == (1, True, False)
+    assert "there are: config://app, " in run("read", DEMO, "elsewhere://x", *words)[2]
+
+
+def test_a_resource_of_a_server_without_good_templates(folder, run):
+    """Templates that cannot be listed or read are no reason to say less."""
+    text = (
+        "from noizu_mcp import McpError, Server\n"
+        "class Odd(Server, name='odd', version='1'):\n"
+        "    async def list_resources(self, cursor, ctx):\n"
+        "        return [{'uri': 'a://b', 'name': 'b'}]\n"
+        "    async def list_resource_templates(self, cursor, ctx):\n"
+        "        RESULT\n"
+    )
+    broken = "return [{'uriTemplate': 'a://{', 'name': 'broken'}]"
+    for result in (broken, "raise McpError(-32603, 'no')"):
+        (folder / "odd.py").write_text(text.replace("RESULT", result))
+        told = "noizu-mcp: no resource x://y; there are: a://b\n"
+        assert run("read", "odd.py", "x://y") == (2, "", told)
 
 
 def test_prompt(run):

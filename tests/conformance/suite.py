@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,7 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SERVER = ROOT / "docs" / "examples" / "everything.py"
-CLIENT = HERE / "client.py"
+STARTER = HERE / "starter.py"
 #: Node.js below this one cannot run the suite: it has no `fs.globSync`.
 NODE = 22
 #: Seconds that one leg may take; the slowest takes about 40.
@@ -62,6 +63,10 @@ CLIENT_LEAST = {
 }
 #: Milliseconds for one start of the client. The suite starts all scenarios of a leg at once.
 CLIENT_PATIENCE = 90_000
+#: The scenario with limits of time.
+TIMED = "sse-retry"
+#: Times that it is run again.
+ATTEMPTS = 3
 #: Scenarios in which the server breaks a rule, and the exception that the client must end with.
 #: The suite looks at messages only; a client that crashed for another reason would pass.
 ENDS = {
@@ -72,6 +77,9 @@ ENDS = {
     "iss-unexpected": "AuthError",
     "iss-normalized": "AuthError",
     "scope-retry-limit": "AuthError",
+    "sep-2640-client-verify-digest": "SkillError",
+    "sep-2640-client-verify-frontmatter": "SkillError",
+    "sep-2640-client-verify-size": "SkillError",
 }
 BAD = ("FAILURE", "WARNING")
 #: What `noizu-mcp run --http` serves on, the default first.
@@ -143,26 +151,52 @@ def served(on: str) -> Iterator[str]:
 
 def run_leg(leg: str, url: str) -> Outcome:
     """Run one leg against a server."""
-    return _run("server", leg, ["--url", url])
-
-
-def run_client_leg(leg: str) -> Outcome:
-    """Run one leg against the client, which the suite starts for each scenario."""
-    command = f"{sys.executable} {CLIENT}"  # the suite splits it at spaces
-    return _run("client", leg, ["--command", command, "--timeout", str(CLIENT_PATIENCE)])
-
-
-def _run(side: str, leg: str, words: Sequence[str]) -> Outcome:
     package, chosen = LEGS[leg]
+    return _run("server", leg, package, ["--url", url, *chosen])
+
+
+@contextmanager
+def started_clients() -> Iterator[str]:
+    """Prepare the client; gives the command that starts it for one scenario."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [find_node(), str(find_suite(package)), side, *words, *chosen, "-o", folder]
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
+        path = f"{folder}/socket"
+        with subprocess.Popen(
+            [sys.executable, str(STARTER), path],
+            stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
+            start_new_session=True,
+        ) as starter:
+            assert starter.stdout is not None
+            try:
+                assert starter.stdout.readline() == b"ready\n"
+                # Without `site`, which is most of the time of such a start.
+                yield f"{sys.executable} -I -S {STARTER} {path}"
+            finally:
+                os.killpg(starter.pid, signal.SIGKILL)
+
+
+def run_client_leg(leg: str, command: str) -> Outcome:
+    """Run one leg against the client, which the suite starts for each scenario.
+
+    The older line of the suite fails a client that reconnects some tenths of a second late, which
+    happens among dozens of processes: then this scenario is run again, alone.
+    """
+    words = ["--command", command, "--timeout", str(CLIENT_PATIENCE)]
+    package, chosen = LEGS[leg]
+    outcome = _run("client", leg, package, [*words, *chosen])
+    others = [each for each in outcome.problems if not each.startswith(f"{TIMED}-")]
+    late = [each for each in outcome.problems if each not in others]
+    for _ in range(ATTEMPTS):
+        if late:
+            late = _run("client", leg, package, [*words, "--scenario", TIMED]).problems
+    return outcome._replace(problems=others + late)
+
+
+def _run(side: str, leg: str, package: str, words: Sequence[str]) -> Outcome:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [find_node(), str(find_suite(package)), side, *words, "-o", folder]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
         found = sorted(Path(folder).rglob("checks.json"))
         results = [json.loads(path.read_text()) for path in found]
@@ -209,7 +243,8 @@ def main() -> int:
         with served(chosen.server) as url:
             outcomes += [run_leg(leg, url) for leg in LEGS]
     if chosen.only != "server":
-        outcomes += map(run_client_leg, LEGS)
+        with started_clients() as command:
+            outcomes += [run_client_leg(leg, command) for leg in LEGS]
     print("| side | leg | scenarios | checks passed | skipped | failed or warned |")
     print("|---|---|--:|--:|--:|--:|")
     for side, leg, scenarios, checks, problems, skipped in outcomes:

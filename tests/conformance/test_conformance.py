@@ -12,6 +12,7 @@ from .suite import (
     run_client_leg,
     run_leg,
     served,
+    started_clients,
 )
 
 #: Every leg on our own host, and one of each era on the other server.
@@ -46,11 +47,18 @@ def test_a_leg_passes(url, leg):
     assert outcome.passed
 
 
-@pytest.mark.parametrize("leg", LEGS)
-def test_a_leg_of_the_client_passes(leg):
-    """No expected failures, every scenario ends as it should, and none is missing."""
+@pytest.fixture(scope="module")
+def command():
+    """Start the process that starts the clients, once for all legs."""
     need_suite()
-    outcome = run_client_leg(leg)
+    with started_clients() as command:
+        yield command
+
+
+@pytest.mark.parametrize("leg", LEGS)
+def test_a_leg_of_the_client_passes(command, leg):
+    """No expected failures, every scenario ends as it should, and none is missing."""
+    outcome = run_client_leg(leg, command)
     assert outcome.problems == []
     assert outcome.scenarios >= CLIENT_LEAST[leg]
     assert outcome.passed

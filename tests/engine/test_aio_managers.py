@@ -316,6 +316,26 @@ def test_leaving_a_manager_of_trio_can_be_cancelled():
     asyncio.run(in_asyncio(main))
 
 
+def test_a_cancellation_while_the_guest_starts():
+    """The trio loop ends again, and the next one can start."""
+
+    async def use():
+        async with trio_side():
+            raise AssertionError
+
+    async def main():
+        task = asyncio.create_task(use())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not trio.lowlevel.in_trio_run()
+        async with trio_side():
+            pass
+
+    asyncio.run(main())
+
+
 def test_a_block_of_trio_may_be_dropped():
     """A generator that nobody finishes closes the manager without waiting."""
     left = threading.Event()
@@ -327,10 +347,14 @@ def test_a_block_of_trio_may_be_dropped():
         finally:
             left.set()
 
+    async def generator(side):
+        async with enter_trio(side, manager()):
+            yield
+
     async def main(side):
-        entering = enter_trio(side, manager())
-        await entering.__aenter__()
-        await entering.gen.aclose()
+        entering = generator(side)
+        await anext(entering)
+        await entering.aclose()
         await asyncio.to_thread(left.wait, 30)
         assert left.is_set()
 

@@ -17,7 +17,7 @@ async def requests(nursery):
             await pending.wait()
         ended.append(trio.current_time())
 
-    made.add(1, pending)
+    made.add(1, pending, nursery.start_soon)
     nursery.start_soon(wait)
     await trio.testing.wait_all_tasks_blocked()
     return made, ended
@@ -80,3 +80,15 @@ async def test_a_hold_that_outlives_a_pause(requests, autojump_clock):
         await trio.sleep(1000)
 
     assert ended == [500.0 + 10.0 * MAX_EXTENSIONS]
+
+
+async def test_a_request_in_a_pause(nursery, autojump_clock):
+    """Its timeout begins with the end of the pause."""
+    made, pending = PendingRequests(), PendingRequest("x", 10.0, None)
+    with made.pause_timeouts():
+        made.add(1, pending, nursery.start_soon)
+        await trio.sleep(1000)
+    with pytest.raises(RequestTimeout):
+        await pending.wait()
+
+    assert trio.current_time() == 1010.0

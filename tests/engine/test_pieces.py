@@ -1,11 +1,13 @@
 """The small parts of the engine: the log, failures, eager tasks, pending and open requests."""
 
+import contextlib
 import json
 import logging
 import math
 
 import pytest
 import trio
+import trio.testing
 
 from noizu_mcp import ConnectionClosed, RequestTimeout
 from noizu_mcp._log import MOST, PERIOD
@@ -246,8 +248,6 @@ def test_a_closed_leader_closes_its_handler():
 async def test_progress_gives_more_time_up_to_a_maximum(autojump_clock):
     """Each report starts the timeout again, ten times over at most."""
     waiters = PendingRequests()
-    waiter = PendingRequest("slow", 1.0, None)
-    waiters.add(7, waiter)
     start = trio.current_time()
 
     async def report():
@@ -257,6 +257,8 @@ async def test_progress_gives_more_time_up_to_a_maximum(autojump_clock):
             waiters.report_progress(8, {"progress": 1})
 
     async with trio.open_nursery() as nursery:
+        waiter = PendingRequest("slow", 1.0, None)
+        waiters.add(7, waiter, nursery.start_soon)
         nursery.start_soon(report)
         with pytest.raises(RequestTimeout, match="slow was not answered within 1 s"):
             await waiter.wait()
@@ -264,12 +266,50 @@ async def test_progress_gives_more_time_up_to_a_maximum(autojump_clock):
     assert trio.current_time() - start == pytest.approx(MAX_EXTENSIONS)
 
 
+@pytest.mark.parametrize("answered", [True, False])
+async def test_each_request_ends_at_its_own_deadline(autojump_clock, answered):
+    """One task ends them all, whatever their order, and itself with the last deadline."""
+    waiters = PendingRequests()
+    ended = {}
+
+    async def wait(id_, seconds):
+        waiter = PendingRequest("slow", seconds, None)
+        waiters.add(id_, waiter, nursery.start_soon)
+        with contextlib.suppress(RequestTimeout):
+            await waiter.wait()
+        ended[id_] = trio.current_time() - start
+
+    start = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        for id_, seconds in enumerate((20, 60, 5, 20, math.inf)):
+            nursery.start_soon(wait, id_, seconds)
+        await trio.sleep(10)
+        for id_ in (3, 4) if answered else (4,):
+            waiters.resolve(id_, Response(id_, {}))
+    expected = {0: 20, 1: 60, 2: 5, 3: 10 if answered else 20, 4: 10}
+    assert ended == {id_: pytest.approx(seconds) for id_, seconds in expected.items()}
+
+
+async def test_the_end_of_a_connection_ends_the_watch(autojump_clock):
+    """Nothing waits for a deadline that cannot pass any more."""
+    waiters = PendingRequests()
+    start = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        waiter = PendingRequest("slow", 60, None)
+        waiters.add(1, waiter, nursery.start_soon)
+        await trio.testing.wait_all_tasks_blocked()
+        waiters.close()
+    assert trio.current_time() - start < 60
+    with pytest.raises(ConnectionClosed):
+        await waiter.wait()
+
+
 async def test_answers_find_their_waiters():
     """Unknown ids and answers without an id wake nobody; the end wakes everybody."""
-    waiters = PendingRequests()
+    waiters, spawned = PendingRequests(), []
     first, second = PendingRequest("a", math.inf, None), PendingRequest("b", math.inf, None)
-    waiters.add(1, first)
-    waiters.add("1", second)
+    waiters.add(1, first, spawned.append)
+    waiters.add("1", second, spawned.append)
     waiters.resolve(None, Response(1, {}))
     waiters.resolve(9, Response(9, {}))
     assert len(waiters) == 2
@@ -279,7 +319,8 @@ async def test_answers_find_their_waiters():
     with pytest.raises(ConnectionClosed, match="before a was answered"):
         await first.wait()
     with pytest.raises(ConnectionClosed, match="before c was sent"):
-        waiters.add(2, PendingRequest("c", 1, None))
+        waiters.add(2, PendingRequest("c", 1, None), spawned.append)
+    assert spawned == []  # none of them has a deadline
 
 
 class Requests(InFlight):

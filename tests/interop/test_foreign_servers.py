@@ -6,6 +6,7 @@ All scenarios run once on one connection for each server and revision; each test
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -30,8 +31,6 @@ SERVERS: dict[str, dict[str | None, str]] = {
     "typescript-2": DUAL,
     "typescript-1": {None: "2025-11-25", **{version: version for version in HANDSHAKES}},
 }
-#: Those that serve a session over HTTP that lasts; version 2 in TypeScript makes each request one.
-OVER_HTTP = ("python", "typescript-1")
 SCRIPTS = {
     "typescript-2": ("foreign_v2.mjs", "@modelcontextprotocol/server"),
     "typescript-1": ("foreign_v1.mjs", "@modelcontextprotocol/sdk"),
@@ -126,16 +125,20 @@ def over_http(command: Stdio) -> Iterator[str]:
     scope="module",
     params=[
         pytest.param((name, asked, got, transport), id=f"{name}-{asked or 'auto'}-{transport}")
-        for transport, names in (("stdio", tuple(SERVERS)), ("http", OVER_HTTP))
-        for name in names
+        for transport in ("stdio", "http")
+        for name in SERVERS
         for asked, got in SERVERS[name].items()
     ],
 )
 def conversation(
-    request: pytest.FixtureRequest, target: Callable[[str], Stdio]
+    request: pytest.FixtureRequest,
+    target: Callable[[str], Stdio],
+    node_package: Callable[[str], Path],
 ) -> tuple[dict[str, Any], str]:
     """Report of our client on one server, and the revision that it must have agreed on."""
     name, asked, got, transport = request.param
+    if (name, transport) == ("typescript-2", "http"):
+        node_package("@modelcontextprotocol/node")
     command = target(name)
     with over_http(command) if transport == "http" else nullcontext(command) as where:
         return trio.run(converse, where, asked, Ears(), Conversation, SCENARIOS), got

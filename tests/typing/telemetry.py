@@ -1,11 +1,11 @@
 """Listeners as users write them, under strict type checkers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import assert_type
 
-from noizu_mcp import Server
-from noizu_mcp.telemetry import Event, Listener, Metrics, Tracing, watching
+from noizu_mcp import Server, connect
+from noizu_mcp.telemetry import ClientMetrics, Event, Listener, Metrics, Tracing, watching
 
 
 def report(event: Event) -> None:
@@ -25,6 +25,18 @@ class Named(Listener):
 
 class App(Server, name="app", version="1", watchdog=None):
     telemetry = [report, Named(), Tracing(baggage=True)]
+
+
+class Sends(Listener):
+    def trace_context(self, event: Event) -> Mapping[str, str]:
+        return {"traceparent": "00-…"}
+
+
+async def call() -> None:
+    async with connect(App, telemetry=[report, Named(), Sends(), ClientMetrics()]) as client:
+        await client.ping()
+    async with connect(App, telemetry=[1]):  # type: ignore[list-item]
+        pass
 
 
 async def watch() -> None:

@@ -23,6 +23,7 @@ _LATE = {
     "EnterpriseManaged": "._machines",
     "FileStore": "._stores",
     "KeyringStore": "._stores",
+    "MachineOptions": "._machines",
     "MemoryStore": "._stores",
     "OAuth": "._oauth",
     "PrivateKeyJWT": "._machines",
@@ -32,6 +33,7 @@ _LATE = {
 if _TYPE_CHECKING:
     from ._machines import ClientCredentials as ClientCredentials
     from ._machines import EnterpriseManaged as EnterpriseManaged
+    from ._machines import MachineOptions as MachineOptions
     from ._machines import PrivateKeyJWT as PrivateKeyJWT
     from ._machines import WorkloadIdentity as WorkloadIdentity
     from ._oauth import OAuth as OAuth

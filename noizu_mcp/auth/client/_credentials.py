@@ -23,7 +23,8 @@ Sources: 2026-07-28 and 2025-11-25 `basic/authorization`; RFC 6749 section 6; OA
 section 4.3.1 (rotation).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from types import ModuleType
 from typing import Final, Protocol
 from urllib.parse import urlsplit
@@ -53,6 +54,7 @@ class GrantRequest:
         store: Keeps registrations.
         fetcher: Makes requests for metadata and registrations.
         tokens: Makes requests for tokens.
+        pause: Stops the timeouts of the client, while a person is asked; see `Refusal`.
     """
 
     server: ProtectedServer
@@ -62,6 +64,7 @@ class GrantRequest:
     store: CredentialStore
     fetcher: Fetcher
     tokens: TokenClient
+    pause: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
 class Grant(Protocol):
@@ -118,8 +121,9 @@ class TokenCredentials:
         self._tokens = TokenClient(fetcher, load_signing().Prover() if dpop else None)
         self._login: Login | None = None
         self._loaded = False
-        # The token of the latest grant: refused at once, another grant would be of no use.
-        self._granted = ""
+        # The latest tokens of a grant, and of a refresh after a refusal: if the very next request
+        # is refused, the same again would be of no use.
+        self._granted = self._refreshed = ""
 
     async def headers(self, request: ClientRequest) -> Mapping[str, str]:
         """Return the header with the token; renew it before its end; see `Credentials`."""
@@ -137,7 +141,7 @@ class TokenCredentials:
 
     async def handle(self, refusal: Refusal) -> bool:
         """Get better tokens after a refusal; see `Credentials`."""
-        if self._takes_nonce(refusal):
+        if self._wants_nonce(refusal):
             return True
         if refusal.status == 403 and not _is_step_up(refusal):
             return False
@@ -145,7 +149,10 @@ class TokenCredentials:
         # Another task has renewed it since the request was sent.
         if self._login is not None and authorization_of(self._login.tokens) != sent:
             return True
-        async with self._store.lock(self._key):
+        async with AsyncExitStack() as stack:
+            # Another process may ask a person.
+            with refusal.pause():
+                await stack.enter_async_context(self._store.lock(self._key))
             stored = await self._load()
             if stored is None or authorization_of(stored.tokens) == sent or stored.tokens.is_over():
                 stored = await self._replace(refusal, stored)
@@ -164,12 +171,22 @@ class TokenCredentials:
             self._tokens.prover = load_signing().Prover(login.proof_key)
         return login
 
-    def _takes_nonce(self, refusal: Refusal) -> bool:
-        """Tell whether a refusal wants nothing but a nonce in the proof (RFC 9449 section 9)."""
+    def note_answer(self, url: str, headers: Mapping[str, str]) -> None:
+        """Keep a nonce that comes with any answer (RFC 9449 section 8.2); see `Credentials`."""
+        if self._tokens.prover is not None:
+            self._tokens.prover.take_nonce(url, headers)
+
+    def _wants_nonce(self, refusal: Refusal) -> bool:
+        """Tell whether a refusal wants another nonce in the proof, and there is one.
+
+        Several requests may be refused for it at the same time; each is sent again.
+        """
         prover, challenge = self._tokens.prover, refusal.challenge("DPoP")
-        if prover is None or not prover.take_nonce(refusal.request.url, refusal.headers):
+        if prover is None or challenge is None or challenge.params.get("error") != NONCE_WANTED:
             return False
-        return challenge is not None and challenge.params.get("error") == NONCE_WANTED
+        url = refusal.request.url
+        prover.take_nonce(url, refusal.headers)
+        return prover.has_other_nonce(url, refusal.sent.get("dpop", ""))
 
     async def _save(self, login: Login) -> Login:
         if self._tokens.prover is not None:
@@ -225,10 +242,12 @@ class TokenCredentials:
         found = await discover(self._server, refusal, self._fetcher, preferred=preferred)
         known = login if login is not None and login.issuer == found.issuer.issuer else None
         if known is not None and not self._wants_more(refusal, known):
-            # A second refusal of the same request meets a token that was just made.
-            if refusal.attempt == 1 and (renewed := await self._refresh(known)) is not None:
-                return renewed
-            if refusal.attempt > 1 and known.tokens.access_token == self._granted:
+            made = known.tokens.access_token if refusal.attempt > 1 else None
+            if made not in (self._granted, self._refreshed):
+                if (renewed := await self._refresh(known)) is not None:
+                    self._refreshed = renewed.tokens.access_token
+                    return renewed
+            elif made == self._granted:
                 params = _params_of(refusal)
                 said = params.get("error_description") or params.get("error", "no reason given")
                 raise AuthError(
@@ -244,6 +263,7 @@ class TokenCredentials:
             store=self._store,
             fetcher=self._fetcher,
             tokens=self._tokens,
+            pause=refusal.pause,
         )
         granted = await self._grant.obtain(request)
         self._granted = granted.tokens.access_token

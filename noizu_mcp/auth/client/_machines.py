@@ -13,6 +13,7 @@ extensions `io.modelcontextprotocol/oauth-client-credentials` and
 """
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -46,8 +47,8 @@ class MachineOptions(TypedDict, total=False):
     """Options of all strategies for machines.
 
     Attributes:
-        scopes: The scopes to request besides those that the server asks for; None: those that its
-            metadata lists.
+        scopes: The scopes to request besides those that the server asks for, a list or one text
+            with spaces between them; None: those that its metadata lists.
         issuer: The authorization server that the credentials belong to, exactly as it names itself.
             Without it they go to the one that the MCP server names first.
         store: Keeps the tokens; `MemoryStore()` by default.
@@ -65,7 +66,7 @@ class MachineOptions(TypedDict, total=False):
     fetcher: Fetcher | None
 
 
-class Machine:
+class Machine(ABC):
     """The part that all strategies for machines share.
 
     Args:
@@ -77,6 +78,9 @@ class Machine:
         TypeError: There is no such option.
         ValueError: An option is malformed.
     """
+
+    #: The person whose tokens these are, for the store; empty: they are those of the machine.
+    _person = ""
 
     def __init__(self, client_id: str, client_secret: str | None, options: MachineOptions) -> None:
         if unknown := options.keys() - MachineOptions.__annotations__.keys():
@@ -90,6 +94,8 @@ class Machine:
         self._identity = ClientIdentity(
             client_id=client_id, client_secret=client_secret, issuer=issuer
         )
+        if isinstance(scopes, str):
+            scopes = scopes.split()
         self._scopes = None if scopes is None else as_scopes(scopes)
         self._store = options.get("store") or MemoryStore()
         self._dpop = bool(options.get("dpop"))
@@ -106,24 +112,57 @@ class Machine:
             ValueError: The URL is neither https nor that of a loopback address.
         """
         check_url(server.url, "the URL of the server")
-        fetcher = self._fetcher or ClientFetcher(server, allow_private=self._allow_private)
         client_id = self._identity.client_id
         return TokenCredentials(
             server,
-            self,
+            _MachineGrant(self._register, self._prove),
             scopes=self._scopes,
             store=self._store,
-            key=f"{type(self).__name__} {client_id} {server.url}",
+            key=" ".join((type(self).__name__, str(client_id), server.url, self._person)).strip(),
             client_id=client_id,
-            fetcher=fetcher,
+            fetcher=self._fetcher or ClientFetcher(server, allow_private=self._allow_private),
             dpop=self._dpop,
         )
+
+    def _register(self, issuer: IssuerMetadata, known_at: str | None) -> Registration:
+        """Make the registration of this client at an issuer.
+
+        Args:
+            issuer: The issuer.
+            known_at: The issuer that it got tokens from before; None: there is none.
+
+        Raises:
+            AuthError: The credentials belong to another issuer.
+        """
+        # Not None: there is a client_id.
+        return cast(Registration, self._identity.known(issuer, known_at))
+
+    @abstractmethod
+    async def _prove(self, request: GrantRequest) -> Params:
+        """Make the parameters of the grant."""
+
+
+class _MachineGrant:
+    """Gets tokens by the credentials of a machine; see `Grant`.
+
+    Args:
+        register: Makes the registration of the client at an issuer, given the one that it got
+            tokens from before.
+        prove: Makes the parameters of the grant.
+    """
+
+    def __init__(
+        self,
+        register: Callable[[IssuerMetadata, str | None], Registration],
+        prove: Callable[[GrantRequest], Awaitable[Params]],
+    ) -> None:
+        self._register = register
+        self._prove = prove
 
     async def obtain(self, request: GrantRequest) -> Login:
         """Get tokens; see `Grant`."""
         issuer, previous = request.found.issuer, request.previous
-        known_at = None if previous is None else previous.issuer
-        client = self._register(issuer, known_at)
+        client = self._register(issuer, None if previous is None else previous.issuer)
         tokens = await request.tokens.request(
             issuer.token_endpoint,
             partial(self._make_params, request),
@@ -144,19 +183,6 @@ class Machine:
     async def _make_params(self, request: GrantRequest) -> Params:
         scope = " ".join(request.scopes)
         return {"scope": scope, "resource": request.found.resource, **await self._prove(request)}
-
-    def _register(self, issuer: IssuerMetadata, known_at: str | None) -> Registration:
-        """Make the registration of this client at an issuer.
-
-        Raises:
-            AuthError: The credentials belong to another issuer.
-        """
-        # Not None: there is a client_id.
-        return cast(Registration, self._identity.known(issuer, known_at))
-
-    async def _prove(self, request: GrantRequest) -> Params:
-        """Make the parameters of the grant."""
-        raise NotImplementedError
 
 
 class ClientCredentials(Machine):
@@ -284,6 +310,8 @@ class EnterpriseManaged(Machine):
             that returns it. It is read for each grant.
         idp_client_id: The name of the client at the identity provider; None: `client_id`.
         idp_client_secret: Its secret there; None: it has none.
+        person: A name for the person in the store; any text that no other person has. It must be
+            given with `store=`: people who share a store must not share tokens.
         options: See `MachineOptions`.
 
     Raises:
@@ -300,10 +328,18 @@ class EnterpriseManaged(Machine):
         id_token: TokenSource,
         idp_client_id: str | None = None,
         idp_client_secret: str | None = None,
+        person: str | None = None,
         **options: Unpack[MachineOptions],
     ) -> None:
         super().__init__(client_id, client_secret, options)
         check_url(idp, "idp")
+        if person is not None:
+            self._person = read_text(person, "person")
+        elif options.get("store") is not None:
+            raise ValueError(
+                "store= needs person=, such as the `sub` of the ID token: people who share a store"
+                " must not share tokens"
+            )
         self._provider = ClientIdentity(
             client_id=idp_client_id or client_id, client_secret=idp_client_secret, issuer=idp
         )

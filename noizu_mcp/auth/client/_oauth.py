@@ -189,10 +189,12 @@ class _CodeGrant:
         stored = await stored_registration(issuer, request.store)
         async with self._listen(stored) as listener:
             uri = self._options.redirect_uri or listener.uri
-            client = await self._find_client(request, stored, uri)
+            client = await self._find_client(request, stored, uri, scopes)
             flow = CodeFlow(request.found, client, uri, scopes)
             try:
-                code = flow.code_of(await _Login(self._options, listener).run(flow.url))
+                with request.pause():
+                    answer = await _Login(self._options, listener).run(flow.url)
+                code = flow.code_of(answer)
                 tokens = await request.tokens.request(
                     issuer.token_endpoint,
                     flow.token_params(code),
@@ -222,19 +224,26 @@ class _CodeGrant:
         return open_listener(uri or "", self._options.redirect_port, earlier)
 
     async def _find_client(
-        self, request: GrantRequest, stored: Registration | None, uri: str
+        self,
+        request: GrantRequest,
+        stored: Registration | None,
+        uri: str,
+        scopes: tuple[str, ...],
     ) -> Registration:
         issuer, before = request.found.issuer, request.previous
         used = before is not None and before.client.client_id == self._identity.client_id
         known = self._identity.known(issuer, before.issuer if before and used else None)
         if known is not None:
             return known
-        if stored is not None and stored.redirect_uri == uri:
+        registered = () if stored is None else stored.scopes
+        # A client that is registered for some scopes may not get others.
+        if stored is not None and stored.redirect_uri == uri and set(scopes) <= set(registered):
             return stored
         return await register(
             self._identity,
             issuer,
             uri,
+            union(registered, scopes),
             native=is_loopback(urlsplit(uri).hostname or ""),
             fetcher=request.fetcher,
             store=request.store,

@@ -15,7 +15,7 @@ from ...jsonrpc import render
 from .._fetch import Fetcher, FetchError, FetchRequest
 from ._discovery import IssuerMetadata, read_object
 from ._stores import CredentialStore
-from ._tokens import Registration, choose_auth_method, explain
+from ._tokens import Registration, choose_auth_method, explain, read_lifetime
 
 _HEADERS: Final = (("content-type", "application/json"), ("accept", "application/json"))
 
@@ -84,6 +84,7 @@ async def register(
     identity: ClientIdentity,
     issuer: IssuerMetadata,
     redirect_uri: str,
+    scopes: tuple[str, ...],
     *,
     native: bool,
     fetcher: Fetcher,
@@ -95,6 +96,7 @@ async def register(
         identity: The identity of the program.
         issuer: The authorization server.
         redirect_uri: Its redirect URI.
+        scopes: The scopes that it may request; none: those that the issuer gives by default.
         native: It runs on the machine of the person.
         fetcher: Makes the request.
         store: Takes the registration.
@@ -109,6 +111,9 @@ async def register(
             " client_id= (and client_secret=)"
         )
     document = _client_metadata(identity, issuer, redirect_uri, native=native)
+    if scopes:
+        # Some issuers give a client no other scopes than those it names here.
+        document["scope"] = " ".join(scopes)
     request = FetchRequest(url=url, method="POST", headers=_HEADERS, body=render(document))
     try:
         answer = await fetcher.fetch(request)
@@ -122,7 +127,7 @@ async def register(
             f"{issuer.issuer} refused to register this program: {said}; register it there by hand,"
             " and give client_id="
         )
-    known = _read_registration(found, client_id, issuer, redirect_uri)
+    known = attrs.evolve(_read_registration(found, client_id, issuer, redirect_uri), scopes=scopes)
     await store.save(registration_key(issuer.issuer), attrs.asdict(known))
     return known
 
@@ -157,5 +162,5 @@ def _read_registration(
         auth_method=method,
         redirect_uri=redirect_uri,
         # 0 stands for no end (RFC 7591 section 3.2.1).
-        expires_at=float(until) if isinstance(until, int) and until > 0 else None,
+        expires_at=read_lifetime(until) or None,
     )

@@ -5,8 +5,8 @@ a time ask the credentials, so ten requests that meet an expired token cause one
 and are told that the token is newer than the one they sent.
 
 While a refusal is handled a person may be asked, for minutes. The client must not count that time
-against its requests: `pause` stops their timeouts for as long as any task handles a refusal or
-waits for the task that does.
+against its requests, those that wait for the lock included: credentials ask inside of `pause`,
+which stops the timeouts of all. Everything else counts.
 
 A request is sent again at most `MAX_REFUSALS - 1` times, whatever the credentials say.
 """
@@ -47,7 +47,7 @@ class RequestAuth:
         server: The server.
 
     Attributes:
-        pause: Stops the timeouts of the waiting requests while its block runs.
+        pause: Stops the timeouts of the requests of the client while its block runs.
 
     Raises:
         TypeError: `strategy` is not an `AuthStrategy`.
@@ -59,7 +59,9 @@ class RequestAuth:
             raise TypeError(f"auth must be a strategy, such as OAuth() or Bearer(…): {strategy!r}")
         self.pause: Callable[[], AbstractContextManager[object]] = nullcontext
         self._credentials: Credentials = strategy.bind(server)
+        self._note_answer = getattr(self._credentials, "note_answer", None)
         self._origin = server.origin
+        self._checked_url = ""
         self._lock = trio.Lock()
 
     async def headers(self, method: str, url: str) -> dict[str, str]:
@@ -73,16 +75,23 @@ class RequestAuth:
             AuthError: There can be no credentials, or the URL is not one of the server.
         """
         # The client follows redirects within the origin only. This holds whatever it does.
-        if origin_of(url) != self._origin:
-            raise AuthError(f"no credentials leave {self._origin} for {origin_of(url)}")
-        # Another task may wait for a person meanwhile.
-        with self.pause() if self._lock.locked() else nullcontext():
-            await self._lock.acquire()
-        try:
+        if url != self._checked_url:
+            if origin_of(url) != self._origin:
+                raise AuthError(f"no credentials leave {self._origin} for {origin_of(url)}")
+            self._checked_url = url
+        async with self._lock:
             given = await self._credentials.headers(ClientRequest(method, url))
-        finally:
-            self._lock.release()
         return {name.lower(): value for name, value in given.items()}
+
+    def note(self, url: str, answer: Answer) -> None:
+        """Show an answer to the credentials, if they want to see them.
+
+        Args:
+            url: The URL of the request.
+            answer: The answer, with any status.
+        """
+        if self._note_answer is not None:
+            self._note_answer(url, answer.headers)
 
     async def handle(
         self,
@@ -118,10 +127,10 @@ class RequestAuth:
             sent=sent,
             operation=operation,
             attempt=attempt,
+            pause=self.pause,
         )
-        with self.pause():
-            async with self._lock:
-                return await self._credentials.handle(refusal)
+        async with self._lock:
+            return await self._credentials.handle(refusal)
 
 
 def read_challenges(headers: Mapping[str, str]) -> tuple[AuthChallenge, ...]:

@@ -11,8 +11,10 @@ import importlib
 import json
 import os
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -46,7 +48,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
-        self._locks: dict[str, trio.Lock] = {}
+        self._locks: dict[str, threading.Lock] = {}
 
     async def load(self, key: str, /) -> JSONObject | None:
         """Return the value of a key; see `CredentialStore`."""
@@ -67,7 +69,8 @@ class MemoryStore:
 
     def lock(self, key: str, /) -> AbstractAsyncContextManager[object]:
         """Keep other clients of this program out; see `CredentialStore`."""
-        return self._locks.setdefault(key, trio.Lock())
+        # Not a lock of trio: clients of several threads may share the store, each with a loop.
+        return _thread_lock(self._locks.setdefault(key, threading.Lock()))
 
 
 class FileStore:
@@ -226,17 +229,31 @@ async def file_lock(path: Path) -> AsyncIterator[None]:
     """
     try:
         await trio.to_thread.run_sync(lambda: path.parent.mkdir(0o700, parents=True, exist_ok=True))
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise AuthError(f"the credentials cannot be locked: {error}") from error
     try:
-        # The system has no way to wait for a lock that can be cancelled.
-        while not _try_lock(descriptor):  # noqa: ASYNC110
-            await trio.sleep(LOCK_PAUSE)
+        await _wait_until(partial(_try_lock, descriptor))
         yield
     finally:
         # Closing ends the lock.
         os.close(descriptor)
+
+
+@asynccontextmanager
+async def _thread_lock(lock: threading.Lock) -> AsyncIterator[None]:
+    await _wait_until(partial(lock.acquire, blocking=False))
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+async def _wait_until(is_done: Callable[[], bool]) -> None:
+    await trio.lowlevel.checkpoint()
+    # There is no way to wait for locks of threads and processes that can be cancelled.
+    while not is_done():  # noqa: ASYNC110
+        await trio.sleep(LOCK_PAUSE)
 
 
 def _try_lock(descriptor: int) -> bool:

@@ -6,7 +6,8 @@ it give headers to each request, and are asked after a refusal whether there are
 
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
@@ -68,6 +69,8 @@ class Refusal:
             are older than those that would be given now, the request can be sent again at once.
         operation: The subject of the request, such as `tools/call echo`; for counting attempts.
         attempt: The number of refusals of this request, from 1.
+        pause: Stops the timeouts of the requests of the client while its block runs; credentials
+            wait for a person inside of it, and for nothing else.
     """
 
     request: ClientRequest
@@ -77,6 +80,9 @@ class Refusal:
     sent: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     operation: str = ""
     attempt: int = 1
+    pause: Callable[[], AbstractContextManager[object]] = attrs.field(
+        default=nullcontext, repr=False
+    )
 
     def challenge(self, scheme: str = "Bearer") -> AuthChallenge | None:
         """Find the first challenge of a scheme; None if there is none."""
@@ -87,7 +93,8 @@ class Credentials(Protocol):
     """The credentials of one client at one server.
 
     The client never runs the methods at the same time. Both must end by themselves, within some
-    time: no timeout of a request runs meanwhile.
+    time; the task that runs one is cancelled when its request times out. There may be a third
+    method, `note_answer(url, headers)`, which is called with each answer.
     """
 
     async def headers(self, request: ClientRequest) -> Mapping[str, str]:

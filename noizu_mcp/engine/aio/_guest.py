@@ -8,9 +8,10 @@ that trio loop is used.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Final, TypeVar
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, Final, Generic, TypeVar
 
 import trio
 
@@ -102,28 +103,34 @@ class _Guest(TrioSide):
 _GUESTS: Final[dict[asyncio.AbstractEventLoop, _Guest]] = {}
 
 
-@asynccontextmanager
-async def trio_side() -> AsyncIterator[TrioSide]:
-    """Have a trio loop beside the running asyncio loop while the block runs.
+class _GuestUse:
+    """One use of the guest of the running asyncio loop; see `trio_side`."""
 
-    Raises:
-        RuntimeError: The asyncio loop runs inside of a trio task.
-    """
-    loop = asyncio.get_running_loop()
-    while (guest := _GUESTS.get(loop)) is not None and not guest.users:
-        await asyncio.wait([guest.ended])  # a thread has one trio loop at a time
-    if guest is None:
-        guest = _GUESTS[loop] = _Guest(loop)
+    # No async generator, here and below: at its end asyncio closes all of them side by side, while
+    # the one of a caller closes those that it waits for.
+
+    async def __aenter__(self) -> TrioSide:
+        loop = asyncio.get_running_loop()
+        while (guest := _GUESTS.get(loop)) is not None and not guest.users:
+            await asyncio.wait([guest.ended])  # a thread has one trio loop at a time
+        if guest is None:
+            guest = _GUESTS[loop] = _Guest(loop)
+            try:
+                guest.open()
+            except BaseException:
+                del _GUESTS[loop]
+                raise
+        guest.users += 1
+        self._guest = guest
         try:
-            guest.open()
+            await asyncio.wait([guest.ready, guest.ended], return_when=asyncio.FIRST_COMPLETED)
         except BaseException:
-            del _GUESTS[loop]
+            await self.__aexit__()
             raise
-    guest.users += 1
-    try:
-        await asyncio.wait([guest.ready, guest.ended], return_when=asyncio.FIRST_COMPLETED)
-        yield guest
-    finally:
+        return guest
+
+    async def __aexit__(self, *_: object) -> None:
+        guest = self._guest
         guest.users -= 1
         if not guest.users:
             guest.stop()
@@ -131,10 +138,77 @@ async def trio_side() -> AsyncIterator[TrioSide]:
             guest.ended.result()
 
 
-@asynccontextmanager
-async def enter_trio(
+def trio_side() -> AbstractAsyncContextManager[TrioSide]:
+    """Have a trio loop beside the running asyncio loop while the block runs.
+
+    Raises:
+        RuntimeError: The asyncio loop runs inside of a trio task; when the block is entered.
+    """
+    return _GuestUse()
+
+
+class _TrioBlock(Generic[Result]):
+    """A context manager of trio in an asyncio task; see `enter_trio`."""
+
+    def __init__(self, side: TrioSide, manager: AbstractAsyncContextManager[Result]) -> None:
+        self._side = side
+        self._manager = manager
+        self._leave = trio.Event()
+        self._failures: list[Exception] = []
+        self._entered: asyncio.Future[Result]
+        self._holding: asyncio.Task[None]
+
+    async def __aenter__(self) -> Result:
+        self._entered = asyncio.get_running_loop().create_future()
+        self._holding = holding = asyncio.ensure_future(self._side.run_trio(self._hold))
+        try:
+            both: list[asyncio.Future[Any]] = [self._entered, holding]
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            holding.cancel()
+            await asyncio.wait([holding])
+            raise
+        if not self._entered.done():
+            await holding
+        self._interruption = _Interruption(holding, self._leave)
+        return self._entered.result()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        if isinstance(error, Exception):
+            self._failures.append(error)
+        self._leave.set()
+        if isinstance(error, GeneratorExit):  # nobody waits for the end of the block
+            self._holding.add_done_callback(_retrieve)
+            return False
+        await _wait_for_end(self._holding)
+        self._interruption.take_back()
+        try:
+            # Raises the failure of the block, or what the manager has made of it.
+            self._holding.result()
+        except BaseException as raised:
+            if raised is error:
+                return False
+            raise
+        # Without a failure the manager has swallowed that of the block. It has not seen a
+        # cancellation or Ctrl-C.
+        return bool(self._failures)
+
+    async def _hold(self) -> None:
+        async with self._manager as value:
+            self._entered.set_result(value)
+            await self._leave.wait()
+            for failure in self._failures:
+                raise failure
+
+
+def enter_trio(
     side: TrioSide, manager: AbstractAsyncContextManager[Result]
-) -> AsyncIterator[Result]:
+) -> AbstractAsyncContextManager[Result]:
     """Enter and leave a context manager of trio from asyncio tasks, as `async with` does.
 
     One trio task enters and leaves it. If that task fails in between, the asyncio task that
@@ -147,45 +221,13 @@ async def enter_trio(
     Raises:
         BaseException: Raised by the manager.
     """
-    leave = trio.Event()
-    failures: list[BaseException] = []
-    entered: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+    return _TrioBlock(side, manager)
 
-    async def hold() -> None:
-        async with manager as value:
-            entered.set_result(value)
-            await leave.wait()
-            for failure in failures:
-                raise failure
 
-    holding = asyncio.ensure_future(side.run_trio(hold))
-    try:
-        both: list[asyncio.Future[Any]] = [entered, holding]
-        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-    except asyncio.CancelledError:
-        holding.cancel()
-        await asyncio.wait([holding])
-        raise
-    if not entered.done():
-        await holding
-    interruption = _Interruption(holding, leave)
-    left_with: BaseException | None = None
-    try:
-        yield entered.result()
-    except GeneratorExit:  # nobody waits for the end of the block
-        leave.set()
-        raise
-    except BaseException as error:  # noqa: BLE001 - raised below
-        left_with = error
-    if isinstance(left_with, Exception):
-        failures.append(left_with)
-    leave.set()
-    await _wait_for_end(holding)
-    interruption.take_back()
-    # Raises the failure of the block, or what the manager has made of it.
-    holding.result()
-    if left_with is not None and not failures:  # a cancellation, or Ctrl-C
-        raise left_with
+def _retrieve(task: "asyncio.Task[None]") -> None:
+    """Take the exception of a task that nobody awaits: asyncio would log it."""
+    if not task.cancelled():
+        task.exception()
 
 
 class _Interruption:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import trio
 
 from ... import components, types
-from ..._errors import ConnectionClosed, InsufficientScope, McpError, RequestTimeout, ToolError
+from ..._errors import (
+    ConnectionClosed,
+    InsufficientScope,
+    McpError,
+    RequestTimeout,
+    ResourceNotFound,
+    ToolError,
+)
 from ..._value import JSONObject
 from ...components import Context, ToolSpec, error_result, to_result
 from ...engine import Ending, call_in_thread, call_user_code, is_crash, run_user_code, unwrap_single
@@ -328,12 +335,15 @@ async def read_any(
         McpError: There is no such resource.
         InsufficientScope: The caller may not read it.
     """
-    if not server.registry.overrides("read_resource"):
-        return await read_found(uri, found, context)
-    if found is not None:
-        # An override replaces the reading, never the scopes that the registration requires.
-        demand(found[0], context)
-    value = await run_user_code(server.read_resource(uri, context))
+    try:
+        if not server.registry.overrides("read_resource"):
+            return await read_found(uri, found, context)
+        if found is not None:
+            # An override replaces the reading, never the scopes that the registration requires.
+            demand(found[0], context)
+        value = await run_user_code(server.read_resource(uri, context))
+    except ResourceNotFound as error:
+        raise not_found(error.uri or uri, context) from None
     if isinstance(value, InputRequired | types.ReadResult):
         return value
     return types.ReadResult(

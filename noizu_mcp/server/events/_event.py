@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 #: The kinds of events.
-EventKind = Literal["start", "stop", "error", "cancelled", "notice"]
+EventKind = Literal["start", "stop", "error", "cancelled", "notice", "opened", "renewed", "closed"]
 #: The outcomes of a request.
 Outcome = Literal[
     "ok", "input_required", "tool_error", "error", "crashed", "timed_out", "cancelled"
@@ -34,18 +34,21 @@ class Event(NamedTuple):
     Attributes:
         kind: `start` of a request, and then exactly one of `stop` (it has its result), `error` (it
             failed, or its tool did) and `cancelled` (nobody waits for it); or `notice`, a
-            notification.
-        key: The number of the request in this process, equal in its two events, else unique.
-        method: The method, cut; empty for a message that could not be read.
-        transport: `stdio`, `http` or `memory`.
+            notification. Of a connection of a client: `opened` once both sides agree on a
+            revision, `renewed` when a new session begins in it, `closed` at its end.
+        key: The number of the request, or of the connection, in this process: equal in all of its
+            events, else unique.
+        method: The method, cut; empty for a message that could not be read, and for a connection.
+        transport: `stdio`, `http` or `memory`; `other` for a stream that a program gave `connect`.
         name: The name of the tool or prompt, or the URI, as the client sent it, cut.
         target: The registered name, URI or URI template that serves it. None if nothing registered
-            does. So it takes few values, whatever clients send, and is fit for a metric.
-        outbound: True for a request or a notification that the server sends.
+            does. So it takes few values, whatever clients send, and is fit for a metric. At a
+            client: the name of the tool or prompt; None for a URI.
+        outbound: True for a request or a notification that this end sends.
         task: True for a task, which has a start and an end of its own, with the outcomes of
             requests.
         parent: For a request to the client: the `key` of the request whose handler asks. For a
-            task: the `key` of the request that began it.
+            task: the `key` of the request that began it. At a client: the `key` of the connection.
         request_id: The JSON-RPC id, a text cut.
         revision: The revision of the protocol; None if it is not known.
         session: A label of the connection: made up, and no secret. None on 2026-07-28.
@@ -53,6 +56,7 @@ class Event(NamedTuple):
         trace: `traceparent`, `tracestate` and `baggage` of its `_meta`, as far as sent; unchecked.
         bytes_in: Bytes of the message that came, without framing, if known.
         bytes_out: Bytes of the message that went, without framing, if known.
+        server: At a client, the name of the server; None before it is known, and at a server.
         duration: Seconds from the start to the end.
         outcome: The outcome: `ok`; `input_required` (2026-07-28: the client is to come back);
             `tool_error` (a result with `isError`); `error` (an error, see `code`); `crashed` (the
@@ -77,14 +81,15 @@ class Event(NamedTuple):
     trace: Mapping[str, str] = _NOTHING
     bytes_in: int | None = None
     bytes_out: int | None = None
+    server: str | None = None
     duration: float | None = None
     outcome: Outcome | None = None
     code: int | None = None
     coerced: bool = False
 
 
-#: A listener, called with every event in the thread of the loop: it must not block. Its exceptions
-#: are logged, and change nothing else.
+#: A listener of a server or a client, called with every event in the thread of the loop: it must
+#: not block. Its exceptions are logged, and change nothing else.
 Listen = Callable[[Event], object]
 
 
@@ -115,3 +120,14 @@ class Listener:
             The context manager; by default one that does nothing.
         """
         return nullcontext(event)
+
+    def trace_context(self, event: Event) -> Mapping[str, str]:
+        """Give the keys of `_meta` that continue a trace at the other end (SEP-414).
+
+        Args:
+            event: The `start` of a request that a client sends.
+
+        Returns:
+            `traceparent`, `tracestate` and `baggage`, as far as wanted; by default nothing.
+        """
+        return _NOTHING

@@ -1,8 +1,9 @@
 """From messages to events; nothing here runs without a listener.
 
-Theory of operation. A span is one request or task: its constructor emits the start, `end` emits the
-only end. `mark` and `observe_result` note an outcome, the answer or the cancellation ends the span,
-and whichever comes later is ignored. A task has a span of its own, which ends in a `finally`.
+Theory of operation. A recording is one request or task: its constructor emits the start, `end`
+emits the only end. `mark` and `observe_result` note an outcome, the answer or the cancellation ends
+the recording, and whichever comes later is ignored. A task has a recording of its own, which ends
+in a `finally`.
 """
 
 import itertools
@@ -33,6 +34,11 @@ TRACE_KEYS: Final[Mapping[str, int]] = {"traceparent": 256, "tracestate": 8192, 
 _keys: Final = itertools.count(1)
 
 
+def next_key() -> int:
+    """Make the key of a request or a connection; see `Event`."""
+    return next(_keys)
+
+
 class Place(NamedTuple):
     """The place that a message comes from or goes to.
 
@@ -55,7 +61,7 @@ class Ends(Protocol):
         """The outcome, and the code of the error."""
 
 
-class _Span:
+class Recording:
     """One request or task: emits its start when it is made, and its end once.
 
     Args:
@@ -100,7 +106,7 @@ class _Span:
             await job()
 
 
-class RequestRecording(_Span):
+class RequestRecording(Recording):
     """One request of the client; an `engine.RequestObserver`."""
 
     def __init__(self, ctx: "RequestContext") -> None:
@@ -142,19 +148,19 @@ class RequestRecording(_Span):
             target=None,
             bytes_in=None,
         )
-        span = _Span(self._telemetry, outbound)
+        recording = Recording(self._telemetry, outbound)
         try:
             yield
         except McpError as error:
-            span.end("error", error.code)
+            recording.end("error", error.code)
             raise
         except BaseException as error:
-            span.end("timed_out" if isinstance(error, RequestTimeout) else "cancelled")
+            recording.end("timed_out" if isinstance(error, RequestTimeout) else "cancelled")
             raise
-        span.end("ok")
+        recording.end("ok")
 
 
-class TaskRecording(_Span):
+class TaskRecording(Recording):
     """One task: the work that continues after the answer to its request.
 
     Args:
@@ -169,7 +175,7 @@ class TaskRecording(_Span):
         self._task = task
 
     async def run(self, job: Job) -> None:
-        """Run the task, and emit its end; see `_Span`."""
+        """Run the task, and emit its end; see `Recording`."""
         try:
             await super().run(job)
         finally:
@@ -232,8 +238,8 @@ def observe_message(
         method = message.method if isinstance(message, Request) else ""
         answer = event.message
         start = _event("start", method, place)
-        span = _Span(telemetry, start._replace(request_id=_cut(answer.id), bytes_in=size))
-        span.end("error", answer.code if isinstance(answer, ErrorResponse) else None)
+        recording = Recording(telemetry, start._replace(request_id=_cut(answer.id), bytes_in=size))
+        recording.end("error", answer.code if isinstance(answer, ErrorResponse) else None)
 
 
 def observe_notice(
@@ -304,13 +310,17 @@ def _start_of(ctx: "RequestContext") -> Event:
         target=None if spec is None else str(spec.definition[spec.key]),
         request_id=_cut(request.id),
         principal=None if principal is None else str(principal.key),
-        trace=_trace_of(envelope.meta),
+        trace=read_trace(envelope.meta),
         bytes_in=ctx.size,
     )
 
 
-def _trace_of(meta: Mapping[str, Any]) -> dict[str, str]:
-    """Pick out the keys that propagators read, unchecked: they ignore invalid values (SEP-414)."""
+def read_trace(meta: Mapping[str, Any]) -> dict[str, str]:
+    """Pick out the keys that propagators read, unchecked: they ignore invalid values (SEP-414).
+
+    Args:
+        meta: The `_meta` of a request.
+    """
     found = {key: meta.get(key) for key in TRACE_KEYS}
     return {
         key: value

@@ -1,4 +1,4 @@
-"""Listeners to the requests of a server."""
+"""Listeners to the requests of a server or a client."""
 
 import inspect
 from collections.abc import Iterable, Iterator, Sized
@@ -22,7 +22,7 @@ class Held(Protocol):
 
 
 class Telemetry:
-    """The listeners of one server, and the objects that it counts for them.
+    """The listeners of one server or client, and the objects that a server counts for them.
 
     Args:
         listeners: The first listeners.
@@ -101,6 +101,19 @@ class Telemetry:
         for listener in tuple(self.listeners):
             with crashes_logged(_FAILED, listener, log=self._log):
                 call_user_code(partial(listener, event))
+
+    def trace_context(self, event: Event) -> dict[str, str]:
+        """Gather the `trace_context` of all listeners; one that fails is logged.
+
+        Args:
+            event: The `start` of a request.
+        """
+        found: dict[str, str] = {}
+        for listener in tuple(self.listeners):
+            if isinstance(listener, Listener):
+                with crashes_logged(_FAILED, listener, log=self._log):
+                    found |= call_user_code(partial(listener.trace_context, event))
+        return found
 
     def around(self, event: Event) -> AbstractContextManager[object]:
         """Make a context manager from the `around` of all listeners.

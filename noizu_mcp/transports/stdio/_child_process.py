@@ -15,6 +15,7 @@ from ...engine import SHOWN, ThrottledLog, single_failure
 from ...jsonrpc import Oversized
 from ._command import Stdio
 from ._line_stream import LineStream
+from ._orphan_watch import OrphanWatch, watch_orphans
 
 #: Seconds that a server gets to exit by itself, and again after SIGTERM (`basic/lifecycle`).
 EXIT_TIMEOUT: Final = 2.0
@@ -56,7 +57,8 @@ async def open_process(
     """Start a server; on the way out end it: close its stdin, wait, SIGTERM, wait, SIGKILL.
 
     The server leads a session of its own. So Ctrl-C on our terminal reaches this program only,
-    which ends the server in order, and the signals reach the children of the server as well.
+    which ends the server in order, and the signals reach the children of the server as well. If
+    this program is killed, a process beside it ends the server (`watch_orphans`).
 
     Args:
         target: The command.
@@ -72,7 +74,9 @@ async def open_process(
     """
     process, stream = await _start(target, limits)
     said = _LastWords(process.stderr)
+    watch = OrphanWatch(None)
     try:
+        watch = await watch_orphans(process.pid, EXIT_TIMEOUT)
         with single_failure():
             yield stream, process
     except ConnectionClosed as error:
@@ -86,6 +90,7 @@ async def open_process(
             await stream.aclose()
             await _end(process)
             await said.aclose()
+            await watch.aclose()
 
 
 async def _start(target: Stdio, limits: Limits) -> tuple[trio.Process, LineStream]:

@@ -35,7 +35,7 @@ const provider = new Provider(issuer, {
                 scope: 'read write',
                 audience: resource,
                 accessTokenFormat: 'jwt',
-                accessTokenTTL: Number(process.env.TOKEN_SECONDS),
+                accessTokenTTL: 600,
                 jwt: { sign: { alg: 'RS256' } },
             }),
             useGrantedResource: () => true,

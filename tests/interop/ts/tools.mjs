@@ -6,9 +6,15 @@ const { z } = load('zod');
 
 const text = (words) => ({ content: [{ type: 'text', text: words }] });
 
+// Of the program: over HTTP version 2 of the package makes a server for each request of 2026-07-28.
+let hasExtra = false;
+let wasCancelled;
+const cancelled = new Promise((resolve) => (wasCancelled = resolve));
+
 export function register(server, of) {
-    let wasCancelled;
-    const cancelled = new Promise((resolve) => (wasCancelled = resolve));
+    const addExtra = () =>
+        server.registerTool('extra', { description: 'A new tool.' }, () => text('extra'));
+    if (hasExtra) addExtra();
 
     const progress = (context, progress, more = {}) =>
         of.notify(context, {
@@ -74,7 +80,9 @@ export function register(server, of) {
     });
 
     server.registerTool('add_extra', { description: 'Add a tool to the running server.' }, () => {
-        server.registerTool('extra', { description: 'A new tool.' }, () => text('extra'));
+        hasExtra = true;
+        addExtra();
+        of.changed?.();
         return text('added');
     });
 }

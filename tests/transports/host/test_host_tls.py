@@ -2,10 +2,13 @@
 
 import os
 import re
+import ssl
 from pathlib import Path
 
 import pytest
+import trio
 
+from noizu_mcp import Http, Server, connect
 from noizu_mcp.transports.host import HostOptions, serve_asgi
 from noizu_mcp.transports.host._tls import make_context
 
@@ -74,3 +77,22 @@ def test_the_file_to_blame(files, given, text):
         make_context(given)
     os.close(read)
     assert text.format(**paths) in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [100, 300_000])
+async def test_our_client_over_tls(serve, certificate, size):
+    """Small and large requests of the client pass, under the certificate that it trusts."""
+
+    async def length(text: str) -> str:
+        return str(len(text))
+
+    class Counting(Server, name="counting", version="1"):
+        tools = [length]
+
+    app = Counting().asgi()
+    host = await serve(app, certfile=certificate)
+    context = ssl.create_default_context(cafile=certificate)
+    target = Http(f"{host.urls[0]}/mcp", tls=context)
+    with trio.fail_after(60):
+        async with app.lifespan(), connect(target) as client:
+            assert (await client.call_tool("length", {"text": "x" * size})).text == f"{size}"

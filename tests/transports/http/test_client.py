@@ -86,9 +86,9 @@ def test_secrets_are_not_shown():
 
 
 async def test_what_is_no_target():
-    """A text is a URL."""
+    """A URL has a scheme that a server can be reached by."""
     with pytest.raises(ValueError, match="must begin with http"):
-        async with connect("server.py"):
+        async with connect("ftp://server"):
             raise AssertionError
 
 

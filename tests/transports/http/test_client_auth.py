@@ -68,6 +68,20 @@ async def test_a_token_goes_with_every_request():
     assert {each.headers.get("authorization") for each in script.heard} == {"Bearer abc"}
 
 
+async def test_a_strategy_wins_over_other_headers():
+    """Those of the target, also from a function, are there beside its own."""
+
+    async def headers():
+        return {"authorization": "Basic x", "X-Team": "a"}
+
+    async with serving(Script(server_discover=modern, tools_call=done)) as script:
+        async with connect(Http(script.url, headers=headers), auth=Bearer("abc")) as client:
+            await client.call_tool("echo")
+
+    sent = {(each.headers["authorization"], each.headers["x-team"]) for each in script.heard}
+    assert sent == {("Bearer abc", "a")}
+
+
 async def test_a_refused_token_is_final():
     """The error quotes the scope and the metadata that the server names."""
     async with serving(Script(server_discover=guarded("never", done))) as script:
@@ -78,6 +92,18 @@ async def test_a_refused_token_is_final():
     assert len(script.heard) == 1
     assert "answered 401 Said; it wants the scope files:read" in str(caught.value)
     assert str(caught.value).endswith("its metadata is at https://x/meta")
+
+
+async def test_the_body_of_a_refusal_is_told():
+    """It is read before the credentials are asked, and is there for the error."""
+
+    async def refuse(heard):
+        await heard.refuse(403, -32600, "the door is closed")
+
+    async with serving(Script(tools_call=refuse)) as script:
+        async with connect(script.url, auth=Bearer("abc")) as client:
+            with pytest.raises(AuthError, match="answered 403 Said: the door is closed"):
+                await client.call_tool("echo")
 
 
 async def test_without_credentials_the_error_says_what_to_give():
@@ -133,8 +159,9 @@ async def test_the_time_of_a_login_does_not_count(mock_clock):
 
     class Slow(Counting):
         async def handle(self, refusal):
-            mock_clock.jump(100)
-            await trio.testing.wait_all_tasks_blocked()
+            with refusal.pause():
+                mock_clock.jump(100)
+                await trio.testing.wait_all_tasks_blocked()
             return await super().handle(refusal)
 
     async def never(heard):
@@ -149,6 +176,47 @@ async def test_the_time_of_a_login_does_not_count(mock_clock):
                 await client.call_tool("echo")
 
 
+async def test_other_time_of_the_credentials_counts(mock_clock):
+    """A strategy that hangs ends with its request; the next one asks it again."""
+
+    class Hanging(Counting):
+        async def handle(self, refusal):
+            if self.refusals:
+                return await super().handle(refusal)
+            self.refusals.append(refusal)
+            mock_clock.jump(3)
+            return await trio.sleep_forever()
+
+    async with serving(Script(tools_call=guarded("Bearer 1", done))) as script:
+        async with connect(script.url, auth=Hanging(), timeout=2) as client:
+            with pytest.raises(RequestTimeout):
+                await client.call_tool("echo")
+            assert (await client.call_tool("echo")).text == "done"
+
+
+async def test_a_request_that_waits_for_a_login_is_cancelled_in_silence():
+    """The server never got it, so it hears of no cancellation, and other messages do not wait."""
+    asked = trio.Event()
+
+    class Person(Counting):
+        async def handle(self, refusal):
+            asked.set()
+            await trio.sleep_forever()
+
+    async with serving(Script(tools_call=guarded("Bearer 1", done))) as script:
+        async with connect(script.url, auth=Person(), version="2025-11-25") as client:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(client.call_tool, "first")
+                await asked.wait()
+                nursery.start_soon(client.call_tool, "second")
+                await trio.testing.wait_all_tasks_blocked()
+                nursery.cancel_scope.cancel()
+            await client.ping()
+
+    assert script.of("notifications/cancelled") == []
+    assert len(script.of("tools/call")) == 1
+
+
 async def test_a_request_that_waits_for_a_login_has_its_time_after_it(mock_clock):
     """Requests behind a login do not time out, although they were never sent."""
     asked, go = trio.Event(), trio.Event()
@@ -156,7 +224,8 @@ async def test_a_request_that_waits_for_a_login_has_its_time_after_it(mock_clock
     class Person(Counting):
         async def handle(self, refusal):
             asked.set()
-            await go.wait()
+            with refusal.pause():
+                await go.wait()
             return await super().handle(refusal)
 
     async with serving(Script(tools_call=guarded("Bearer 1", done))) as script:

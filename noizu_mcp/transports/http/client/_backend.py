@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -28,11 +28,10 @@ CHALLENGES: Final = (401, 403)
 #: Bytes of the body of a refusal that are read.
 ERROR_SIZE: Final = 64 * 1024
 #: Seconds to read it before the credentials are asked, which may take minutes.
-_REFUSAL_TIMEOUT: Final = 5.0
+REFUSAL_TIMEOUT: Final = 5.0
 #: Redirects within one origin that one request follows.
 MAX_MOVES: Final = 3
 _MOVED: Final = (307, 308)  # those that keep method and body
-_WRITTEN: Final = ("http11.send_request_body.complete", "http2.send_request_body.complete")
 _DEFAULTS: Final = {
     "accept": "*/*",
     # Compression would hold events back, and a small answer could become a large one.
@@ -62,6 +61,7 @@ class Answer:
         status: The HTTP status.
         headers: The headers; names are found in any case.
         media_type: The media type of the body, without parameters; empty if there is none.
+        is_read: True once the whole body is read.
     """
 
     def __init__(self, response: "httpx2.Response") -> None:
@@ -70,7 +70,10 @@ class Answer:
         kind = self.headers.get("content-type", "")
         self.media_type = kind.partition(";")[0].strip().lower()
         self._response = response
-        self._body = aiter(response.aiter_bytes())
+        # Compression is refused, but some proxies compress all the same.
+        is_encoded = "content-encoding" in self.headers
+        self._body = aiter(response.aiter_bytes() if is_encoded else response.aiter_raw())
+        self.is_read = False
 
     @property
     def title(self) -> str:
@@ -79,7 +82,9 @@ class Answer:
 
     async def read_chunk(self) -> bytes:
         """Read the next part of the body; empty at its end."""
-        return await anext(self._body, b"")
+        chunk = await anext(self._body, b"")
+        self.is_read = not chunk
+        return chunk
 
     async def read(self, limit: int) -> bytes | None:
         """Read the whole body; None if it is longer than the limit, in bytes."""
@@ -98,7 +103,7 @@ class Answer:
         slow, is empty afterwards.
         """
         kept = None
-        with trio.move_on_after(_REFUSAL_TIMEOUT):
+        with trio.move_on_after(REFUSAL_TIMEOUT):
             kept = await self.read(ERROR_SIZE)
         await self.discard()
         await self._response.aclose()
@@ -139,11 +144,16 @@ class Backend:
     def __init__(self, target: Http, auth: "RequestAuth | None" = None) -> None:
         try:
             import httpx2
+
+            from ._network import Body, JoiningTransport
         except ImportError:
             raise TransportError(_INSTALL) from None
+        from urllib.request import getproxies  # the library has loaded it
+
         self.auth = auth
         self._sent: frozenset[tuple[str, str]] = frozenset()
         self._library = httpx2
+        self._make_body = Body
         self._target = target
         # Parsed here and not for each request: a tenth of the time of a call.
         self._url = httpx2.URL(target.url)
@@ -158,7 +168,14 @@ class Backend:
         self._timeout = timeout.as_dict()
         # The authorities of the system take 20 ms to load: plain HTTP needs none.
         verify = (target.tls or True) if self._url.scheme == "https" else False
-        self._client = httpx2.AsyncClient(limits=limits, timeout=timeout, verify=verify)
+        transport = None
+        # The library finds a proxy of the environment only for a transport of its own.
+        if not getproxies():
+            context = httpx2.create_ssl_context(verify) if verify else None
+            transport = JoiningTransport(context, limits)
+        self._client = httpx2.AsyncClient(
+            limits=limits, timeout=timeout, verify=verify, transport=transport
+        )
 
     @asynccontextmanager
     async def send(
@@ -167,7 +184,7 @@ class Backend:
         headers: Mapping[str, str],
         body: bytes | None = None,
         on_written: Callable[[], object] | None = None,
-        operation: Callable[[], str] | None = None,
+        on_refused: Callable[[], str] | None = None,
     ) -> AsyncIterator[Answer]:
         """Send one request; again with other credentials if they are refused and there are some.
 
@@ -176,7 +193,8 @@ class Backend:
             headers: Headers of the protocol; they win over those of the target.
             body: The bytes of the body.
             on_written: Called each time that all of the body is written.
-            operation: Names the subject of the request, for the credentials.
+            on_refused: Called with each refusal that the credentials handle; returns the subject of
+                the request, for them.
 
         Yields:
             The answer; leaving the block gives up its unread rest.
@@ -185,10 +203,12 @@ class Backend:
             NetworkFailure: No answer arrived, or it broke off while the block was reading it.
             AuthError: The server refused the credentials, and no others could be got.
         """
-        extensions: dict[str, Any] = {"timeout": self._timeout}
-        if on_written is not None:
-            extensions["trace"] = _call_when_written(on_written)
+        extensions = {"timeout": self._timeout}
         merged = await self._merge(headers)
+        if body is not None:
+            # With a stream of ours the library adds no headers, and reads the given ones only once.
+            merged.setdefault("host", self._url.netloc.decode())
+            merged["content-length"] = str(len(body))
         moves = refusals = 0
         try:
             while moves <= MAX_MOVES:
@@ -200,7 +220,7 @@ class Backend:
                     self._url,
                     headers=[(name.encode(), value.encode()) for name, value in everything.items()],
                     cookies=self._client.cookies,
-                    content=body,
+                    stream=None if body is None else self._make_body(body, on_written),
                     extensions=extensions,
                 )
                 response = await self._client.send(request, stream=True)
@@ -210,21 +230,14 @@ class Backend:
                         continue
                     answer = Answer(response)
                     try:
-                        if self.auth is not None and answer.status in CHALLENGES:
-                            refusals += 1
-                            await answer.detach()
-                            if await self.auth.handle(
-                                method,
-                                str(self._url),
-                                answer,
-                                sent=given,
-                                operation="" if operation is None else operation(),
-                                attempt=refusals,
-                            ):
-                                continue
+                        attempt = refusals + 1
+                        if await self._improve(method, answer, given, on_refused, attempt=attempt):
+                            refusals = attempt
+                            continue
                         yield answer
                     finally:
-                        await answer.discard()
+                        if not answer.is_read:
+                            await answer.discard()
                 finally:
                     await response.aclose()
                 return
@@ -252,6 +265,27 @@ class Backend:
         given = await self.auth.headers(method, str(self._url))
         self._sent = frozenset(given.items()) - {("dpop", given.get("dpop", ""))}
         return given
+
+    async def _improve(
+        self,
+        method: str,
+        answer: Answer,
+        given: Mapping[str, str],
+        on_refused: Callable[[], str] | None,
+        *,
+        attempt: int,
+    ) -> bool:
+        """Show an answer to the credentials; tell whether the request is to be sent again."""
+        if self.auth is None:
+            return False
+        self.auth.note(str(self._url), answer)
+        if answer.status not in CHALLENGES:
+            return False
+        await answer.detach()
+        operation = "" if on_refused is None else on_refused()
+        return await self.auth.handle(
+            method, str(self._url), answer, sent=given, operation=operation, attempt=attempt
+        )
 
     async def _merge(self, headers: Mapping[str, str]) -> dict[str, str]:
         given = self._target.headers
@@ -282,16 +316,6 @@ class Backend:
     async def aclose(self) -> None:
         """Close every connection."""
         await self._client.aclose()
-
-
-def _call_when_written(callback: Callable[[], object]) -> Any:
-    """Make a trace function of the library that reports the end of the request body."""
-
-    async def trace(name: str, _info: Any) -> None:
-        if name in _WRITTEN:
-            callback()
-
-    return trace
 
 
 def _reason(error: Exception) -> str:

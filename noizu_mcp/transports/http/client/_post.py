@@ -90,6 +90,7 @@ class Post:
         self._parser: EventParser | None = None  # of the event stream, if one comes
         self._scope = trio.CancelScope()
         self._given_up = False
+        self._is_refused = False  # and not sent again yet
 
     def give_up(self, seconds: float = 0.0) -> None:
         """Stop waiting for the answer; the stream gets some seconds to end by itself.
@@ -131,6 +132,19 @@ class Post:
         if not self.ids:
             logger.warning("%s was not delivered: %s", self._method, error)
 
+    @property
+    def is_unsent(self) -> bool:
+        """True while the server cannot have carried the message out, nor learns of its end."""
+        return not self.written.is_set() or self._is_refused
+
+    def _note_written(self) -> None:
+        self._is_refused = False
+        self.written.set()
+
+    def _note_refusal(self) -> str:
+        self._is_refused = True
+        return self._name_operation()
+
     def _name_operation(self) -> str:
         """Name the subject of the message, for credentials: `tools/call echo`."""
         params = getattr(self._message, "params", None) or {}
@@ -140,9 +154,9 @@ class Post:
     async def _exchange(self) -> None:
         headers = {"Content-Type": JSON, "Accept": f"{JSON}, {EVENTS}", **self._headers}
         send, body = self._state.backend.send, None
-        written, named = self.written.set, self._name_operation
+        sent, refused = self._note_written, self._note_refusal
         try:
-            async with send("POST", headers, self._data, written, named) as answer:
+            async with send("POST", headers, self._data, sent, refused) as answer:
                 # From now on a failure may mean that the server has done the work.
                 self._state.reached = True
                 self._head = answer.headers
@@ -177,7 +191,7 @@ class Post:
                 f"{answer.media_type or 'no content type'}; expected {JSON} or {EVENTS}"
             )
         self._parser = EventParser(self._state.limits.message_size)
-        await self._state.read_event_stream(answer, self._parser, self._deliver)
+        await self._state.read_event_stream(answer, self._parser, self._deliver_event)
 
     async def _resume_until_answered(self, parser: EventParser) -> None:
         failures = 0
@@ -198,10 +212,10 @@ class Post:
         if SESSION in self._head:  # an `initialize` belongs to the session that it begins
             headers.setdefault(SESSION, self._head[SESSION])
         async with self._state.backend.send(
-            "GET", headers, operation=self._name_operation
+            "GET", headers, on_refused=self._name_operation
         ) as answer:
             if answer.status == 200 and answer.media_type == EVENTS:
-                await self._state.read_event_stream(answer, parser, self._deliver)
+                await self._state.read_event_stream(answer, parser, self._deliver_event)
                 return
             _, error = await read_refusal(answer)
             why = self._state.refusal(answer, error, in_session=False)
@@ -233,6 +247,13 @@ class Post:
             return False
         return error.id in self._unanswered or self._is_unreadable
 
+    def _deliver_event(self, received: Received) -> None:
+        """Deliver one message of an event stream; after the answer it has nothing more for us."""
+        self._deliver(received)
+        # Servers may keep it open.
+        if self.ids and not self._unanswered:
+            self._scope.deadline = trio.current_time() + LINGER
+
     def _deliver(self, received: Received) -> None:
         """Put one message into the inbox, and note the requests that it answers."""
         message = received.message
@@ -246,9 +267,6 @@ class Post:
                 self._unanswered.discard(each.id)
                 if self._method == "initialize" and isinstance(each, Response):
                     self._state.start_session(self._head, each.result)
-        # Servers may keep the stream open after the answer; it has nothing more for us.
-        if self.ids and not self._unanswered:
-            self._scope.deadline = trio.current_time() + LINGER
         self._state.inbox.put(received, len(received.data))
 
 

@@ -222,13 +222,16 @@ class HttpStream(MessageStream):
 
     async def _deliver_in_order(self, outgoing: _Outgoing) -> None:
         """Send a message after all before it, and wait until the server has taken it."""
+        data, message = outgoing
+        cancelled = self._cancelled_post(message)
+        if cancelled is not None and cancelled.is_unsent:
+            # It may wait for a person to log in: the server has nothing to cancel.
+            cancelled.give_up()
+            return
         # Written is enough: waiting for answers would let one slow call block a cancellation.
         for post in list(self._unwritten):
             await post.written.wait()
             self._unwritten.discard(post)
-        data, message = outgoing
-        # Looked up before the wait below: the POST is forgotten when it ends.
-        cancelled = self._cancelled_post(message)
         # Its answer may still come, and is ignored; the stream must not outlive this for long.
         if cancelled is not None:
             cancelled.give_up(TAKE_TIMEOUT + LINGER)

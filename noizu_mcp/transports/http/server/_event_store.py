@@ -56,6 +56,7 @@ class EventStream:
         "name",
         "size",
     )
+    is_broken = False  # see `ReplyChannel`
 
     def __init__(self, name: str, history: "History") -> None:
         self.name = name

@@ -57,6 +57,7 @@ class Reply:
         challenge: Headers that are added to an answer with status 403 only.
     """
 
+    is_broken = False  # see `ReplyChannel`
     # Defaults of the class: most requests are answered at once, and need no store for them.
     gone = False
     on_gone: Callable[[], None] | None = None

@@ -3,10 +3,10 @@
 import json
 from typing import Final, NamedTuple
 
-from .._errors import SchemaError
-from .._value import JSON, JSONObject
-from ..schema import compile_schema, describe
-from ._arguments import part_of
+from ..._errors import SchemaError
+from ..._util import part_of
+from ..._value import JSON, JSONObject
+from ...schema import compile_schema, describe
 
 _YES: Final = ("yes", "y", "true")
 _NO: Final = ("no", "n", "false")
@@ -203,3 +203,8 @@ def _choices(schema: JSON) -> list[Choice]:
     values, names = part_of(schema, "enum", list), part_of(schema, "enumNames", list)
     names = names if len(names) == len(values) else values
     return [Choice(value, str(name)) for value, name in zip(values, names, strict=True)]
+
+
+def without_none(values: JSONObject) -> JSONObject:
+    """Leave out the fields that were left out."""
+    return {name: value for name, value in values.items() if value is not None}

@@ -9,9 +9,8 @@ from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import Any, TypeVar
 
-from .._errors import DefinitionError
-from .._util import relative_path
-from ._errors import USAGE, CommandError
+from ..._errors import DefinitionError, TargetError
+from ..._util import relative_path
 
 Result = TypeVar("Result")
 
@@ -24,27 +23,28 @@ def import_place(place: str, name: str) -> ModuleType:
         name: The name that is wanted of it, for advice; may be empty.
 
     Raises:
-        CommandError: It cannot be imported, or is not there.
+        TargetError: It cannot be imported, or is not there.
     """
     if place.endswith(".py"):
         try:
             return guarded(f"import {place}", lambda: _import_file(place))
-        except CommandError as error:
+        except TargetError as error:
             from ._remedies import remedy_of
 
             remedy = remedy_of(error.__cause__, place, f":{name}" if name else "")
             if remedy is None:
                 raise
-            raise CommandError(f"cannot import {place}: {remedy}") from error.__cause__
+            text = f"cannot import {place}: {remedy}"
+            raise TargetError(text, is_wrong=False) from error.__cause__
     # A console script has its own folder on the path, and not the current one as `python -m` has.
     _look_in(os.getcwd())
     try:
         return guarded(f"import {place}", lambda: importlib.import_module(place))
-    except CommandError as error:
+    except TargetError as error:
         missing = error.__cause__
         # A module that is itself there, but imports one that is not, is a failure of its own.
         if isinstance(missing, ModuleNotFoundError) and f"{place}.".startswith(f"{missing.name}."):
-            raise CommandError(f"no module {place}; a file is given as path.py", USAGE) from error
+            raise TargetError(f"no module {place}; a file is given as path.py") from error
         raise
 
 
@@ -52,7 +52,7 @@ def _import_file(place: str) -> ModuleType:
     """Run a file as a module, found by its path, whatever else has its name."""
     path = os.path.abspath(place)
     if not os.path.isfile(path):
-        raise CommandError(f"no such file: {place}", USAGE)
+        raise TargetError(f"no such file: {place}")
     _look_in(os.path.dirname(path))
     name = os.path.basename(path).removesuffix(".py")
     # A file `json.py` must not be answered with the module of the standard library.
@@ -81,17 +81,17 @@ def guarded(what: str, function: Callable[[], Result]) -> Result:
         function: The code.
 
     Raises:
-        CommandError: It failed, or called `exit`.
+        TargetError: It failed, or called `exit`.
     """
     try:
         return function()
-    except CommandError:
+    except TargetError:
         raise
     except DefinitionError as error:
-        raise CommandError(str(error)) from error
+        raise TargetError(str(error), is_wrong=False) from error
     except (Exception, SystemExit) as error:  # a script may exit while it is imported
         text = f"cannot {what}: {type(error).__name__}: {error}{_place_of(error)}"
-        raise CommandError(text) from error
+        raise TargetError(text, is_wrong=False) from error
 
 
 def _place_of(error: BaseException) -> str:

@@ -4,10 +4,11 @@ import importlib.metadata
 import re
 import shlex
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from .._util import relative_path
+from ..._util import relative_path
 
 #: A block of inline metadata, as PEP 723 has it.
 _BLOCK: Final = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
@@ -31,8 +32,8 @@ def remedy_of(error: BaseException | None, place: str, name: str) -> str | None:
         module, folder = _as_module(Path(place).resolve())
         where = "" if folder == Path.cwd() else f" in the folder {relative_path(str(folder))}"
         return f"it is a part of a package; use {module}{name}{where}"
-    if isinstance(error, ModuleNotFoundError) and (wanted := _script_requirements(place)):
-        missing = [each for each in wanted if not _is_installed(each)]
+    if isinstance(error, ModuleNotFoundError) and (wanted := script_requirements(place)):
+        missing = missing_requirements(wanted)
         if missing:
             options = " ".join(f"--with {shlex.quote(each)}" for each in wanted)
             start = f"start it with: uv run {options} noizu-mcp run {shlex.quote(place + name)}"
@@ -51,7 +52,7 @@ def _as_module(path: Path) -> tuple[str, Path]:
     return ".".join(path.relative_to(folder).with_suffix("").parts), folder
 
 
-def _script_requirements(place: str) -> list[str]:
+def script_requirements(place: str) -> list[str]:
     """Read the dependencies of a script (PEP 723); empty if it has none, or a broken block."""
     text = Path(place).read_text(encoding="utf-8", errors="replace")
     found = _BLOCK.search(text)
@@ -64,6 +65,11 @@ def _script_requirements(place: str) -> list[str]:
         return []
     wanted = block.get("dependencies")
     return [each for each in wanted if isinstance(each, str)] if isinstance(wanted, list) else []
+
+
+def missing_requirements(wanted: Sequence[str]) -> list[str]:
+    """Choose the requirements whose packages are not installed here, whatever their version."""
+    return [each for each in wanted if not _is_installed(each)]
 
 
 def _is_installed(requirement: str) -> bool:

@@ -1,0 +1,75 @@
+"""`aio.connect_all`: several servers for asyncio programs."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from .. import client
+from ..client import Client, ClientHandler, Clients, ForwardingHandler
+from ..engine.aio import TrioSide, enter_trio, trio_side
+from ._connect import AsyncioClient, adapt_auth, on_asyncio
+from ._crossing import crosses, with_options_of
+
+
+@with_options_of(client.connect_all)
+@asynccontextmanager
+async def connect_all(config: Any, **options: Any) -> AsyncIterator[Clients]:
+    """Connect an asyncio program to several servers for as long as the block runs.
+
+    It is `noizu_mcp.connect_all` for asyncio programs and notebooks; see there, and `connect`.
+
+    Args:
+        config: The servers; see `noizu_mcp.connect_all`.
+        **options: The options of `noizu_mcp.connect_all`.
+
+    Yields:
+        The clients; their methods are coroutine functions of asyncio.
+
+    Raises:
+        RuntimeError: The asyncio loop runs inside of a trio task.
+        BaseException: See `noizu_mcp.connect_all`.
+    """
+    own = {name: dict(each) for name, each in (options.get("per_server") or {}).items()}
+    for each in own.values():
+        adapt_auth(each)
+    async with trio_side() as side:
+
+        def present(inner: Client) -> Callable[[], Client]:
+            shown = AsyncioClient(inner, side)
+            return lambda: shown
+
+        def forward(made: Any) -> Any:
+            # Anything else is refused by `connect_all`.
+            is_one = isinstance(made, ClientHandler)
+            return ForwardingHandler(made, present, on_asyncio, side.run_trio) if is_one else made
+
+        handler: Any = options.get("handler")
+        if callable(handler) and not isinstance(handler, ClientHandler):
+            options["handler"] = lambda name: forward(handler(name))
+        else:
+            options["handler"] = forward(handler)
+        async with enter_trio(
+            side, client.connect_all(config, **{**options, "per_server": own})
+        ) as inner:
+            yield _AsyncioClients(inner, side)
+
+
+@crosses(Clients)
+class _AsyncioClients(Clients):
+    """Several clients whose methods are called by tasks of asyncio.
+
+    Args:
+        inner: The clients on the trio side.
+        side: Runs their methods.
+    """
+
+    # Beside the attributes of the clients, which it shares.
+    __slots__ = ("_inner", "_side")
+
+    def __init__(self, inner: Clients, side: TrioSide) -> None:
+        self.__dict__ = vars(inner)
+        self._inner = inner
+        self._side = side
+
+    def __getitem__(self, name: str) -> Client:
+        return AsyncioClient(self._inner[name], self._side)

@@ -1,0 +1,1 @@
+"""`noizu-mcp doctor`: checks of any server, with what to do about each finding."""

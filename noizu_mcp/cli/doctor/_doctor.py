@@ -1,0 +1,251 @@
+"""`noizu-mcp doctor`: ask a server what clients ask, and say what is wrong with its answers.
+
+Theory of operation. A server may speak the revisions with a handshake, 2026-07-28, or both. Each
+era is tried on a connection of its own, since an old server may end one that begins with
+`server/discover`. Every byte is looked at, so no part of the client is used: its tolerance would
+hide faults. Nothing is called that may change something, unless `--call` names a tool.
+"""
+
+import argparse
+import os
+import statistics
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+import trio
+
+from ..._errors import TransportError
+from ..._value import JSONObject
+from ...protocol import REVISIONS, STATELESS
+from ...transports import Http, Stdio
+from ...types import META_SERVER_INFO
+from .._arguments import read_arguments
+from .._errors import FAILED, OK, USAGE, CommandError
+from .._output import print_json
+from .._stored_login import stored_headers
+from .._use import read_url, run_loop
+from ..hosts._entry import own_program
+from ._authorization import check_authorization
+from ._exchange import Exchange
+from ._http_checks import (
+    check_callers,
+    check_headers,
+    check_session,
+    check_transport,
+    find_elsewhere,
+)
+from ._lists import check_call, check_lists
+from ._pipe import EXIT_TIMEOUT, PipeLink, open_pipe
+from ._report import Report
+from ._talk import Talk, check_answers, discover, shake_hands
+from ._web import WebLink
+
+#: Seconds for the first answer of a command: `npx` and `uvx` may have to download it.
+START_TIMEOUT: Final = 60.0
+#: Redirects that are followed to the server.
+MAX_MOVES: Final = 3
+
+
+def doctor(args: argparse.Namespace) -> int:
+    """Check a server and print what was found.
+
+    Args:
+        args: `target` or `process`, `header`, `call`, `args`, `arguments`, `timeout` and `json`.
+
+    Returns:
+        The exit status: 0 without an error among the findings, 1 with one.
+
+    Raises:
+        CommandError: The target, or an option, is malformed.
+    """
+    if args.call is None and (args.args is not None or args.arguments):
+        raise CommandError("arguments go with --call NAME", USAGE)
+    report = Report()
+    report.facts["target"] = " ".join(args.process or [args.target])
+    target = _target(args)
+    examination = _Examination(report, args)
+    work = examination.web if isinstance(target, Http) else examination.pipe
+    run_loop(partial(work, target))
+    examination.sum_up()
+    if args.json:
+        print_json(report.to_json())
+    else:
+        report.show()
+    return FAILED if report.failed else OK
+
+
+def _target(args: argparse.Namespace) -> Any:
+    if args.process is None and "://" in args.target:
+        return read_url(args.target, args.header)
+    if args.header:
+        raise CommandError("--header goes with a URL; any other server sees no headers", USAGE)
+    if args.process is not None:
+        return Stdio(*args.process)
+    # As a host runs it; with the variables that it has in this program.
+    return Stdio(*own_program(), "run", args.target, env=dict(os.environ))
+
+
+class _Examination:
+    """The checks of one server, in order.
+
+    Args:
+        report: Gets the findings.
+        args: See `doctor`.
+    """
+
+    def __init__(self, report: Report, args: argparse.Namespace) -> None:
+        self._report = report
+        self._args = args
+        self._patience: float = args.timeout
+        self._revisions: list[str] = []
+        self._times: list[float] = []
+        self._called = False
+
+    def sum_up(self) -> None:
+        """Note what was learnt on the way."""
+        facts = self._report.facts
+        facts.setdefault("revisions", ", ".join(self._revisions) or "none")
+        if self._times:
+            facts["answer"] = f"{statistics.median(self._times) * 1000:.1f} ms (median)"
+        if self._revisions and REVISIONS.keys().isdisjoint(self._revisions):
+            return  # the version itself is a finding
+        if self._revisions and STATELESS.name not in self._revisions:
+            self._report.check("revision", False, "server/discover", "2026-07-28 is not served")
+
+    async def pipe(self, target: Stdio) -> None:
+        """Check a command, in one process for each era."""
+        try:
+            began = trio.current_time()
+            async with open_pipe(target, self._report) as link:
+                talk = Talk(link, self._report, self._patience, stateless=False)
+                found = await self._handshake(talk)
+                if found.result is not None:
+                    self._report.facts["start"] = f"{trio.current_time() - began:.2f} s"
+                    await self._converse(talk, found.result.get("capabilities"))
+                    self._end_handshake(talk)
+                if not link.ended:
+                    await self._end(talk, link, is_alive=found.result is not None)
+            async with open_pipe(target, self._report) as link:
+                talk = Talk(link, self._report, self._patience, stateless=True)
+                # The second start is about as slow as the first.
+                await self._stateless(talk, min(2 * found.seconds, START_TIMEOUT / 2))
+        except TransportError as error:
+            self._report.check("start", False, "the command", str(error))
+            return
+        self._judge_start(found)
+
+    async def _end(self, talk: Talk, link: PipeLink, *, is_alive: bool) -> None:
+        """Send what is no message, and then the end of the input."""
+        if is_alive:
+            await link.write(b"{this is no JSON")
+            again = await talk.ask("ping")
+            sent = "a line that is no JSON, and ping"
+            self._report.check("bad-line", again.answer is not None, sent, again.seen)
+        if not link.ended:
+            ended = await link.end() is not None
+            seen = f"it runs on after {EXIT_TIMEOUT:g} s"
+            self._report.check("end-of-input", ended, "the end of stdin", seen)
+
+    async def web(self, target: Http) -> None:
+        """Check a URL."""
+        given = target.headers if isinstance(target.headers, Mapping) else {}
+        if "authorization" not in given:
+            target = Http(target.url, headers={**await stored_headers(target), **given})
+        try:
+            link = WebLink(target, self._report)
+        except TransportError as error:
+            raise CommandError(str(error)) from error
+        try:
+            talk = Talk(link, self._report, self._patience, stateless=False)
+            began = trio.current_time()
+            found = await self._arrive(talk, link)
+            took = trio.current_time() - began
+            check_transport(link, self._report)
+            if found.status == 401:
+                await check_authorization(link, self._report, found, self._patience)
+                self._report.check("start", True, "", "")
+                self._report.facts["revisions"] = "unknown without a token"
+                return
+            message: JSONObject = {"jsonrpc": "2.0", "id": 0, "method": "initialize"}
+            if found.result is not None:
+                self._report.facts["start"] = f"{took:.2f} s"
+                message["params"] = talk.greeting()
+                await self._converse(talk, found.result.get("capabilities"))
+                await check_session(talk, link)
+                self._end_handshake(talk)
+            newer = Talk(link, self._report, self._patience, stateless=True)
+            if await self._stateless(newer):
+                await check_headers(newer)
+                if found.result is None:
+                    talk = newer
+                    message.update(method="server/discover", params={"_meta": talk.envelope()})
+            hint = ""
+            if self._revisions:
+                await check_callers(
+                    link, self._report, message, talk.headers_of(message), self._patience
+                )
+            elif found.status is not None:
+                hint = await find_elsewhere(link, self._patience)
+            self._judge_start(found, hint)
+        finally:
+            with trio.CancelScope(shield=True):
+                await link.aclose()
+
+    async def _arrive(self, talk: Talk, link: WebLink) -> Exchange:
+        """Begin at the URL, or where it redirects to."""
+        found = await self._handshake(talk)
+        for _ in range(MAX_MOVES):
+            place = found.headers.get("location")
+            if found.status not in (301, 302, 303, 307, 308) or not place:
+                break
+            self._report.check("redirect", False, found.sent, f"HTTP {found.status} to {place}")
+            if not link.move(place):
+                break
+            found = await self._handshake(talk)
+        return found
+
+    async def _handshake(self, talk: Talk) -> Exchange:
+        found = await shake_hands(talk, max(START_TIMEOUT, self._patience))
+        self._name((found.result or {}).get("serverInfo"))
+        return found
+
+    def _end_handshake(self, talk: Talk) -> None:
+        self._revisions.append(talk.version)
+        self._times += talk.times
+
+    async def _stateless(self, talk: Talk, start: float = 0.0) -> bool:
+        """Check 2026-07-28; False if the server does not speak it."""
+        result = await discover(talk, is_alive=bool(self._revisions), start=start)
+        if result is None:
+            return False
+        self._revisions.insert(0, talk.version)
+        meta = result.get("_meta")
+        self._name(meta.get(META_SERVER_INFO) if isinstance(meta, Mapping) else None)
+        await self._converse(talk, result.get("capabilities"))
+        self._times += talk.times
+        return True
+
+    async def _converse(self, talk: Talk, capabilities: Any) -> None:
+        await check_answers(talk)
+        tools = await check_lists(talk, capabilities)
+        if self._args.call is not None and not self._called:
+            # Once, and not in each era: a tool may change something.
+            self._called = True
+            tool = next((each for each in tools if each.get("name") == self._args.call), {})
+            schema = tool.get("inputSchema")
+            given = (
+                self._args.arguments,
+                self._args.args,
+                schema if isinstance(schema, dict) else {},
+            )
+            await check_call(talk, tools, self._args.call, read_arguments(*given))
+
+    def _name(self, info: Any) -> None:
+        if isinstance(info, Mapping):
+            shown = f"{info.get('name', '')} {info.get('version', '')}".strip()
+            self._report.facts.setdefault("server", shown)
+
+    def _judge_start(self, found: Exchange, hint: str = "") -> None:
+        """Report a server that answers in neither era."""
+        self._report.check("start", self._revisions, found.sent, f"{found.seen}{hint}")

@@ -1,0 +1,188 @@
+"""One request and what came back, and the shape of messages."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+import attrs
+
+from ..._value import JSONObject
+from ...jsonrpc import METHOD_NOT_FOUND
+from ._report import Report
+
+#: Bytes of a body that a message shows.
+SHOWN: Final = 1000
+#: Methods that a server may always call.
+_ALWAYS = ("ping",)
+
+
+@attrs.define
+class Exchange:
+    """A message to a server and its answer.
+
+    Attributes:
+        sent: What was sent, in a few words.
+        answer: The answer as decoded JSON; None if none came.
+        seconds: The time from the first byte to the answer.
+        ended: True if the connection ended before the answer.
+        status: The HTTP status; None over stdio.
+        headers: The HTTP headers of the answer.
+        body: The HTTP body, unless it was an event stream.
+        failure: Why no answer came, for messages; empty if nobody knows.
+    """
+
+    sent: str
+    answer: JSONObject | None = None
+    seconds: float = 0.0
+    ended: bool = False
+    status: int | None = None
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    body: bytes = b""
+    failure: str = ""
+
+    @property
+    def result(self) -> JSONObject | None:
+        """The result; None for an error, or without an answer."""
+        found = None if self.answer is None else self.answer.get("result")
+        return found if isinstance(found, dict) else None
+
+    @property
+    def error(self) -> JSONObject:
+        """The error; empty for a result, or without an answer."""
+        found = None if self.answer is None else self.answer.get("error")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def code(self) -> int | None:
+        """The code of the error; None if there is none."""
+        found = self.error.get("code")
+        return found if type(found) is int else None
+
+    @property
+    def replied(self) -> bool:
+        """True if the server answered, if only with an HTTP status that refuses the request."""
+        return self.answer is not None or (self.status or 0) >= 400
+
+    @property
+    def seen(self) -> str:
+        """What came back, for messages."""
+        if self.answer is not None:
+            part = self.error or self.answer.get("result")
+            text = json.dumps(part, ensure_ascii=False)
+        else:
+            text = self.failure or self.body[:SHOWN].decode(errors="replace")
+        if self.status is None:
+            return text or "no answer"
+        return f"HTTP {self.status} {text}".rstrip()
+
+
+class Link(Protocol):
+    """A connection to a server, for one message at a time or several."""
+
+    async def exchange(
+        self, message: JSONObject, headers: Mapping[str, str], patience: float
+    ) -> Exchange:
+        """Send a message and wait for the answer; for none if it is a notification.
+
+        Args:
+            message: The message.
+            headers: HTTP headers of the protocol; nothing over stdio.
+            patience: Seconds to wait.
+        """
+
+
+def fault_of(message: Any) -> str | None:
+    """Describe what is wrong in the shape of a message; None if it is one of JSON-RPC 2.0.
+
+    Args:
+        message: Decoded JSON.
+    """
+    if not isinstance(message, dict):
+        return f"a {type(message).__name__}, not an object"
+    if message.get("jsonrpc") != "2.0":
+        return 'it lacks "jsonrpc": "2.0"'
+    if "method" in message:
+        right = isinstance(message["method"], str) and isinstance(message.get("params", {}), dict)
+        return None if right else "its method is no text, or its params are no object"
+    if ("result" in message) == ("error" in message):
+        return "it has neither a method, nor exactly one of result and error"
+    if "error" in message:
+        return _error_fault(message["error"])
+    return None if isinstance(message["result"], dict) else "its result is no object"
+
+
+def _error_fault(error: Any) -> str | None:
+    if not isinstance(error, dict):
+        return "its error is no object"
+    if type(error.get("code")) is not int:
+        return "the code of its error is no integer"
+    return None if isinstance(error.get("message"), str) else "its error has no message"
+
+
+class Receiver:
+    """Takes the messages of a server apart: answers, its own requests, notifications.
+
+    Args:
+        report: Gets what is wrong with them.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._answers: dict[Any, JSONObject | None] = {}
+
+    def expect(self, id_: Any) -> None:
+        """Await an answer to a request."""
+        self._answers[_key(id_)] = None
+
+    def answer_to(self, id_: Any) -> JSONObject | None:
+        """Return the answer to a request, if it has come."""
+        return self._answers[_key(id_)]
+
+    def take(self, text: bytes, where: str) -> JSONObject | None:
+        """Take one message.
+
+        Args:
+            text: Its bytes.
+            where: What the server was answering, for the report.
+
+        Returns:
+            What to send in return: the answer to a request of the server.
+        """
+        try:
+            message = json.loads(text)
+        except (ValueError, RecursionError):
+            self._report.check("message", False, where, text.decode(errors="replace"))
+            return None
+        fault = fault_of(message)
+        shown = f"{fault}: {text.decode(errors='replace')}"
+        if not self._report.check("message", fault is None, where, shown):
+            # An answer that can be told apart is used all the same: more may be found.
+            if isinstance(message, dict) and _key(message.get("id")) in self._answers:
+                self._answers[_key(message["id"])] = message
+            return None
+        if "method" not in message:
+            self._take_answer(message, where)
+            return None
+        return self._take_request(message, where) if "id" in message else None
+
+    def _take_answer(self, message: JSONObject, where: str) -> None:
+        key = _key(message.get("id"))
+        # An error without an id answers what could not be read.
+        if key not in self._answers:
+            stray = "result" in message or message.get("id") is not None
+            self._report.check("message", not stray, where, f"an answer to no request: {message}")
+        elif self._report.check(
+            "message", self._answers[key] is None, where, f"a second answer: {message}"
+        ):
+            self._answers[key] = message
+
+    def _take_request(self, message: JSONObject, where: str) -> JSONObject:
+        method, answer = message["method"], {"jsonrpc": "2.0", "id": message["id"]}
+        if self._report.check("uninvited", method in _ALWAYS, where, f"the request {method}"):
+            return {**answer, "result": {}}
+        return {**answer, "error": {"code": METHOD_NOT_FOUND, "message": "not declared"}}
+
+
+def _key(id_: Any) -> Any:
+    # 1, 1.0 and True are equal in Python, and different ids; lists have no hash.
+    return (type(id_).__name__, str(id_))

@@ -1,0 +1,186 @@
+"""A server as a child process, every byte of whose stdout is looked at."""
+
+import json
+import os
+import signal
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final
+
+import trio
+
+from ..._errors import TransportError
+from ..._value import JSONObject
+from ...transports import Stdio
+from ._exchange import Exchange, Receiver
+from ._report import Report
+
+#: Seconds that a server gets to exit when its stdin ends, and again after SIGTERM.
+EXIT_TIMEOUT: Final = 3.0
+#: Bytes of one line.
+MAX_LINE: Final = 16 * 1024 * 1024
+#: Bytes of stderr that are kept.
+_STDERR_KEPT: Final = 4096
+
+
+class PipeLink:
+    """A connection over stdin and stdout; see `Link`.
+
+    Args:
+        process: The server.
+        report: Gets what is wrong on stdout.
+
+    Attributes:
+        ended: True once the server has closed its stdout.
+    """
+
+    def __init__(self, process: trio.Process, report: Report) -> None:
+        self._process = process
+        # `open_pipe` makes all three.
+        self._stdin: Any = process.stdin
+        self._stdout: Any = process.stdout
+        self._stderr: Any = process.stderr
+        self._report = report
+        self._receiver = Receiver(report)
+        self._said = bytearray()
+        self._news = trio.Condition()
+        self._writing = trio.Lock()
+        self._silent = trio.Event()
+        self.ended = False
+        self._where = "nothing yet"
+
+    async def exchange(
+        self, message: JSONObject, headers: Mapping[str, str], patience: float
+    ) -> Exchange:
+        """Send a message and wait for the answer; see `Link`."""
+        del headers
+        found = Exchange(self._where_of(message))
+        self._where = found.sent
+        if "id" in message:
+            self._receiver.expect(message["id"])
+        began = trio.current_time()
+        with trio.move_on_after(patience):
+            if not await self.write(json.dumps(message).encode()) or "id" not in message:
+                found.ended = self.ended
+                return await self._with_last_words(found)
+            async with self._news:
+                while not self.ended and self._receiver.answer_to(message["id"]) is None:
+                    await self._news.wait()
+        found.answer = self._receiver.answer_to(message["id"])
+        found.ended = self.ended and found.answer is None
+        found.seconds = trio.current_time() - began
+        return await self._with_last_words(found)
+
+    @staticmethod
+    def _where_of(message: JSONObject) -> str:
+        return str(message.get("method"))
+
+    async def _with_last_words(self, found: Exchange) -> Exchange:
+        if found.ended:
+            # What the server said may arrive after the end of its stdout.
+            with trio.move_on_after(EXIT_TIMEOUT):
+                await self._silent.wait()
+            self._silent.set()  # a child of the server may hold it open: once is enough
+            lines = self._said.decode(errors="replace").split("\n")
+            said = [line.strip() for line in lines if line.strip()]
+            found.failure = f"the process ended{f'; it said: {said[-1]}' if said else ''}"
+        return found
+
+    async def write(self, line: bytes) -> bool:
+        """Write a line; False if the server reads no more."""
+        try:
+            async with self._writing:
+                await self._stdin.send_all(line + b"\n")
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            self.ended = True
+            return False
+        return True
+
+    async def read(self) -> None:
+        """Read stdout to its end."""
+        rest = b""
+        while data := await self._stdout.receive_some():
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                await self._take(line)
+            if len(rest) > MAX_LINE:
+                self._report.check(
+                    "message", False, self._where, f"a line of over {MAX_LINE} bytes"
+                )
+                break
+        async with self._news:
+            self.ended = True
+            self._news.notify_all()
+
+    async def _take(self, line: bytes) -> None:
+        text = line.decode(errors="replace").strip()
+        # Empty lines carry no message, and harm nobody.
+        looks = text.startswith(("{", "["))
+        if not self._report.check("stdout", looks or not text, self._where, text) or not text:
+            return
+        reply = self._receiver.take(line, self._where)
+        if reply is not None:
+            await self.write(json.dumps(reply).encode())
+        async with self._news:
+            self._news.notify_all()
+
+    async def drain(self) -> None:
+        """Read stderr, so that the server never waits for us; its end is kept for messages."""
+        while data := await self._stderr.receive_some():
+            self._said += data
+            del self._said[:-_STDERR_KEPT]
+        self._silent.set()
+
+    async def end(self) -> float | None:
+        """Close stdin and wait for the exit.
+
+        Returns:
+            The seconds that it took; None if the server had to be killed.
+        """
+        await self._stdin.aclose()
+        began = trio.current_time()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with trio.move_on_after(EXIT_TIMEOUT):
+                await self._process.wait()
+                return trio.current_time() - began if number == signal.SIGTERM else None
+            # The whole group: a launcher such as `npx` does not pass signals on.
+            with suppress(OSError):
+                os.killpg(self._process.pid, number)
+        await self._process.wait()
+        return None
+
+
+@asynccontextmanager
+async def open_pipe(target: Stdio, report: Report) -> AsyncIterator[PipeLink]:
+    """Start a server; it is ended at the end of the block.
+
+    Args:
+        target: The command.
+        report: Gets what is wrong on stdout.
+
+    Raises:
+        TransportError: It cannot be started.
+    """
+    try:
+        process = await trio.lowlevel.open_process(
+            [target.program(), *target.args],
+            stdin=-1,
+            stdout=-1,
+            stderr=-1,
+            env=target.environment(),
+            cwd=target.cwd,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise TransportError(f"cannot start {target.command}: {error}") from error
+    link = PipeLink(process, report)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(link.read)
+        nursery.start_soon(link.drain)
+        try:
+            yield link
+        finally:
+            with trio.CancelScope(shield=True):
+                await link.end()
+            # A child of the server may hold the pipes open.
+            nursery.cancel_scope.cancel()

@@ -1,0 +1,207 @@
+"""A server at a URL: raw HTTP requests, also those that a client would not send."""
+
+import json
+import ssl
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urljoin, urlsplit
+
+import trio
+
+from ..._errors import TransportError
+from ..._value import JSONObject
+from ...transports import Http
+from ._exchange import Exchange, Receiver
+from ._report import Report
+
+if TYPE_CHECKING:
+    import httpx2
+
+_EVENTS: Final = "text/event-stream"
+_JSON: Final = "application/json"
+#: Bytes of one answer that are read.
+MAX_BODY: Final = 16 * 1024 * 1024
+
+
+class WebLink:
+    """A connection over HTTP; see `Link`.
+
+    Args:
+        target: The URL, and headers of every request.
+        report: Gets what is wrong with the answers.
+
+    Attributes:
+        url: The URL in use; a redirect changes it.
+        certificate_end: When the TLS certificate ends, in seconds since 1970; None without TLS.
+
+    Raises:
+        TransportError: The HTTP library is not installed.
+    """
+
+    def __init__(self, target: Http, report: Report) -> None:
+        try:
+            import httpx2
+        except ImportError:
+            text = "checking a URL needs httpx2: pip install 'noizu-mcp[http]'"
+            raise TransportError(text) from None
+        self._library = httpx2
+        self.url = target.url
+        self.certificate_end: float | None = None
+        self._given = target.headers if isinstance(target.headers, Mapping) else {}
+        self._receiver = Receiver(report)
+        self._report = report
+        # The authorities of the system take 20 ms to load: plain HTTP needs none.
+        verify = target.url.startswith("https:")
+        self._client = httpx2.AsyncClient(timeout=None, verify=verify, follow_redirects=False)
+
+    def move(self, place: str) -> bool:
+        """Follow a redirect within the origin; another one would take credentials elsewhere.
+
+        Returns:
+            False if it leads to another origin.
+        """
+        there = urljoin(self.url, place)
+        old, new = urlsplit(self.url), urlsplit(there)
+        if (old.scheme, old.netloc) != (new.scheme, new.netloc):
+            return False
+        self.url = there
+        return True
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def exchange(
+        self, message: JSONObject, headers: Mapping[str, str], patience: float
+    ) -> Exchange:
+        """Send a message and wait for the answer; see `Link`."""
+        sent = str(message.get("method"))
+        base = {"content-type": _JSON, "accept": f"{_JSON}, {_EVENTS}"}
+        body = json.dumps(message).encode()
+        expected = message.get("id")
+        if expected is not None:
+            self._receiver.expect(expected)
+        return await self.send(
+            "POST", {**base, **headers}, patience, body=body, sent=sent, expected=expected
+        )
+
+    async def send(
+        self,
+        method: str,
+        headers: Mapping[str, str],
+        patience: float,
+        *,
+        url: str | None = None,
+        body: bytes | None = None,
+        sent: str = "",
+        expected: Any = None,
+    ) -> Exchange:
+        """Send an HTTP request.
+
+        Args:
+            method: `GET` and the like.
+            headers: Its headers; those of the target go along, but only to its own URL.
+            patience: Seconds for the whole answer.
+            url: Another URL than that of the server.
+            body: The bytes of the body.
+            sent: What is sent, in a few words.
+            expected: The id of the request in the body; None: the body of the answer is not read.
+        """
+        found = Exchange(sent or f"{method} {url or ''}".strip())
+        given = {name.lower(): value for name, value in self._given.items()} if url is None else {}
+        named = {**given, "accept-encoding": "identity"}
+        named.update((name.lower(), value) for name, value in headers.items())
+        request = self._library.Request(
+            method,
+            url or self.url,
+            headers=[(name.encode(), value.encode("latin-1")) for name, value in named.items()],
+            content=body,
+            extensions={"timeout": {}},
+        )
+        began = trio.current_time()
+        with trio.move_on_after(patience) as scope:
+            try:
+                response = await self._client.send(request, stream=True)
+                try:
+                    await self._read(response, found, expected)
+                finally:
+                    with trio.CancelScope(shield=True):
+                        await response.aclose()
+            except self._library.RequestError as error:
+                found.failure = str(error) or type(error).__name__
+                found.ended = True
+        found.seconds = trio.current_time() - began
+        if scope.cancelled_caught and not found.failure:
+            found.failure = f"no answer within {patience:g} s"
+        return found
+
+    async def _read(self, response: "httpx2.Response", found: Exchange, expected: Any) -> None:
+        found.status = response.status_code
+        # latin-1 has a letter for each byte, and loses none.
+        found.headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1")
+            for name, value in response.headers.raw
+        }
+        self._look_at_tls(response)
+        kind = found.headers.get("content-type", "").partition(";")[0].strip().lower()
+        body = bytearray()
+        is_stream = kind == _EVENTS
+        if is_stream and expected is None:
+            return
+        # Breaking out of the loop would leave the inner generators of the library unfinished.
+        with trio.CancelScope() as enough:
+            async for part in response.aiter_raw():
+                body += part
+                if is_stream:
+                    self._take_events(body, found)
+                    if self._receiver.answer_to(expected) is not None:
+                        enough.cancel()
+                if len(body) > MAX_BODY:
+                    found.failure = f"an answer of over {MAX_BODY} bytes"
+                    enough.cancel()
+        if not is_stream and not found.failure:
+            self._take_body(bytes(body), kind, found, expected)
+        if expected is not None:
+            found.answer = self._receiver.answer_to(expected)
+
+    def _take_body(self, body: bytes, kind: str, found: Exchange, expected: Any) -> None:
+        found.body = body
+        success = found.status is not None and 200 <= found.status < 300
+        if expected is None or (kind != _JSON and not success):
+            return
+        seen = f"HTTP {found.status}, {kind or 'no content type'}"
+        if self._report.check("content-type", kind == _JSON, found.sent, seen):
+            self._receiver.take(body, found.sent)
+
+    def _take_events(self, body: bytearray, found: Exchange) -> None:
+        """Take the complete events from the beginning of a body."""
+        text = bytes(body).replace(b"\r\n", b"\n")
+        *events, rest = text.split(b"\n\n")
+        body[:] = rest
+        for event in events:
+            lines = [
+                line[5:].removeprefix(b" ") for line in event.split(b"\n") if line[:5] == b"data:"
+            ]
+            data = b"\n".join(lines)
+            if data:
+                self._receiver.take(data, found.sent)
+
+    def _look_at_tls(self, response: "httpx2.Response") -> None:
+        stream = response.extensions.get("network_stream")
+        tls = None if stream is None else stream.get_extra_info("ssl_object")
+        certificate = None if tls is None else tls.getpeercert()
+        if certificate:
+            self.certificate_end = ssl.cert_time_to_seconds(certificate["notAfter"])
+
+    async def fetch(self, url: str, patience: float) -> tuple[Exchange, JSONObject | None]:
+        """Get a JSON document.
+
+        Returns:
+            The exchange, and the document; None if there is none.
+        """
+        found = await self.send("GET", {"accept": _JSON}, patience, url=url)
+        try:
+            document = json.loads(found.body) if found.status == 200 else None
+        except ValueError:
+            document = None
+        return found, document if isinstance(document, dict) else None

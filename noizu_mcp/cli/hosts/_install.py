@@ -1,0 +1,196 @@
+"""`noizu-mcp install` and `noizu-mcp config`: a server in the settings of a host."""
+
+import argparse
+import difflib
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from ..._nearest import hint_at
+from .._errors import OK, USAGE, CommandError
+from .._output import json_of
+from ._entry import Named, read_entry, shown_path
+from ._hosts import HOSTS, Entry, Host
+from ._json_edit import EditError, read_json_text, remove_member, set_member
+from ._toml_edit import read_toml_text, remove_table, set_table
+
+#: The end of the name of the file before the last change.
+BACKUP: Final = ".noizu-mcp.bak"
+_BOM: Final = "\ufeff"
+
+
+def install(args: argparse.Namespace) -> int:
+    """Write a server into the settings of a host, or remove it.
+
+    Everything else in the file stays as it is. The file before is kept beside it.
+
+    Raises:
+        CommandError: The host has no such file, the file is not valid, or it cannot be written.
+    """
+    host = _host(args)
+    path = _place(host, args)
+    if args.remove and args.name is not None:
+        name, table = args.name, None
+    else:
+        _need_target(args)
+        name, entry = read_entry(args)
+        table = None if args.remove else _form(host, entry)
+    before = _read(path)
+    edited = _edit(host, path, before, name, table)
+    if args.dry_run:
+        old, new = before.splitlines(keepends=True), edited.splitlines(keepends=True)
+        changes = difflib.unified_diff(old, new, shown_path(path), shown_path(path))
+        sys.stdout.writelines(map(_ended, changes))
+        return OK
+    if edited == before:
+        state = "has no such server" if args.remove else "has it already"
+        print(f"{name}: {shown_path(path)} {state}")
+        return OK
+    backup = _write(path, edited, private=args.scope == "user")
+    verb = "removed from" if args.remove else "added to"
+    kept = f"; the file before is {backup.name}" if backup else ""
+    print(f"{name}: {verb} {shown_path(path)}{kept}")
+    print(f"{host.title}: {host.after}")
+    return OK
+
+
+def show_config(args: argparse.Namespace) -> int:
+    """Print the entry of a server as the host wants it, and name the file on stderr."""
+    host = _host(args)
+    path = _place(host, args)
+    _need_target(args)
+    print(_snippet(host, read_entry(args)), end="")
+    sys.stdout.flush()
+    print(f"noizu-mcp: it goes into {shown_path(path)}", file=sys.stderr)
+    return OK
+
+
+def _host(args: argparse.Namespace) -> Host:
+    host = HOSTS.get(args.host)
+    if host is None:
+        raise CommandError(f"no host {args.host}; {hint_at(args.host, list(HOSTS))}", USAGE)
+    return host
+
+
+def _place(host: Host, args: argparse.Namespace) -> Path:
+    path = host.place(args.scope)
+    if path is None:
+        raise CommandError(f"{host.title} has no settings in a project; leave --scope out", USAGE)
+    return path
+
+
+def _need_target(args: argparse.Namespace) -> None:
+    if args.process is None and args.target is None:
+        text = "give the server, or --name with --remove" if hasattr(args, "remove") else ""
+        raise CommandError(text or "give the server", USAGE)
+
+
+def _form(host: Host, entry: Entry) -> dict[str, Any]:
+    """Write an entry in the form of the host.
+
+    Raises:
+        CommandError: The host reaches no URLs.
+    """
+    if entry.url and not host.remote:
+        forward = f"-- npx -y mcp-remote {entry.url}"
+        text = f"{host.title} starts commands only; give the command that forwards: {forward}"
+        raise CommandError(text, USAGE)
+    return host.entry(entry)
+
+
+def _snippet(host: Host, named: Named) -> str:
+    table = _form(host, named.entry)
+    if host.toml:
+        return set_table("", (host.key, named.name), table)
+    return f"{json_of({host.key: {named.name: table}})}\n"
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError:
+        raise CommandError(f"{shown_path(path)} is not UTF-8; nothing was changed") from None
+    except OSError as error:
+        raise CommandError(f"cannot read {shown_path(path)}: {error.strerror}") from error
+
+
+def _edit(host: Host, path: Path, text: str, name: str, table: dict[str, Any] | None) -> str:
+    """Add an entry, or remove it; see `_json_edit` and `_toml_edit`.
+
+    Raises:
+        CommandError: The text is not valid, or cannot be edited.
+    """
+    where = (host.key, name)
+    # Windows programs may begin a file with this mark; it stays.
+    mark = _BOM if text.startswith(_BOM) else ""
+    bare = text.removeprefix(_BOM)
+    try:
+        if host.toml:
+            read_toml_text(bare)
+            edited = remove_table(bare, where) if table is None else set_table(bare, where, table)
+        else:
+            edited = _edit_json(bare, where, table, comments=host.comments)
+    except EditError as error:
+        advice = "" if table is None else ", or add by hand what `noizu-mcp config` prints"
+        text = f"{shown_path(path)}: {error}; nothing was changed: mend the file{advice}"
+        raise CommandError(text) from error
+    return mark + edited
+
+
+def _edit_json(
+    text: str, where: tuple[str, str], table: dict[str, Any] | None, *, comments: bool
+) -> str:
+    key, name = where
+    before = read_json_text(text, comments=comments)
+    if table is None:
+        return remove_member(text, where, comments=comments)
+    servers = before.get(key) if isinstance(before, dict) else None
+    if isinstance(servers, dict) and servers.get(name) == table:
+        return text
+    return set_member(text, where, table, comments=comments)
+
+
+def _ended(line: str) -> str:
+    return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _write(path: Path, text: str, *, private: bool) -> Path | None:
+    """Replace a file in one step, and keep the one before beside it.
+
+    Args:
+        path: The file; its folder is made if it is missing.
+        text: The new text.
+        private: True to let nobody else read a new file: it may hold secrets.
+
+    Returns:
+        The path of the file before; None if there was none.
+
+    Raises:
+        CommandError: It cannot be written.
+    """
+    # Dotfiles are often links into another folder: the link must stay one.
+    path = path.resolve()
+    backup = path.with_name(f"{path.name}{BACKUP}")
+    new = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        exists = path.exists()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        try:
+            with os.fdopen(os.open(new, flags, 0o600 if private else 0o666), "wb") as file:
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
+            if exists:
+                shutil.copy2(path, backup)
+                shutil.copymode(path, new)
+            new.replace(path)
+        finally:
+            new.unlink(missing_ok=True)
+    except OSError as error:
+        raise CommandError(f"cannot write {shown_path(path)}: {error.strerror}") from error
+    return backup if exists else None

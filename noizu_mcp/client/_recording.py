@@ -1,0 +1,208 @@
+"""Telemetry of a client: its requests, the questions of its server, and the connection as events.
+
+A session without listeners is a `ClientSession`; nothing here runs for it, or is loaded.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any, Final
+
+from .._errors import McpError, RequestTimeout
+from .._limits import Limits
+from .._value import JSONObject
+from ..engine import MessageStream
+from ..jsonrpc import Batch, Decoded, Notification, Request
+from ..protocol import Event as PeerEvent
+from ..server import MAX_TEXT, Event, EventKind, Outcome, Recording, Telemetry, next_key, read_trace
+from ..transports import LineStream, MemoryStream
+from ._answers import Answerer
+from ._bound_handler import BoundHandler
+from ._client import Client
+from ._session import ClientSession
+
+#: The param that names the component, by method.
+_NAMED_BY: Final = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "resources/subscribe": "uri",
+    "resources/unsubscribe": "uri",
+}
+
+
+class RecordedSession(ClientSession):
+    """A `ClientSession` whose listeners hear of its requests, questions and notifications.
+
+    Args:
+        stream: See `ClientSession`.
+        info: See `ClientSession`.
+        capabilities: See `ClientSession`.
+        handler: See `ClientSession`.
+        limits: See `ClientSession`.
+        telemetry: The listeners.
+        carrier: The stream of the transport, which `stream` may wrap.
+    """
+
+    def __init__(
+        self,
+        stream: MessageStream,
+        info: Mapping[str, Any],
+        capabilities: Mapping[str, Any],
+        handler: BoundHandler,
+        limits: Limits,
+        *,
+        telemetry: Telemetry,
+        carrier: MessageStream,
+    ) -> None:
+        super().__init__(stream, info, capabilities, handler, limits)
+        self.telemetry = telemetry
+        self.listeners = telemetry.listeners
+        self.answerer = _RecordedAnswerer(self, handler, capabilities, limits.threads)
+        self._key = next_key()
+        self._label = f"client-{self._key}"
+        self._transport = _transport_of(carrier)
+        self._client: Client | None = None
+
+    def event(self, kind: EventKind, method: str = "") -> Event:
+        """Make an event of this connection."""
+        revision = self.peer.revision
+        client = self._client
+        return Event(
+            kind,
+            next_key(),
+            method[:MAX_TEXT],
+            self._transport,
+            parent=self._key,
+            revision=None if client is None else revision.name,
+            session=None if revision.stateless else self._label,
+            server=None if client is None else client.server_info.name[:MAX_TEXT],
+        )
+
+    @contextmanager
+    def opened(self, client: Client) -> Iterator[None]:
+        """Emit the beginning and the end of the connection.
+
+        Args:
+            client: The client, after the negotiation.
+        """
+        self._client = client
+        self._emit("opened")
+        began = perf_counter()
+        try:
+            yield
+        finally:
+            self._emit("closed", perf_counter() - began)
+
+    def _emit(self, kind: EventKind, duration: float | None = None) -> None:
+        event = self.event(kind)._replace(key=self._key, parent=None, duration=duration)
+        self.telemetry.emit(event)
+
+    async def restore(self, seconds: float) -> None:
+        """Restore the state of the session before, and emit the renewal; see `ClientSession`."""
+        self._emit("renewed")
+        await super().restore(seconds)
+
+    async def send_request(self, request: Request, **options: Any) -> Mapping[str, Any]:
+        """Send a request, and record it; see `Dispatcher`."""
+        params = request.params or {}
+        # Every value may be of any type here: `Client.request` sends what it is given.
+        name = params.get(_NAMED_BY.get(request.method, ""))
+        name = name[:MAX_TEXT] if isinstance(name, str) else None
+        is_uri = request.method.startswith("resources/")
+        event = self.event("start", request.method)._replace(
+            outbound=True,
+            request_id=request.id,
+            name=name,
+            target=None if is_uri else name,
+        )
+        recording = Recording(self.telemetry, event)
+        with recorded(recording), self.telemetry.around(event):
+            carried = self.telemetry.trace_context(event)
+            own = params.get("_meta", {})
+            if carried and isinstance(own, Mapping):
+                # A trace that the caller names wins.
+                meta = {**carried, **own}
+                request = request._replace(params={**params, "_meta": meta})
+            result = await super().send_request(request, **options)
+            recording.end(_outcome_of(request, result))
+        return result
+
+    def observe_received(self, message: Decoded, event: PeerEvent | None, size: int | None) -> None:
+        """Emit the event of a notification; see `Dispatcher`."""
+        if isinstance(message, Batch):
+            for each in message.messages:
+                self.observe_received(each, None, None)
+        elif isinstance(message, Notification):
+            notice = self.event("notice", message.method)
+            self.telemetry.emit(notice._replace(bytes_in=size))
+
+    def observe_sent(self, method: str, size: int) -> None:
+        """Emit the event of a notification of ours; see `InFlight`."""
+        notice = self.event("notice", method)
+        self.telemetry.emit(notice._replace(outbound=True, bytes_out=size))
+
+
+class _RecordedAnswerer(Answerer):
+    """An `Answerer` that records each question.
+
+    Args:
+        session: The session.
+        handler: See `Answerer`.
+        capabilities: See `Answerer`.
+        threads: See `Answerer`.
+    """
+
+    def __init__(
+        self,
+        session: RecordedSession,
+        handler: BoundHandler,
+        capabilities: Mapping[str, Any],
+        threads: int,
+    ) -> None:
+        super().__init__(handler, capabilities, threads)
+        self._session = session
+
+    async def answer(self, method: str, params: JSONObject) -> JSONObject:
+        """Answer one question, and record it; see `Answerer`."""
+        session = self._session
+        meta = params.get("_meta")
+        trace = read_trace(meta if isinstance(meta, Mapping) else {})
+        event = session.event("start", method)._replace(trace=trace)
+        recording = Recording(session.telemetry, event)
+        with recorded(recording), session.telemetry.around(event):
+            answer = await super().answer(method, params)
+            recording.end("ok")
+        return answer
+
+
+@contextmanager
+def recorded(recording: Recording) -> Iterator[None]:
+    """End a recording with the exception of the block."""
+    try:
+        yield
+    except McpError as error:
+        recording.end("error", error.code)
+        raise
+    except Exception as error:
+        recording.end("timed_out" if isinstance(error, RequestTimeout) else "error")
+        raise
+    except BaseException:  # trio.Cancelled: nobody waits any more
+        recording.end("cancelled")
+        raise
+
+
+def _outcome_of(request: Request, result: Mapping[str, Any]) -> Outcome:
+    if result.get("resultType") == "input_required":
+        return "input_required"
+    failed = request.method == "tools/call" and result.get("isError") is True
+    return "tool_error" if failed else "ok"
+
+
+def _transport_of(stream: MessageStream) -> str:
+    if isinstance(stream, LineStream):
+        return "stdio"
+    if isinstance(stream, MemoryStream):
+        return "memory"
+    # Of all streams only that of HTTP has headers.
+    return "other" if stream.mirrored is None else "http"

@@ -1,0 +1,322 @@
+"""`connect_all`: clients of several servers, and one list of their tools."""
+
+import hashlib
+import inspect
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import attrs
+import trio
+
+from .._errors import ConnectionClosed, McpError, TargetError
+from .._nearest import hint_at, nearest
+from ..engine import check_on_trio, single_failure
+from ..jsonrpc import INVALID_PARAMS
+from ..types import ToolDefinition, ToolResult
+from ._client import Client
+from ._connect import connect
+from ._handlers import ClientHandler
+from ._kept_connection import KeptConnection, Status
+from ._progress import Progress
+from ._targets import read_entry, read_servers
+
+#: Seconds that the block waits for its servers: `npx` may have to download one first.
+START_TIMEOUT: Final = 30.0
+#: Characters of the name of a tool (2025-11-25 `server/tools`, "Tool Names").
+MAX_NAME: Final = 128
+#: Characters at the end of a name that was cut.
+_DIGEST: Final = 8
+#: Characters that no name of a tool has.
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]")
+#: Options that `connect_all` sets itself.
+_OWN: Final = frozenset({"target", "handler"})
+
+_ELSEWHERE: Final = "under asyncio and in notebooks write `async with noizu_mcp.aio.connect_all(…)`"
+
+#: Makes the handler of a server from the name of the server.
+HandlerFactory = Callable[[str], ClientHandler]
+
+
+class Clients:
+    """Connections to several servers; `connect_all` makes it.
+
+    `clients["name"]` is the `Client` of a server. It is another one after a server was started
+    again. Iteration gives the names of all servers, connected or not.
+
+    Args:
+        connections: The connection to each server, by name.
+        prefixes: The prefix of the tools of each server, by name.
+    """
+
+    def __init__(
+        self, connections: Mapping[str, KeptConnection], prefixes: Mapping[str, str]
+    ) -> None:
+        self._connections = connections
+        self._prefixes = prefixes
+        self._owners: Mapping[str, list[tuple[KeptConnection, str]]] = {}
+
+    def __getitem__(self, name: str) -> Client:
+        connection = self._connections.get(name)
+        if connection is None:
+            raise KeyError(f"no server {name}; {hint_at(name, list(self._connections))}")
+        client = connection.client
+        if client is None:
+            raise connection.unavailable()
+        return client
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._connections)
+
+    def __len__(self) -> int:
+        return len(self._connections)
+
+    @property
+    def status(self) -> dict[str, Status]:
+        """The state of each server: `connecting`, `connected`, `waiting` or `failed`.
+
+        `waiting` is the pause before another attempt. `failed`: there will be none.
+        """
+        return {name: each.status for name, each in self._connections.items()}
+
+    @property
+    def failures(self) -> dict[str, BaseException]:
+        """The exception of each server that is not connected, for as long as it is not."""
+        found = self._connections.items()
+        return {name: each.failure for name, each in found if each.failure is not None}
+
+    async def list_tools(self) -> list[ToolDefinition]:
+        """List the tools of all servers, with their prefixes, in the order of the servers.
+
+        The servers are asked at the same time. The tools of a server that is not connected, or
+        fails to list them, are left out. An attempt to connect that runs is waited for.
+
+        Raises:
+            ValueError: Two tools have one name.
+        """
+        listed: dict[str, Mapping[str, ToolDefinition]] = {}
+
+        async def ask(connection: KeptConnection) -> None:
+            listed[connection.name] = await connection.list_tools()
+
+        with single_failure():
+            async with trio.open_nursery() as nursery:
+                for each in self._connections.values():
+                    nursery.start_soon(ask, each)
+        self._owners = self._find_owners()
+        found: list[ToolDefinition] = []
+        for server in self._connections:
+            for tool in listed[server].values():
+                name = join_name(self._prefixes[server], tool.name)
+                self._check_single(name)
+                found.append(attrs.evolve(tool, name=name))
+        return found
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> ToolResult:
+        """Call a tool by its name in `list_tools`.
+
+        While its server is being connected, the call waits for that, for at most `timeout`. While
+        its server is down, the call fails at once.
+
+        Args:
+            name: Its name, with the prefix.
+            arguments: Its arguments.
+            timeout: Seconds; those of the client by default. Progress starts it again.
+            progress: Called with each `Progress`.
+
+        Returns:
+            The result; see `Client.call_tool`.
+
+        Raises:
+            McpError: No server has such a tool, or its server answered with an error.
+            ConnectionClosed: The server is not connected, or ended meanwhile; the text names it. A
+                call that was sent is not sent again.
+            RequestTimeout: The server did not connect, or did not answer, in time.
+            ValueError: Two tools have this name.
+        """
+        connection, tool = await self._find(name)
+        patience = connection.timeout if timeout is None else timeout
+        client = await connection.ready(patience)
+        try:
+            return await client.call_tool(tool, arguments, timeout=patience, progress=progress)
+        except ConnectionClosed as error:
+            raise ConnectionClosed(f"{connection.name}: {error}") from error
+
+    async def _find(self, name: str) -> tuple[KeptConnection, str]:
+        """Find the server of a tool, and its name there; if nobody has it, list all tools again."""
+        if name not in self._owners:
+            await self.list_tools()
+        if name in self._owners:
+            self._check_single(name)
+            return self._owners[name][0]
+        for server, connection in self._connections.items():
+            prefix = f"{self._prefixes[server]}_"
+            if len(prefix) > 1 and name.startswith(prefix) and not connection.is_listed:
+                # It is down, and says so, or has its tools again by now.
+                return connection, name.removeprefix(prefix)
+        meant = nearest(name, self._owners)
+        text = f"Unknown tool: {name}" + (f"; did you mean {meant}?" if meant else "")
+        if self.failures:
+            text += f"; not connected: {', '.join(self.failures)}"
+        raise McpError(INVALID_PARAMS, text)
+
+    def _find_owners(self) -> dict[str, list[tuple[KeptConnection, str]]]:
+        """Find the server of each tool that was listed, also those of servers that are down."""
+        owners: dict[str, list[tuple[KeptConnection, str]]] = {}
+        for server, connection in self._connections.items():
+            for tool in connection.tools:
+                name = join_name(self._prefixes[server], tool)
+                owners.setdefault(name, []).append((connection, tool))
+        return owners
+
+    def _check_single(self, name: str) -> None:
+        owners = self._owners[name]
+        if len(owners) > 1:
+            # Nobody is preferred: a server could take the place of a tool of another one.
+            shown = " and ".join(f"{tool} of {each.name}" for each, tool in owners)
+            raise ValueError(
+                f"two tools are called {name}: {shown}; give a server another prefix: "
+                "connect_all(prefix={'server': 'prefix'})"
+            )
+
+
+def join_name(prefix: str, tool: str) -> str:
+    """Make the name of a tool among those of other servers.
+
+    A name that is too long is cut and ends in a digest of the whole: it is the same in every list,
+    whatever else there is.
+
+    Args:
+        prefix: The prefix of its server; empty for none.
+        tool: Its name at its server.
+    """
+    name = f"{prefix}_{tool}" if prefix else tool
+    if not prefix or len(name) <= MAX_NAME:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:_DIGEST]
+    return f"{name[: MAX_NAME - _DIGEST - 1]}_{digest}"
+
+
+@asynccontextmanager
+async def connect_all(
+    config: str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    handler: ClientHandler | HandlerFactory | None = None,
+    prefix: bool | Mapping[str, str] | None = True,
+    per_server: Mapping[str, Mapping[str, Any]] | None = None,
+    start_timeout: float = START_TIMEOUT,
+    **options: Any,
+) -> AsyncIterator[Clients]:
+    """Connect to several servers for as long as the block runs.
+
+    The servers start side by side. One that fails, now or later, takes no other down: its failure
+    is in `clients.failures` and in the log, and it is connected again, with growing pauses. At the
+    end of the block all connections are closed at the same time.
+
+    Args:
+        config: The path of a file of the `mcpServers` form, its content as a mapping, or a mapping
+            of names to targets of `connect`.
+        handler: Answers the questions of all servers and takes their notifications; or a class or
+            a function that is called with the name of each server and returns its handler. A
+            handler that takes notifications gets those of changed lists, on every revision.
+        prefix: True: the tools of a server are called `server_tool`. A mapping gives some servers
+            another prefix, `{"github": "gh", "files": ""}`. None: tools keep their names.
+        per_server: Options of `connect` for some servers, by name; they take precedence:
+            `{"github": {"auth": OAuth()}}`.
+        start_timeout: Seconds that the block waits for the servers at its beginning; those that
+            take longer are connected later.
+        **options: Options of `connect` for all servers, but for `auth`.
+
+    Yields:
+        The clients.
+
+    Raises:
+        RuntimeError: No trio task runs here; `noizu_mcp.aio.connect_all` is for asyncio.
+        TransportError: The file cannot be read, or names no servers.
+        TypeError: An option is unknown, `auth` is given for all servers, or `handler` makes no
+            `ClientHandler`.
+        ValueError: A prefix has characters that names of tools must not have, or `prefix` or
+            `per_server` names no server.
+    """
+    check_on_trio("connect_all", _ELSEWHERE)
+    entries = read_servers(config)
+    own = per_server or {}
+    _check_options(options, own)
+    prefixes = _read_prefixes(prefix, list(entries))
+    for name in own:
+        _check_name("per_server", name, list(entries))
+    connections: dict[str, KeptConnection] = {}
+    for name, entry in entries.items():
+        given = {**options, **own.get(name, {})}
+        handling = _handler_of(handler, name)
+        connections[name] = KeptConnection(name, _read(entry, name), handling, given)
+    with single_failure():
+        async with trio.open_nursery() as nursery:
+            for each in connections.values():
+                nursery.start_soon(each.run)
+            with trio.move_on_after(start_timeout):
+                for each in connections.values():
+                    await each.wait_settled()
+            yield Clients(connections, prefixes)
+            nursery.cancel_scope.cancel()
+
+
+def _read(entry: Any, name: str) -> Any:
+    """Read an entry; one that is malformed is the failure of its server."""
+    try:
+        return read_entry(entry, name)
+    except (TargetError, ValueError) as error:
+        return error
+
+
+def _check_options(options: Mapping[str, Any], own: Mapping[str, Mapping[str, Any]]) -> None:
+    if "auth" in options:
+        raise TypeError(
+            "auth= would send the credentials of one server to all of them; write "
+            "per_server={'name': {'auth': …}}"
+        )
+    known = set(inspect.signature(connect).parameters) - _OWN
+    for given in (options, *own.values()):
+        for name in given:
+            if name not in known:
+                text = f"connect_all has no option {name} of a server"
+                raise TypeError(f"{text}; {hint_at(name, sorted(known))}")
+
+
+def _check_name(option: str, name: str, servers: list[str]) -> None:
+    if name not in servers:
+        raise ValueError(f"{option} names no server {name}; {hint_at(name, servers)}")
+
+
+def _read_prefixes(prefix: bool | Mapping[str, str] | None, servers: list[str]) -> dict[str, str]:
+    """Find the prefix of each server; a name of a server may have any characters."""
+    if not prefix and not isinstance(prefix, Mapping):
+        return dict.fromkeys(servers, "")
+    found = {name: _UNFIT.sub("_", name) for name in servers}
+    if isinstance(prefix, Mapping):
+        for name, text in prefix.items():
+            _check_name("prefix", name, servers)
+            if _UNFIT.search(text):
+                raise ValueError(f"a prefix has letters, digits, _, - and . only, not {text!r}")
+            found[name] = text
+    return found
+
+
+def _handler_of(handler: ClientHandler | HandlerFactory | None, name: str) -> ClientHandler | None:
+    if handler is None or isinstance(handler, ClientHandler):
+        return handler
+    if not callable(handler):
+        raise TypeError(f"handler must be a ClientHandler, or make one, not {handler!r}")
+    made = handler(name)
+    if not isinstance(made, ClientHandler):
+        raise TypeError(f"handler must return an instance of a ClientHandler, not {made!r}")
+    return made

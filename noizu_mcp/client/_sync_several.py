@@ -1,0 +1,74 @@
+"""`SyncClients`: several servers for programs without an event loop."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from ._bound_handler import ForwardingHandler
+from ._client import Client
+from ._handlers import ClientHandler
+from ._kept_connection import Status
+from ._several import Clients, connect_all
+from ._sync import SyncClient, SyncOpened, blocking, sync_client_of, with_options_of
+from ._trio_thread import TrioThread
+
+
+class SyncClients(SyncOpened[Clients]):
+    """Several servers for plain code: `with SyncClients("mcp.json") as clients: …`.
+
+    It takes the options of `connect_all`, and has the methods and attributes of `Clients`; the
+    methods wait, and `clients["name"]` is a `SyncClient`, which is open for as long as this is. See
+    `SyncClient` about threads, handlers, and `open` and `close` without a block.
+
+    Args:
+        config: The servers; see `connect_all`.
+        **options: The options of `connect_all`.
+
+    Raises:
+        RuntimeError: It is opened in a trio task, or twice; or it is used before it was open.
+        BaseException: See `connect_all`; when the block is entered.
+    """
+
+    @with_options_of(connect_all)
+    def __init__(self, config: str | os.PathLike[str] | Mapping[str, Any], **options: Any) -> None:
+        super().__init__(partial(connect_all, config), options)
+
+    def __getitem__(self, name: str) -> SyncClient:
+        return sync_client_of(self._thread, self._client[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._client)
+
+    def __len__(self) -> int:
+        return len(self._client)
+
+    @property
+    def status(self) -> dict[str, Status]:
+        """The state of each server; see `Clients`."""
+        return self._client.status
+
+    @property
+    def failures(self) -> dict[str, BaseException]:
+        """The exception of each server that is not connected; see `Clients`."""
+        return self._client.failures
+
+    list_tools = blocking(Clients.list_tools)
+    call_tool = blocking(Clients.call_tool)
+
+    def _options_in(self, thread: TrioThread) -> Mapping[str, Any]:
+        make = self._options.get("handler")
+        if isinstance(make, ClientHandler) or not callable(make):
+            return super()._options_in(thread)
+        present = partial(self._present, thread)
+
+        def forward(name: str) -> Any:
+            made = make(name)
+            # Anything else is refused by `connect_all`.
+            return ForwardingHandler(made, present) if isinstance(made, ClientHandler) else made
+
+        return {**self._options, "handler": forward}
+
+    def _present(self, thread: TrioThread, client: Client) -> Callable[[], Any]:
+        shown = sync_client_of(thread, client)
+        return lambda: client if thread.is_current else shown

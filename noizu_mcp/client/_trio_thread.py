@@ -1,0 +1,194 @@
+"""A trio loop in a thread of its own, for callers in other threads."""
+
+import contextvars
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    contextmanager,
+    suppress,
+)
+from functools import partial
+from types import TracebackType
+from typing import Any, Final, TypeVar
+
+import trio
+
+from .._errors import ConnectionClosed
+from ..engine import split_cancellation
+
+Result = TypeVar("Result")
+
+_CLOSED: Final = "the client is closed"
+
+
+class TrioThread:
+    """A trio loop in a thread, for callers in other threads.
+
+    Args:
+        nursery: Where their tasks run.
+    """
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self.stopped = trio.Event()
+        self._nursery = nursery
+        self._thread = threading.get_ident()
+        self._token = trio.lowlevel.current_trio_token()
+
+    @property
+    def is_current(self) -> bool:
+        """True in the thread of the loop."""
+        return threading.get_ident() == self._thread
+
+    def start(
+        self, work: Callable[[], Awaitable[Result]], scope: trio.CancelScope | None = None
+    ) -> "Future[Result]":
+        """Start a task; it sees the context variables of the caller.
+
+        Args:
+            work: The coroutine function.
+            scope: Surrounds it.
+
+        Raises:
+            ConnectionClosed: The loop has ended.
+            RuntimeError: It is called in the thread of the loop, which cannot wait for itself.
+        """
+        if self.is_current:
+            raise RuntimeError("a SyncClient cannot be used in its own handler or callbacks")
+        ended: Future[Result] = Future()
+
+        def begin() -> None:
+            if self.stopped.is_set():  # it was, before the loop came to this
+                ended.set_exception(ConnectionClosed(_CLOSED))
+            else:
+                surrounded = scope or trio.CancelScope()
+                self._nursery.start_soon(_settle, work, surrounded, ended)
+
+        try:
+            self._token.run_sync_soon(partial(contextvars.copy_context().run, begin))
+        except trio.RunFinishedError:
+            raise ConnectionClosed(_CLOSED) from None
+        return ended
+
+    def soon(self, function: Callable[[], object]) -> None:
+        """Call a function in the loop; once that has ended, nothing happens."""
+        with suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(function)
+
+    def run(self, work: Callable[[], Awaitable[Result]]) -> Result:
+        """Run a task, and wait for it; Ctrl-C cancels it.
+
+        Raises:
+            ConnectionClosed: The client was closed meanwhile.
+            BaseException: Raised by the task.
+        """
+        scope = trio.CancelScope()
+        ended: Future[Result] | None = None
+        try:
+            ended = self.start(work, scope)
+            return ended.result()
+        finally:
+            # Ctrl-C may come before `start` has returned; the task runs all the same.
+            if ended is None or not ended.done():
+                self.soon(scope.cancel)
+
+
+async def _settle(
+    work: Callable[[], Awaitable[Any]], scope: trio.CancelScope, ended: "Future[Any]"
+) -> None:
+    """Run a task, and hand its result to the thread that waits for it."""
+    value = None
+    try:
+        with scope:
+            value = await work()
+    except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
+        crash, going_on = split_cancellation(error)
+        ended.set_exception(crash or ConnectionClosed(_CLOSED))
+        if going_on is not None:
+            raise going_on from None
+    else:
+        ended.set_result(value)
+
+
+@contextmanager
+def trio_thread() -> Iterator[TrioThread]:
+    """Run a trio loop in a thread of its own while the block runs."""
+    started: Future[TrioThread] = Future()
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            thread = TrioThread(nursery)
+            started.set_result(thread)
+            await thread.stopped.wait()
+            nursery.cancel_scope.cancel()
+
+    # A daemon: a program that never closes the client can end all the same.
+    thread = threading.Thread(target=trio.run, args=(main,), name="noizu-mcp client", daemon=True)
+    thread.start()
+    inner = started.result()
+    try:
+        yield inner
+    finally:
+        inner.soon(inner.stopped.set)
+        thread.join()
+
+
+class Held(AbstractContextManager[Result]):
+    """Enters and leaves a context manager of trio in one task of a thread.
+
+    Not a generator: one that is dropped would wait for its end, and in a process that was forked
+    there is no thread that brings it.
+
+    Args:
+        thread: Where the task runs.
+        manager: The context manager.
+    """
+
+    def __init__(self, thread: TrioThread, manager: AbstractAsyncContextManager[Result]) -> None:
+        self._thread = thread
+        self._manager = manager
+        self._entered: Future[Result] = Future()
+        self._ended: Future[None]
+        self._leave = trio.Event()
+        self._failures: list[Exception] = []
+
+    def __enter__(self) -> Result:
+        scope = trio.CancelScope()
+        self._ended = self._thread.start(self._hold, scope)
+        try:
+            both: list[Future[Any]] = [self._entered, self._ended]
+            wait(both, return_when=FIRST_COMPLETED)
+        except BaseException:  # Ctrl-C
+            self._thread.soon(scope.cancel)
+            self._ended.result()
+            raise
+        if not self._entered.done():
+            self._ended.result()
+        return self._entered.result()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        if isinstance(error, Exception):
+            self._failures.append(error)
+        self._thread.soon(self._leave.set)
+        try:
+            # Raises the failure of the block, or what the manager makes of it.
+            self._ended.result()
+        except BaseException as raised:
+            if raised is error:
+                return False
+            raise
+        return bool(self._failures)
+
+    async def _hold(self) -> None:
+        async with self._manager as value:
+            self._entered.set_result(value)
+            await self._leave.wait()
+            for failure in self._failures:
+                raise failure

@@ -1,0 +1,10 @@
+"""Tools and results in the formats of the APIs of models."""
+
+from .._util import publish as _publish
+from ._compose import SchemaLoss as SchemaLoss
+from ._results import result_for as result_for
+from ._tools import ModelCall as ModelCall
+from ._tools import ModelTools as ModelTools
+from ._tools import tools_for as tools_for
+
+_publish(globals())

@@ -1,0 +1,1 @@
+"""Servers that are named by a text: found in a module or a file, and made."""

@@ -1,0 +1,105 @@
+"""The network under the HTTP library: a small request goes out in one write.
+
+The library writes the head of a request and its body one after the other. Each write costs a system
+call, a turn of the loop here, and a turn of the server, which waits for the body. Here bytes are
+held until the library reads, which is when it has written the whole request. Only HTTP/1.1 works in
+this way; in HTTP/2 a task reads while others write.
+
+Imported with the first URL, since the library is.
+"""
+
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Any, Final
+
+import httpcore2
+import httpx2
+
+#: Bytes of a request that are held; the system takes as many at once, however slow the server is.
+SMALL: Final = 8 * 1024
+
+
+class Body(httpx2.AsyncByteStream):
+    """The body of a request.
+
+    Args:
+        data: The bytes.
+        on_written: Called each time that the library has written them.
+    """
+
+    def __init__(self, data: bytes, on_written: Callable[[], object] | None) -> None:
+        self._data = data
+        self._on_written = on_written
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._data
+        if self._on_written is not None:
+            self._on_written()  # it asks for more only then
+
+
+class JoiningTransport(httpx2.AsyncHTTPTransport):
+    """The transport of the library, over a network that joins writes.
+
+    Args:
+        ssl_context: For `https`; None: the authorities of the system.
+        limits: The limits of the pool.
+    """
+
+    def __init__(self, ssl_context: ssl.SSLContext | None, limits: httpx2.Limits) -> None:
+        # In place of the constructor above, which makes a pool that cannot be given a network.
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=ssl_context,
+            max_connections=limits.max_connections,
+            max_keepalive_connections=limits.max_keepalive_connections,
+            keepalive_expiry=limits.keepalive_expiry,
+            network_backend=_Network(),
+        )
+
+
+class _Network(httpcore2.AsyncNetworkBackend):
+    """Opens connections as the library does."""
+
+    def __init__(self) -> None:
+        self._inner = httpcore2.TrioBackend()
+
+    async def connect_tcp(self, *args: Any, **options: Any) -> "_Stream":
+        return _Stream(await self._inner.connect_tcp(*args, **options))
+
+
+class _Stream(httpcore2.AsyncNetworkStream):
+    """A connection that holds small writes until the next read.
+
+    Args:
+        inner: The connection.
+    """
+
+    def __init__(self, inner: httpcore2.AsyncNetworkStream) -> None:
+        self._inner = inner
+        self._held = b""
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        data = self._held + buffer if self._held else buffer
+        self._held = b""
+        if len(data) > SMALL:
+            await self._inner.write(data, timeout)
+        else:
+            self._held = data
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        if self._held:
+            data, self._held = self._held, b""
+            # Without a deadline, which would cost more than the write. A server may have answered
+            # and closed the connection early: the read tells.
+            with suppress(httpcore2.WriteError):
+                await self._inner.write(data)
+        return await self._inner.read(max_bytes, timeout)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def start_tls(self, *args: Any, **options: Any) -> "_Stream":
+        return _Stream(await self._inner.start_tls(*args, **options))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)

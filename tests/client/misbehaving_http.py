@@ -1,0 +1,266 @@
+"""A server over HTTP that misbehaves as the name of the called tool says; raw bytes on sockets."""
+
+import gzip
+import json
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+
+import trio
+
+CAPABILITIES = {"tools": {}}
+INITIALIZED = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": CAPABILITIES,
+    "serverInfo": {"name": "bad", "version": "1"},
+}
+DISCOVERED = {
+    "resultType": "complete",
+    "supportedVersions": ["2026-07-28"],
+    "capabilities": CAPABILITIES,
+    "ttlMs": 0,
+    "cacheScope": "private",
+}
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\n"
+GARBAGE = (
+    "{",
+    "[]",
+    "5",
+    '{"jsonrpc":"2.0","id":null,"result":{}}',
+    '{"jsonrpc":"2.0","id":999999,"result":{}}',
+    '{"jsonrpc":"2.0","id":true,"result":{}}',
+    '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}',
+)
+
+
+def answer(call, text=None):
+    """Make the answer to a call: its token, or another text."""
+    token = call["params"]["arguments"]["token"] if text is None else text
+    result = {"resultType": "complete", "content": [{"type": "text", "text": token}]}
+    return result_of(call, result)
+
+
+def result_of(request, result):
+    return json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}).encode()
+
+
+def whole(body, status=b"200 OK", kind=b"application/json", more=b""):
+    head = b"HTTP/1.1 %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n%b\r\n"
+    return head % (status, kind, len(body), more) + body
+
+
+def event(data, id_=None):
+    line = b"" if id_ is None else b"id: %d\n" % id_
+    return line + b"data: " + (data if isinstance(data, bytes) else data.encode()) + b"\n\n"
+
+
+def events(*parts):
+    """Make an event stream that ends with the connection."""
+    return HEAD % b"text/event-stream" + b"connection: close\r\n\r\n" + b"".join(parts)
+
+
+class Bad:
+    """The server.
+
+    Attributes:
+        url: Its URL.
+        open: The connections that are open.
+        held: Calls that are answered later.
+    """
+
+    def __init__(self):
+        self.url = ""
+        self.open = 0
+        self.held = []
+
+    async def serve(self, stream):
+        self.open += 1
+        try:
+            # The client may leave at any time.
+            with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                async with stream:
+                    while await self._serve_one(stream):
+                        pass
+        finally:
+            self.open -= 1
+
+    async def _serve_one(self, stream):
+        """Answer one request; False if the connection is to be closed."""
+        data = b""
+        while b"\r\n\r\n" not in data:
+            more = await stream.receive_some()
+            if not more:
+                return False
+            data += more
+        head, _, body = data.partition(b"\r\n\r\n")
+        length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+        while len(body) < int(length or 0):
+            body += await stream.receive_some()
+        if not head.startswith(b"POST"):
+            await stream.send_all(whole(b"", b"405 Not here"))
+            return True
+        message = json.loads(body)
+        method = message.get("method")
+        if method == "initialize":
+            more = b"mcp-session-id: s\r\n"
+            await stream.send_all(whole(result_of(message, INITIALIZED), more=more))
+        elif method == "server/discover":
+            await stream.send_all(whole(result_of(message, DISCOVERED)))
+        elif method == "tools/call":
+            return await getattr(self, message["params"]["name"])(stream, message)
+        else:
+            await stream.send_all(whole(b"", b"202 Accepted"))
+        return True
+
+    # What each tool does; true if the connection stays open.
+
+    async def echo(self, stream, call):
+        await stream.send_all(whole(answer(call)))
+        return True
+
+    async def leave(self, stream, call):
+        return False
+
+    async def hang(self, stream, call):
+        await gone(stream)
+
+    async def half_head(self, stream, call):
+        await stream.send_all(b"HTTP/1.1 200 OK\r\ncontent-")
+
+    async def half_head_and_hang(self, stream, call):
+        await stream.send_all(b"HTTP/1.1 200 OK\r\ncontent-")
+        await gone(stream)
+
+    async def half_body(self, stream, call):
+        await stream.send_all(whole(answer(call))[:-5])
+
+    async def half_body_and_hang(self, stream, call):
+        await stream.send_all(whole(answer(call))[:-5])
+        await gone(stream)
+
+    async def no_http(self, stream, call):
+        await stream.send_all(b"Welcome\r\n\r\n" * 100)
+
+    async def huge_head(self, stream, call):
+        await stream.send_all(b"HTTP/1.1 200 OK\r\n" + b"x-y: z\r\n" * 100_000)
+
+    async def empty(self, stream, call):
+        await stream.send_all(whole(b""))
+        return True
+
+    async def accepted(self, stream, call):
+        await stream.send_all(whole(b"", b"202 Accepted"))
+        return True
+
+    async def too_short(self, stream, call):
+        body = answer(call)
+        head = b"content-length: %d\r\n\r\n" % (len(body) - 5)
+        await stream.send_all(HEAD % b"application/json" + head + body)
+
+    async def bad_chunks(self, stream, call):
+        head = b"transfer-encoding: chunked\r\n\r\n"
+        await stream.send_all(HEAD % b"application/json" + head + b"zz\r\n" + answer(call))
+
+    async def packed(self, stream, call):
+        body = gzip.compress(answer(call))
+        await stream.send_all(whole(body, more=b"content-encoding: gzip\r\n"))
+        return True
+
+    async def no_unicode(self, stream, call):
+        await stream.send_all(whole(answer(call).replace(b"mine", b"\xff\xfe")))
+        return True
+
+    async def wrong_id(self, stream, call):
+        await stream.send_all(whole(answer({**call, "id": str(call["id"])})))
+        return True
+
+    async def no_result(self, stream, call):
+        await stream.send_all(whole(result_of(call, 5)))
+        return True
+
+    async def huge(self, stream, call):
+        await stream.send_all(whole(answer(call, "x" * 1_000_000)))
+
+    async def page(self, stream, call):
+        await stream.send_all(whole(b"<html>", kind=b"text/html"))
+        return True
+
+    async def fail(self, stream, call):
+        await stream.send_all(whole(b"{", b"500 Sorry"))
+        return True
+
+    async def busy(self, stream, call):
+        await stream.send_all(whole(b"", b"503 Later"))
+        return True
+
+    async def move(self, stream, call):
+        await stream.send_all(whole(b"", b"307 Elsewhere", more=b"location: /mcp\r\n"))
+        return True
+
+    async def drip(self, stream, call):
+        for byte in whole(answer(call)):
+            await stream.send_all(bytes((byte,)))
+        return True
+
+    async def last_words(self, stream, call):
+        # In one step with the end, which the client must see before it sends the next request.
+        stream.socket._sock.send(whole(answer(call)))
+
+    async def twice(self, stream, call):
+        await stream.send_all(events(event(answer(call)), event(answer(call, "the second"))))
+
+    async def garbage(self, stream, call):
+        noise = (
+            b": comment\n",
+            b"event: other\n\n",
+            b"id\n",
+            *map(event, GARBAGE),
+            b"\xff\xfe\n\n",
+        )
+        await stream.send_all(events(*noise, event(answer(call)), *noise))
+
+    async def flood(self, stream, call):
+        notice = {"jsonrpc": "2.0", "method": "notifications/x", "params": {"n": 1}}
+        notices = event(json.dumps(notice)) * 2_000
+        await stream.send_all(events(notices, event(answer(call)), notices))
+
+    async def silent_stream(self, stream, call):
+        await stream.send_all(events())
+        await gone(stream)
+
+    async def broken_stream(self, stream, call):
+        await stream.send_all(events(event("{}")[:-1]))
+
+    async def huge_event(self, stream, call):
+        await stream.send_all(events(event("x" * 1_000_000)))
+
+    async def endless_stream(self, stream, call):
+        await stream.send_all(events(event(answer(call))))
+        await gone(stream)
+
+    async def out_of_order(self, stream, call):
+        self.held.append((stream, call))
+        if len(self.held) == 3:
+            three, self.held = self.held, []
+            for held, late in reversed(three):
+                with suppress(trio.BrokenResourceError):
+                    await held.send_all(whole(answer(late)))
+        return True
+
+
+async def gone(stream):
+    """Wait until the client has closed the connection."""
+    while await stream.receive_some():
+        pass
+
+
+@asynccontextmanager
+async def misbehaving():
+    """Serve on a socket of this machine; the server does not outlive the block."""
+    server = Bad()
+    async with trio.open_nursery() as nursery:
+        (listener,) = await nursery.start(
+            partial(trio.serve_tcp, server.serve, 0, host="127.0.0.1")
+        )
+        server.url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}/mcp"
+        yield server
+        nursery.cancel_scope.cancel()

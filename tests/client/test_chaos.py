@@ -1,0 +1,89 @@
+"""Servers that misbehave: each call ends in its answer or in one clear exception."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import trio
+
+from noizu_mcp import ConnectionClosed, Limits, McpError, RequestTimeout, Stdio, connect
+from noizu_mcp.engine import _dispatcher
+from noizu_mcp.transports.stdio import _child_process
+
+HERE = Path(__file__).parent
+#: Neither `site` nor the environment: the interpreter starts twice as fast.
+SERVER = Stdio(sys.executable, "-IS", str(HERE / "misbehaving.py"))
+ERAS = ("2025-11-25", "2026-07-28")
+#: Seconds that a test waits for what must come, and a call for what never comes.
+PATIENCE, NEVER = 60, 0.05
+#: Bytes of the longest message that the client takes.
+MOST = 500_000
+ANSWERED = (None, "mine")
+CLOSED = (ConnectionClosed, "before tools/call was answered")
+SILENT = (RequestTimeout, "tools/call was not answered within 0.05 s")
+BROKEN = (McpError, "Not a valid JSON-RPC response")
+
+#: Tool → the kind of exception that a call of it raises, None if it is answered, and its text.
+FATES = {
+    "echo": ANSWERED,
+    "leave": CLOSED,
+    "die": CLOSED,
+    "half": CLOSED,
+    "close_stdout": CLOSED,
+    "close_stdin": ANSWERED,
+    "hang": SILENT,
+    "half_and_hang": SILENT,
+    "wrong_id": SILENT,
+    "late": SILENT,
+    "twice": ANSWERED,
+    "garbage": ANSWERED,
+    "flood": ANSWERED,
+    "ask": ANSWERED,
+    "cancel": ANSWERED,
+    "no_result": BROKEN,
+    "no_answer": BROKEN,
+    "no_json": (McpError, "Parse error"),
+    "huge": (McpError, f"Message over {MOST} bytes"),
+}
+#: What the next call comes to, where it is not answered.
+NEXT = {
+    **dict.fromkeys(("leave", "die", "half", "close_stdout"), ConnectionClosed),
+    "close_stdin": ConnectionClosed,
+    "half_and_hang": RequestTimeout,  # its line begins in the middle of another
+}
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch):
+    """A server that does not go by itself is ended soon, and one that is deaf is given up soon."""
+    monkeypatch.setattr(_child_process, "EXIT_TIMEOUT", NEVER)
+    monkeypatch.setattr(_dispatcher, "LAST_WORDS", NEVER)
+
+
+async def outcome_of(client, tool, token, error):
+    """Call a tool; gives the text of its answer, or the exception."""
+    timeout = NEVER if error is RequestTimeout else PATIENCE
+    try:
+        return (await client.call_tool(tool, {"token": token}, timeout=timeout)).text
+    except (ConnectionClosed, McpError, RequestTimeout) as failure:
+        return failure
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("tool", FATES)
+async def test_a_call_over_stdio(tool, era):
+    """It ends as the table says, and the next call is answered or meets the end."""
+    error, said = FATES[tool]
+    with trio.fail_after(PATIENCE):
+        async with connect(SERVER, version=era, limits=Limits(message_size=MOST)) as client:
+            outcome = await outcome_of(client, tool, "mine", error)
+            after = await outcome_of(client, "echo", "next", NEXT.get(tool))
+    if error is None:
+        assert outcome == said
+    else:
+        assert type(outcome) is error
+        assert said in str(outcome)
+    if tool in NEXT:
+        assert type(after) is NEXT[tool]
+    else:
+        assert after == "next"

@@ -1,0 +1,78 @@
+"""The network under the HTTP library: requests in one write, proxies of the environment."""
+
+from functools import partial
+
+import httpcore2
+import pytest
+import trio
+
+from noizu_mcp import connect
+from noizu_mcp.transports.http.client import _network
+
+from .scripted import PATIENCE, Script, serving
+
+HOST = "127.0.0.1"
+DONE = {"content": [{"type": "text", "text": "done"}]}
+
+
+@pytest.mark.parametrize("size", [100, _network.SMALL, 300_000])
+async def test_a_request_arrives_whole(size):
+    """A body of any size follows its head; a small one comes in the same write."""
+    sizes = []
+
+    async def call(heard):
+        sizes.append(len(heard.message["params"]["arguments"]["text"]))
+        await heard.result(DONE)
+
+    async with serving(Script(tools_call=call)) as script, connect(script.url) as client:
+        await client.call_tool("t", {"text": "x" * size})
+    assert sizes == [size]
+
+
+async def test_a_small_request_is_one_write():
+    """The server reads the head and the body at once."""
+    pieces = []
+
+    async def serve(stream):
+        pieces.append(await stream.receive_some())
+
+    async with trio.open_nursery() as nursery:
+        (listener,) = await nursery.start(partial(trio.serve_tcp, serve, 0, host=HOST))
+        port = listener.socket.getsockname()[1]
+        with trio.fail_after(PATIENCE):
+            with pytest.raises(Exception, match="cannot reach"):
+                async with connect(f"http://{HOST}:{port}/mcp"):
+                    raise AssertionError
+        nursery.cancel_scope.cancel()
+    (piece,) = pieces
+    assert b'"method":"server/discover"' in piece
+
+
+class Answered(httpcore2.AsyncNetworkStream):
+    """A connection whose server has answered, and takes nothing more."""
+
+    async def write(self, buffer, timeout=None):
+        raise httpcore2.WriteError
+
+    async def read(self, max_bytes, timeout=None):
+        return b"HTTP/1.1 503 Busy\r\n\r\n"
+
+
+async def test_an_early_answer_is_read():
+    """A server may answer and close before it has read the request: the answer counts."""
+    stream = _network._Stream(Answered())
+    await stream.write(b"POST /mcp HTTP/1.1\r\n\r\n")
+    assert await stream.read(100) == b"HTTP/1.1 503 Busy\r\n\r\n"
+
+
+async def test_a_proxy_of_the_environment(monkeypatch):
+    """Requests go through the proxy that the environment names, also to a host nobody knows."""
+
+    async def call(heard):
+        await heard.result(DONE)
+
+    async with serving(Script(tools_call=call)) as script:
+        monkeypatch.setenv("http_proxy", script.url.removesuffix("/mcp"))
+        async with connect("http://mcp.invalid/mcp") as client:
+            assert (await client.call_tool("t")).text == "done"
+    assert {heard.headers["host"] for heard in script.heard} == {"mcp.invalid"}
