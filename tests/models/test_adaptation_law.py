@@ -270,6 +270,8 @@ SPELLED = {"$d": "_d_525745b0"}
 
 def filled(schema, value, defs):
     """A value with null for each property that the schema requires and the value lacks."""
+    if isinstance(schema, bool):
+        return value
     if "$ref" in schema:
         return filled(defs[schema["$ref"].removeprefix("#/$defs/")], value, defs)
     for branch in schema.get("anyOf", ()):
