@@ -83,6 +83,7 @@ _LATE = {
     "connect": ".client",
     "connect_all": ".client",
     "Http": ".transports",
+    "LiveList": ".client",
     "SchemaLoss": ".models",
     "ModelCall": ".models",
     "ModelTools": ".models",
@@ -118,6 +119,7 @@ if _TYPE_CHECKING:
     from .client import Client as Client
     from .client import ClientHandler as ClientHandler
     from .client import Clients as Clients
+    from .client import LiveList as LiveList
     from .client import Progress as Progress
     from .client import SyncClient as SyncClient
     from .client import SyncClients as SyncClients

@@ -79,11 +79,19 @@ PAGES = (
         "See [write a client](../../how-to/client.md) and "
         "[HTTP](../../how-to/http.md#in-a-program).",
         {
-            "Connections": "connect connect_all Client Clients ClientHandler TerminalHandler "
-            "SyncClient SyncClients",
+            "Connections": "connect connect_all Client Clients LiveList ClientHandler "
+            "TerminalHandler SyncClient SyncClients",
             "Targets": "Stdio Http",
-            "Values": "Reference Progress Implementation",
+            "Values": "Reference Progress Implementation SkillDefinition",
         },
+    ),
+    Page(
+        "models",
+        "Give tools to a model",
+        "noizu_mcp",
+        "See [give tools to a model](../../how-to/models.md) and "
+        "[an agent loop](../../how-to/agents.md).",
+        {"Tools and results": "tools_for result_for ModelTools ModelCall SchemaLoss"},
     ),
     Page(
         "aio",
@@ -101,15 +109,16 @@ PAGES = (
             "Definitions": "DefinitionError Problem SchemaError SchemaUnsupported",
             "Handlers": "ToolError ResourceNotFound NoSessionError",
             "Protocol": "McpError ProtocolError",
-            "Clients": "RequestTimeout ConnectionClosed TransportError AuthError TaskStarted",
+            "Clients": "RequestTimeout ConnectionClosed TransportError AuthError SkillError "
+            "TaskStarted",
         },
     ),
     Page(
         "auth",
         "noizu_mcp.auth",
         "noizu_mcp.auth",
-        "Needs the extra `auth`. See [authorization](../../how-to/authorization.md) for servers and "
-        "[logging in](../../how-to/oauth.md) for clients.",
+        "Needs the extra `auth`. See [authorization](../../how-to/authorization.md) for servers "
+        "and [logging in](../../how-to/oauth.md) for clients.",
         {
             "Clients": "OAuth Bearer",
             "Stores of credentials": "MemoryStore FileStore KeyringStore CredentialStore",
@@ -174,14 +183,14 @@ PAGES = (
             "noizu_mcp.schema": "compile_schema check_schema flat_shape CompiledSchema Violation "
             "Fault",
             "noizu_mcp.types": "ClientCapabilities ServerCapabilities PromptDefinition "
-            "PromptArgument ResourceTemplateDefinition SkillDefinition",
+            "PromptArgument ResourceTemplateDefinition",
             "noizu_mcp.engine": "MessageStream",
         },
     ),
 )
 # Classes that the package instantiates: the arguments of their constructors are not public.
-HANDED_OUT = {"Client", "CompiledSchema", "Context", "Fault", "Host", "HttpApp", "MessageStream"}
-HANDED_OUT |= {"RunningSet", "Telemetry", "Violation"}
+HANDED_OUT = {"Client", "CompiledSchema", "Context", "Fault", "Host", "HttpApp", "LiveList"}
+HANDED_OUT |= {"MessageStream", "ModelTools", "RunningSet", "Telemetry", "Violation"}
 # Methods that are documented in full; other methods get their signature and their first sentence.
 IN_FULL = {"Server", "Context", "Client", "ClientHandler"}
 # Methods of public classes that other layers of the package call.
@@ -218,9 +227,10 @@ SEE = {
     "ClientHandler",
     "tutorial/changing-tools.md": "Page ToolDefinition NoSessionError violations_result",
     "tutorial/testing.md": "connect Client Transcript",
-    "how-to/client.md": "connect Client ClientHandler Stdio",
+    "how-to/client.md": "connect Client ClientHandler LiveList Page Stdio",
     "how-to/tasks.md": "Task TaskStarted",
-    "how-to/skills.md": "SkillFolder",
+    "how-to/skills.md": "SkillFolder SkillDefinition SkillError",
+    "how-to/models.md": "tools_for result_for ModelTools ModelCall SchemaLoss",
     "how-to/http.md": "serve_http Http HttpApp serve_asgi",
     "how-to/authorization.md": "BearerAuth RequireScopes Principal",
     "how-to/oauth.md": "OAuth Bearer FileStore AuthStrategy AuthError",
@@ -244,8 +254,8 @@ FOLDERS = """## Public folders
 | `noizu_mcp.testing` | [transcripts of messages](api/testing.md), scripted answers, assertions \
 about notifications |
 | `noizu_mcp.aio` | [the client for asyncio programs](api/aio.md), asyncio code in trio tasks |
-| `noizu_mcp.auth` | [verifiers of tokens](api/auth.md), `BearerAuth`, `RequireScopes`; `OAuth` and \
-other strategies of clients |
+| `noizu_mcp.auth` | [verifiers of tokens](api/auth.md), `BearerAuth`, `RequireScopes`; `OAuth` \
+and other strategies of clients |
 | `noizu_mcp.telemetry` | [events](api/telemetry.md), spans, metrics |
 | `noizu_mcp.transports.http` | [serving over HTTP](api/http.md), its options and limits |
 | `noizu_mcp.tools` | [`Catalog`](api/advanced.md#class-catalog), a tool that lists every \
@@ -259,8 +269,8 @@ names too |
 | `noizu_mcp.server` | [`serve`](api/advanced.md#serve): a server on any `MessageStream` |
 | `noizu_mcp.engine` | [`MessageStream`](api/advanced.md#class-messagestream): the contract of a \
 transport |
-| `noizu_mcp.components`, `noizu_mcp.uri`, `noizu_mcp.skills`, `noizu_mcp.client`, \
-`noizu_mcp.client.terminal`, `noizu_mcp.engine.aio`, \
+| `noizu_mcp.components`, `noizu_mcp.models`, `noizu_mcp.uri`, `noizu_mcp.skills`, \
+`noizu_mcp.auth.client`, `noizu_mcp.client`, `noizu_mcp.client.terminal`, `noizu_mcp.engine.aio`, \
 `noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, `noizu_mcp.cli` | the \
 layers, for code that builds on them |
 """

@@ -36,6 +36,7 @@ async def connect(target: Any, **options: Any) -> AsyncIterator[Client]:
         RuntimeError: The asyncio loop runs inside of a trio task.
         BaseException: See `noizu_mcp.connect`.
     """
+    adapt_auth(options)
     async with trio_side() as side:
         shown: list[Client] = []
 
@@ -43,15 +44,24 @@ async def connect(target: Any, **options: Any) -> AsyncIterator[Client]:
             shown.append(AsyncioClient(inner, side))
             return lambda: shown[0]
 
-        browser = getattr(options.get("auth"), "open_browser", None)
-        if inspect.iscoroutinefunction(browser):
-            options["auth"] = attrs.evolve(options["auth"], open_browser=on_asyncio(browser))
         handler = options.get("handler")
         if isinstance(handler, ClientHandler | None):
             handler = handler or ClientHandler()
             options["handler"] = ForwardingHandler(handler, present, on_asyncio, side.run_trio)
         async with enter_trio(side, client.connect(target, **options)):
             yield shown[0]
+
+
+def adapt_auth(options: dict[str, Any]) -> None:
+    """Let a coroutine function that opens the browser run on asyncio.
+
+    Args:
+        options: The options of `connect`; `auth` is replaced.
+    """
+    auth: Any = options.get("auth")
+    browser = getattr(auth, "open_browser", None)
+    if inspect.iscoroutinefunction(browser):
+        options["auth"] = attrs.evolve(auth, open_browser=on_asyncio(browser))
 
 
 def on_asyncio(method: Any) -> Any:

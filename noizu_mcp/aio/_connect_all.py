@@ -7,7 +7,7 @@ from typing import Any
 from .. import client
 from ..client import Client, ClientHandler, Clients, ForwardingHandler
 from ..engine.aio import TrioSide, enter_trio, trio_side
-from ._connect import AsyncioClient, on_asyncio
+from ._connect import AsyncioClient, adapt_auth, on_asyncio
 from ._crossing import crosses, with_options_of
 
 
@@ -29,6 +29,9 @@ async def connect_all(config: Any, **options: Any) -> AsyncIterator[Clients]:
         RuntimeError: The asyncio loop runs inside of a trio task.
         BaseException: See `noizu_mcp.connect_all`.
     """
+    own = {name: dict(each) for name, each in (options.get("per_server") or {}).items()}
+    for each in own.values():
+        adapt_auth(each)
     async with trio_side() as side:
 
         def present(inner: Client) -> Callable[[], Client]:
@@ -45,7 +48,9 @@ async def connect_all(config: Any, **options: Any) -> AsyncIterator[Clients]:
             options["handler"] = lambda name: forward(handler(name))
         else:
             options["handler"] = forward(handler)
-        async with enter_trio(side, client.connect_all(config, **options)) as inner:
+        async with enter_trio(
+            side, client.connect_all(config, **{**options, "per_server": own})
+        ) as inner:
             yield _AsyncioClients(inner, side)
 
 

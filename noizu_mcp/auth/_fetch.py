@@ -129,8 +129,7 @@ class HTTPFetcher:
         self._timeout = read_seconds(timeout, "timeout")
         self._max_size = read_count(max_size, "max_size")
         self._public_only = public_only
-        # Reading the certificates takes milliseconds: once, here, not while requests wait.
-        self._context = httpx2.create_ssl_context() if ssl_context is None else ssl_context
+        self._context = ssl_context
 
     async def fetch(self, request: FetchRequest) -> FetchResponse:
         """Make one request; see `Fetcher.fetch`.
@@ -150,16 +149,16 @@ class HTTPFetcher:
         except trio.TooSlowError:
             raise FetchError(f"no answer within {self._timeout:g} s") from None
         except (self._library.HTTPError, self._library.InvalidURL, OSError) as error:
-            raise FetchError(f"{type(error).__name__}: {error}") from error
+            raise FetchError(f"{type(error).__name__}: {_reason(error)}") from error
 
     async def _exchange(self, request: FetchRequest) -> FetchResponse:
+        url, extensions = self._library.URL(request.url), {}
         # `fetch` limits the time of the whole exchange; the timeouts of httpx2 are for each step.
         client = self._library.AsyncClient(
-            verify=self._context, timeout=None, follow_redirects=False
+            verify=await self._certificates(url.scheme), timeout=None, follow_redirects=False
         )
         # A compressed body of a kilobyte can unpack to a gigabyte.
         headers = [("accept-encoding", "identity"), *request.headers]
-        url, extensions = self._library.URL(request.url), {}
         if self._public_only:
             # A second look-up could give another address: the one that was checked is used.
             address = await public_address(url.host, url.port or _PORTS.get(url.scheme, 0))
@@ -179,6 +178,14 @@ class HTTPFetcher:
             found = {name.lower(): value for name, value in response.headers.items()}
             return FetchResponse(response.status_code, await self._body(response), found)
 
+    async def _certificates(self, scheme: str) -> "ssl.SSLContext | bool":
+        if scheme != "https":
+            return False
+        # Reading those of the system takes tens of milliseconds: once, and beside the loop.
+        if self._context is None:
+            self._context = await trio.to_thread.run_sync(self._library.create_ssl_context)
+        return self._context
+
     async def _body(self, response: "httpx2.Response") -> bytes:
         if response.headers.get("content-encoding", "identity") != "identity":
             raise FetchError("the answer is compressed, which was not asked for")
@@ -193,6 +200,12 @@ class HTTPFetcher:
         if len(body) > self._max_size:
             raise FetchError(f"the answer has more than {self._max_size} bytes")
         return bytes(body)
+
+
+def _reason(error: BaseException) -> str:
+    """Find the text of an error; the library often says nothing, and its cause much."""
+    cause = error.__cause__ or error.__context__
+    return str(error) or ("no reason given" if cause is None else _reason(cause))
 
 
 def is_public(address: str) -> bool:

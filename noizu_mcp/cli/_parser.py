@@ -150,6 +150,7 @@ def _parser(*, with_target: bool) -> argparse.ArgumentParser:
     _add_using_commands(using)
     _add_doctor(add, with_target=with_target)
     _add_host_commands(add, with_target=with_target)
+    _add_login(add)
     return parser
 
 
@@ -211,6 +212,24 @@ def _add_doctor(add: Callable[[str, str, Command, str], _Parser], *, with_target
     parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=PATIENCE, help=text)
 
 
+def _add_login(add: Callable[[str, str, Command, str], _Parser]) -> None:
+    text, example = "log in at a server, in the browser", "login https://mcp.example.com/mcp"
+    entering = add("login", text, _log_in, f"Example: noizu-mcp {example}\n\n{_STATUS}")
+    entering.add_list("--scope", "NAME", "a scope to ask for; may be repeated")
+    text = "the name of this program there, if it is registered; NOIZU_MCP_CLIENT_SECRET may have"
+    entering.add_argument("--client-id", metavar="ID", help=f"{text} its secret")
+    entering.add_flag("--no-browser", "print the URL of the login only")
+    text = "delete the login of a server, and revoke its tokens"
+    leaving = add(
+        "logout",
+        text,
+        _log_out,
+        f"Example: noizu-mcp {example.replace('in', 'out', 1)}\n\n{_STATUS}",
+    )
+    for parser in (entering, leaving):
+        parser.add_argument("url", metavar="URL", help="the URL of the server")
+
+
 def _add_host_commands(
     add: Callable[[str, str, Command, str], _Parser], *, with_target: bool
 ) -> None:
@@ -270,19 +289,31 @@ def _limits(text: str) -> Limits:
 
 
 def _doctor(args: argparse.Namespace) -> int:
-    from .doctor import doctor
+    from .doctor._doctor import doctor
 
     return doctor(args)
 
 
+def _log_in(args: argparse.Namespace) -> int:
+    from ._login import log_in
+
+    return log_in(args)
+
+
+def _log_out(args: argparse.Namespace) -> int:
+    from ._login import log_out
+
+    return log_out(args)
+
+
 def _install(args: argparse.Namespace) -> int:
-    from .hosts import install
+    from .hosts._install import install
 
     return install(args)
 
 
 def _show_config(args: argparse.Namespace) -> int:
-    from .hosts import show_config
+    from .hosts._install import show_config
 
     return show_config(args)
 

@@ -5,14 +5,14 @@ import contextlib
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from functools import partial
-from typing import Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import trio
 
-from .._errors import AuthError
-from ..client import Client, Progress, connect
+from .._errors import AuthError, TargetError
+from ..client import Client, Progress, connect, read_target
 from ..engine import single_failure
 from ..server import Server
 from ..transports import Http, Stdio, diverted_stdio
@@ -22,6 +22,10 @@ from ._errors import USAGE, CommandError
 from ._output import TracePrinter, one_line_log
 from ._target import load_server
 
+if TYPE_CHECKING:
+    from ..auth.client import AuthStrategy
+
+_LOGIN: Final = "noizu-mcp login"
 #: A name of a header is a token (RFC 9110 section 5.1); `:` or `=` ends it, whichever comes first.
 _HEADER: Final = re.compile(r"([!#$%&'*+\-.^_`|~0-9A-Za-z]+)[ ]*[:=][ ]*([\x20-\x7e\t]*)")
 
@@ -135,6 +139,7 @@ def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[Result]]
         connecting = partial(
             connect,
             target,
+            auth=_login_for(target),
             handler=asked,
             version=args.protocol,
             timeout=args.timeout,
@@ -155,8 +160,20 @@ def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[Result]]
         try:
             return run_loop(connected)
         except AuthError as error:
-            hint = "give a token with --header 'Authorization: Bearer TOKEN'"
-            raise CommandError(f"{error}; {hint}") from error
+            hint = f"give a token with --header 'Authorization: Bearer TOKEN', or {_LOGIN}"
+            # The error may say so itself.
+            text = str(error) if _LOGIN in str(error) else f"{error}; {hint} {args.target}"
+            raise CommandError(text) from error
+
+
+def _login_for(target: Stdio | Http | Server) -> "AuthStrategy | None":
+    """Find the login of a person for a URL, unless a header has other credentials."""
+    if not isinstance(target, Http):
+        return None
+    from ._stored_login import StoredLogin
+
+    headers = target.headers if isinstance(target.headers, Mapping) else {}
+    return StoredLogin(given="authorization" in headers)
 
 
 def _elsewhere(args: argparse.Namespace) -> Stdio | Http | None:
@@ -165,4 +182,17 @@ def _elsewhere(args: argparse.Namespace) -> Stdio | Http | None:
         return read_url(args.target, args.header)
     if args.header:
         raise CommandError("--header goes with a URL; any other server sees no headers", USAGE)
-    return None if args.process is None else Stdio(*args.process)
+    if args.process is not None:
+        return Stdio(*args.process)
+    return _configured(args.target) if args.target.partition("#")[0].endswith(".json") else None
+
+
+def _configured(target: str) -> Stdio | Http:
+    """Read a server of a host's file: `mcp.json`, or `mcp.json#name`."""
+    try:
+        found = read_target(target)
+    except (TargetError, ValueError) as error:
+        raise CommandError(str(error), USAGE) from error
+    if not isinstance(found, Stdio | Http):
+        raise CommandError(f"{target}: an entry is an object with a command or a url", USAGE)
+    return found

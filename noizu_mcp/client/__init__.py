@@ -6,13 +6,14 @@ from .._util import late as _late
 from .._util import publish as _publish
 from ._bound_handler import ForwardingHandler as ForwardingHandler
 from ._client import Client as Client
-from ._client import Progress as Progress
 from ._connect import PROBE_TIMEOUT as PROBE_TIMEOUT
 from ._connect import TIMEOUT as TIMEOUT
 from ._connect import connect as connect
 from ._handlers import ClientHandler as ClientHandler
+from ._progress import Progress as Progress
 from ._sync import SyncClient as SyncClient
 from ._sync import SyncLiveList as SyncLiveList
+from ._targets import read_target as read_target
 from ._views import LiveList as LiveList
 
 _LATE = {

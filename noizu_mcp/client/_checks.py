@@ -11,15 +11,17 @@ are listed before a call whose tool is unknown; otherwise such a call goes unche
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final, Literal, get_args
 
 import attrs
+import trio
 
-from .._errors import ProtocolError, SchemaError
+from .._errors import PEER_FAILURES, ProtocolError, SchemaError
 from .._util import UNSET, Unset, json_text
 from .._value import JSONObject
 from ..engine import logger
-from ..schema import CompiledSchema, compile_schema, describe
+from ..schema import PeerSchema, describe
 from ..server import Page
 from ..types import ToolDefinition, ToolResult
 from ._session import ClientSession
@@ -31,8 +33,6 @@ Strictness = Literal["strict", "warn", "off"]
 MAX_TOOLS: Final = 10_000
 #: Schemas that are compiled at the same time.
 MAX_COMPILED: Final = 1000
-#: Checks of a value against a subschema that one result may take: about half a second.
-MAX_CHECKS: Final = 5_000_000
 
 #: Characters of the reason that the log shows: the server has chosen the schema.
 SHOWN: Final = 300
@@ -52,7 +52,7 @@ class _Output:
 
     def __init__(self, schema: JSONObject) -> None:
         self.schema = schema
-        self.compiled: CompiledSchema | Unset | None = UNSET
+        self.compiled: PeerSchema | Unset | None = UNSET
 
 
 class OutputChecks:
@@ -71,7 +71,7 @@ class OutputChecks:
         self,
         strictness: Strictness,
         session: ClientSession,
-        list_tools: Callable[[], Awaitable[None]],
+        list_tools: Callable[[], Awaitable[object]],
     ) -> None:
         if strictness not in get_args(Strictness):
             raise ValueError(f'strictness is "strict", "warn" or "off", not {strictness!r}')
@@ -81,8 +81,9 @@ class OutputChecks:
         # None for a tool without an output schema.
         self._outputs: dict[str, _Output | None] = {}
         # By the text of the schema, for tools that share one and for lists that are read again.
-        self._compiled: dict[str, CompiledSchema | None] = {}
-        self._warned: set[str] = set()
+        self._compiled: dict[str, PeerSchema | None] = {}
+        self._looking = trio.Lock()
+        self._warned: set[tuple[str, str]] = set()
 
     def learn(self, page: Page[ToolDefinition], *, first: bool) -> None:
         """Note the output schemas of a page of tools.
@@ -110,9 +111,12 @@ class OutputChecks:
 
     async def look_up(self, name: str) -> None:
         """List the tools, to know one of them."""
-        await self._list_tools()
-        # A tool that is not listed has no schema; nobody looks for it again.
-        self._outputs.setdefault(name, None)
+        # One listing for all calls that wait for it.
+        async with self._looking:
+            if name not in self._outputs:
+                await self._list_tools()
+                # A tool that is not listed has no schema; nobody looks for it again.
+                self._outputs.setdefault(name, None)
 
     def concern(self, name: str) -> bool:
         """Tell whether a tool has an output schema."""
@@ -133,15 +137,15 @@ class OutputChecks:
             return result
         text = f"the result of the tool {name!r} breaks its output schema:"
         if self._strictness == "strict":
-            # The schema may have changed, and nobody has told.
-            await self._list_tools()
-            lines = self._find_violations(name, result)
+            # The schema may have changed, and nobody has told. If the server refuses to list now,
+            # the schema that is known decides.
+            with suppress(*PEER_FAILURES):
+                await self._list_tools()
+                lines = self._find_violations(name, result)
             if lines:
                 raise ProtocolError("\n".join([text, *lines]))
             return result
-        if name not in self._warned:
-            self._warned.add(name)
-            logger.warning("%s %s", text, "; ".join(lines))
+        self._warn_once(name, "%s %s", text, "; ".join(lines))
         return attrs.evolve(result, violations=tuple(lines))
 
     def _find_violations(self, name: str, result: ToolResult) -> list[str]:
@@ -152,19 +156,27 @@ class OutputChecks:
             return [_MISSING]
         if isinstance(output.compiled, Unset):
             output.compiled = self._compile(name, output.schema)
-        compiled, value = output.compiled, result.structured
-        if compiled is None or compiled.is_valid(value):
+        if output.compiled is None:
             return []
-        return describe(compiled.violations(value))
+        found = output.compiled.violations(result.structured)
+        if found is None:
+            self._warn_once(name, "a result of the tool %r is too large to be checked", name)
+            return []
+        return describe(found)
 
-    def _compile(self, name: str, schema: JSONObject) -> CompiledSchema | None:
+    def _warn_once(self, name: str, text: str, *args: object) -> None:
+        if (name, text) not in self._warned:
+            self._warned.add((name, text))
+            logger.warning(text, *args)
+
+    def _compile(self, name: str, schema: JSONObject) -> PeerSchema | None:
         text = json_text(schema)
         if text not in self._compiled:
             if len(self._compiled) >= MAX_COMPILED:
                 del self._compiled[next(iter(self._compiled))]
             self._compiled[text] = None
             try:
-                self._compiled[text] = compile_schema(schema, trusted=False)
+                self._compiled[text] = PeerSchema(schema)
             except SchemaError as error:
                 shown = str(error)[:SHOWN]
                 logger.warning("results of the tool %r are not checked: %s", name, shown)

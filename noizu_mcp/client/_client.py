@@ -3,14 +3,13 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Final, overload
+from typing import Any, overload
 
-import attrs
 import trio
 
-from .._errors import McpError, ProtocolError, TaskStarted
+from .._errors import ConnectionClosed, McpError, TaskStarted
 from .._value import JSONObject
-from ..engine import OnProgress, single_failure
+from ..engine import single_failure
 from ..jsonrpc import HEADER_MISMATCH, Notification
 from ..protocol import CHANGES
 from ..server import Page
@@ -37,6 +36,7 @@ from ..types import (
 from ._answers import answer_rounds, read_roots
 from ._cache import CACHE_SIZE, READ, Key, ResponseCache
 from ._checks import OutputChecks, Strictness
+from ._listening import listen
 from ._lists import (
     PROMPTS,
     RESOURCES,
@@ -48,25 +48,9 @@ from ._lists import (
     ListReader,
     note_headers,
 )
+from ._progress import Progress, reporter
 from ._session import ClientSession
 from ._views import LiveList
-
-_SKILLS: Final = f"extensions.{SKILLS}"
-
-
-@attrs.frozen
-class Progress:
-    """A progress notice of a running call.
-
-    Attributes:
-        progress: The progress so far; it increases with each notice.
-        total: The progress at the end; None if it is unknown.
-        message: A description of the current step, or None.
-    """
-
-    progress: float
-    total: float | None = None
-    message: str | None = None
 
 
 class Client:
@@ -93,7 +77,7 @@ class Client:
         self.timeout = timeout
         self._session = session
         self._cache = ResponseCache(session, CACHE_SIZE if cache else 0)
-        self._checks = OutputChecks(strictness, session, self._list_tools_anew)
+        self._checks = OutputChecks(strictness, session, lambda: self._lists.all(TOOLS, anew=True))
         self._lists = ListReader(self.request, self._cache, self._checks.learn)
         session.observers.append(self._note)
 
@@ -102,9 +86,6 @@ class Client:
         self._cache.note(notice)
         if notice.method == CHANGES["tools"][0]:
             self._checks.forget()
-
-    async def _list_tools_anew(self) -> None:
-        await self._lists.all(TOOLS, anew=True)
 
     @property
     def protocol_version(self) -> str:
@@ -140,7 +121,7 @@ class Client:
             method,
             params,
             patience=self.timeout if timeout is None else timeout,
-            on_progress=None if progress is None else _reporter(progress),
+            on_progress=None if progress is None else reporter(progress),
         )
         mirrored = session.mirrored
         if method == "tools/list" and mirrored is not None and session.peer.revision.stateless:
@@ -262,7 +243,7 @@ class Client:
         Raises:
             ProtocolError: A cursor came twice, or an entry is malformed.
         """
-        if not self.capabilities.has(_SKILLS):
+        if not self.capabilities.has(f"extensions.{SKILLS}"):
             return []
         return await self._lists.all(SKILL_LIST)
 
@@ -276,13 +257,9 @@ class Client:
             McpError: The server has no such skill (-32602).
             ProtocolError: The server does not declare the extension, or the entry is malformed.
         """
-        if not self.capabilities.has(_SKILLS):
-            raise ProtocolError("the server has no skills: it does not declare the extension")
-        result = await self.request("skills/get", {"uri": uri})
-        found = SkillDefinition.from_wire(result.get("skill"), "skill")
-        if found.uri != uri:
-            raise ProtocolError(f"skills/get gave the entry of {found.uri} for {uri}")
-        return found
+        from ._skills import get_entry  # loaded with the first skill
+
+        return await get_entry(self, uri)
 
     async def read_skill(
         self, skill: SkillDefinition, path: str = "SKILL.md", *, timeout: float | None = None
@@ -305,11 +282,13 @@ class Client:
                 or frontmatter differs from the entry.
             McpError: The server does not have the file any more (-32602).
         """
-        # Loaded with the first skill.
         from ._skills import locate_file, verify_file
 
         uri = locate_file(skill, path)
-        return verify_file(skill, uri, await self.read_resource(uri, timeout=timeout))
+        # Always sent: an answer that was kept may be older than the entry.
+        send = partial(self.request, "resources/read", timeout=timeout)
+        result = await answer_rounds(send, {"uri": uri}, self._session.answerer)
+        return verify_file(skill, uri, ReadResult.from_wire(result))
 
     async def subscribe(self, uri: str) -> None:
         """Subscribe to updates of a resource; up to 2025-11-25. On 2026-07-28 use `listen`."""
@@ -448,7 +427,7 @@ class Client:
             if error.code != HEADER_MISMATCH or self._session.mirrored is None:
                 raise
         # Listing notes the headers that each tool wants now.
-        await self._list_tools_anew()
+        await self._lists.all(TOOLS, anew=True)
         return await self.request("tools/call", params, **options)
 
     async def ping(self) -> None:
@@ -487,8 +466,10 @@ class Client:
     ) -> AsyncIterator[Mapping[str, Any]]:
         """Receive notifications of changes while the block runs (`subscriptions/listen`).
 
-        The notifications go to the handler. Servers of earlier revisions send list changes unasked:
-        for them nothing is sent, and the capabilities of the server tell which ones it sends.
+        The notifications go to the handler. A request that the server ends, or whose stream breaks,
+        is sent again; then the client makes up a notification of each kind, since changes in
+        between were told to nobody. Servers of earlier revisions send list changes unasked: for
+        them nothing is sent, and the capabilities of the server tell which ones it sends.
 
         Args:
             tools: Changes of the list of tools.
@@ -501,7 +482,8 @@ class Client:
 
         Raises:
             McpError: The server refused.
-            ProtocolError: It ended the request without acknowledging it.
+            ConnectionClosed: The connection ended.
+            ProtocolError: The server ended the request without acknowledging it.
         """
         lists = (("tools", tools), ("prompts", prompts), ("resources", resources))
         kinds = [kind for kind, is_wanted in lists if is_wanted]
@@ -511,19 +493,8 @@ class Client:
             has = self.capabilities.has
             yield {CHANGES[kind][1]: True for kind in kinds if has(f"{kind}.listChanged")}
             return
-        wanted: JSONObject = {CHANGES[kind][1]: True for kind in kinds}
-        if uris:
-            wanted["resourceSubscriptions"] = list(uris)
-        request = session.peer.request("subscriptions/listen", {"notifications": wanted})
-        with single_failure():
+        with single_failure(ConnectionClosed):
             # Leaving the block cancels the request, which ends the subscription at the server.
             async with trio.open_nursery() as nursery:
-                yield await nursery.start(session.listen, request)
+                yield await nursery.start(listen, session, kinds, uris)
                 nursery.cancel_scope.cancel()
-
-
-def _reporter(progress: Callable[[Progress], object]) -> OnProgress:
-    def report(params: Mapping[str, Any]) -> None:
-        progress(Progress(params["progress"], params.get("total"), params.get("message")))
-
-    return report

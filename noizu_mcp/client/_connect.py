@@ -69,7 +69,7 @@ async def connect(
             `Stdio` command. A URL, or `Http` with headers or TLS settings. The entry of one server
             in the form of a host's file, `{"command": …}` or `{"url": …}`, a mapping with one such
             entry under `mcpServers`, or the path of such a file: `"mcp.json"`, or
-            `"mcp.json#name"` if it has several. Or a `MessageStream`.
+            `"mcp.json#name"` if it has several. Or a `MessageStream`. A text may be a `Path`, too.
         handler: Answers questions of the server and takes its notifications.
         auth: Gets the credentials for a URL: `OAuth(…)`, `Bearer(…)` and others.
         version: The one protocol revision to use; None: the newest that both sides speak.
@@ -107,8 +107,8 @@ async def connect(
             `roots` and the handler list roots; `principal` or `replay` is given for a remote
             server; `auth` is not a strategy, or the target has no URL; `limits` is no `Limits`; or
             a listener cannot be called with an event.
-        ValueError: The URL is not valid, or not one that `auth` sends credentials to; a root has no
-            `file://` URI; or there is no such `strictness`.
+        ValueError: The URL is not valid, or not one that `auth` sends credentials to; a root has
+            no `file://` URI; or there is no such `strictness`.
     """
     check_on_trio("connect", _ELSEWHERE)
     opened = read_target(target)

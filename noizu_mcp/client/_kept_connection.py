@@ -27,12 +27,11 @@ from .._errors import (
     PEER_FAILURES,
     ConnectionClosed,
     McpError,
-    ProtocolError,
     RequestTimeout,
     TargetError,
 )
 from ..engine import MessageStream, logger, split_cancellation
-from ..jsonrpc import Notification
+from ..jsonrpc import METHOD_NOT_FOUND, Notification
 from ..protocol import CHANGES
 from ..types import ToolDefinition
 from ._client import Client
@@ -103,6 +102,7 @@ class KeptConnection:
         # A stream is over when it has ended, and a target that cannot be read stays so.
         self._is_for_once = isinstance(target, MessageStream | Exception)
         self._began = math.inf
+        self._was_connected = False
         self._changed = trio.Event()
 
     @property
@@ -178,6 +178,12 @@ class KeptConnection:
         Raises:
             ConnectionClosed: It ended; a transport adds how.
         """
+        if self._was_connected:
+            # Lists may have changed while nobody could tell.
+            for kind, (method, _) in CHANGES.items():
+                if client.capabilities.has(kind):
+                    client._session.receive_notice(Notification(method, None))
+        self._was_connected = True
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._listen, client)
             await client.wait_closed()
@@ -185,28 +191,20 @@ class KeptConnection:
         raise ConnectionClosed("the connection ended")
 
     async def _listen(self, client: Client) -> None:
-        """Ask a server of 2026-07-28 for its changes, again whenever that request ends."""
-        session = client._session
-        kinds = [kind for kind in CHANGES if client.capabilities.has(f"{kind}.listChanged")]
-        if not session.peer.revision.stateless or not kinds:
-            return
-        wanted = {"notifications": {CHANGES[kind][1]: True for kind in kinds}}
+        """Listen for the changes that the server can tell, for as long as it is connected."""
+        has = client.capabilities.has
+        kinds: dict[str, Any] = {kind: True for kind in CHANGES if has(f"{kind}.listChanged")}
         pauses = _Pauses()
-        while True:
-            began = trio.current_time()
+        while kinds:
             try:
-                await session.listen(session.peer.request("subscriptions/listen", wanted))
-            except (McpError, ProtocolError) as error:
-                logger.warning("%s tells no changes: %s", self.name, error)
-                return
+                async with client.listen(**kinds):
+                    await trio.sleep_forever()
             except PEER_FAILURES as error:
-                logger.debug("%s told changes until now: %s", self.name, error)
-            if trio.current_time() - began > LIVED:
-                pauses.reset()
+                if isinstance(error, McpError) and error.code == METHOD_NOT_FOUND:
+                    logger.warning("the server %s tells no changes: %s", self.name, error)
+                    return
+                logger.debug("the server %s tells no changes now: %s", self.name, error)
             await trio.sleep(pauses.take())
-            # Changes in between were told to nobody.
-            for kind in kinds:
-                session.receive_notice(Notification(CHANGES[kind][0], None))
 
     async def ready(self, timeout: float) -> Client:
         """Wait for an attempt that runs, and return the client.

@@ -35,6 +35,7 @@ from ..protocol import (
     CHANGES,
     HANDSHAKE_VERSIONS,
     LATEST_HANDSHAKE,
+    RESOURCE_UPDATED,
     REVISIONS,
     STATELESS,
     Revision,
@@ -291,6 +292,7 @@ async def _initialize(
 ) -> None:
     peer = session.peer
     session.renewal.begin = partial(_renew, client, session, revision, pinned=pinned)
+    session.observe_gaps(partial(_make_up_notices, client, session))
     # Adapted, since older servers may refuse members that their revision does not have.
     params = {
         "protocolVersion": revision.name,
@@ -334,3 +336,15 @@ async def _renew(
     for kind, (method, _) in CHANGES.items():
         if before.has(kind) or client.capabilities.has(kind):
             session.receive_notice(Notification(method, None))
+
+
+def _make_up_notices(client: Client, session: ClientSession) -> None:
+    """Notify the handler of each list and each watched resource as if it had changed.
+
+    Changes while no stream was open were told to nobody.
+    """
+    for kind, (method, _) in CHANGES.items():
+        if client.capabilities.has(f"{kind}.listChanged"):
+            session.receive_notice(Notification(method, None))
+    for uri in session.watched:
+        session.receive_notice(Notification(RESOURCE_UPDATED, {"uri": uri}))

@@ -119,9 +119,10 @@ class RecordedSession(ClientSession):
         recording = Recording(self.telemetry, event)
         with recorded(recording), self.telemetry.around(event):
             carried = self.telemetry.trace_context(event)
-            if carried:
+            own = params.get("_meta", {})
+            if carried and isinstance(own, Mapping):
                 # A trace that the caller names wins.
-                meta = {**carried, **params.get("_meta", {})}
+                meta = {**carried, **own}
                 request = request._replace(params={**params, "_meta": meta})
             result = await super().send_request(request, **options)
             recording.end(_outcome_of(request, result))

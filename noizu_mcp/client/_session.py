@@ -160,6 +160,10 @@ class ClientSession(Dispatcher):
         """The credentials of the messages; see `MessageStream`."""
         return self._stream.credentials
 
+    def observe_gaps(self, tell: Callable[[], object]) -> None:
+        """Call a function whenever notifications may have been lost; see `MessageStream`."""
+        self._stream.observe_gaps(tell)
+
     async def leave(self) -> None:
         """End the connection in order; requests that still run in other tasks are cancelled.
 

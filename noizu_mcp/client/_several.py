@@ -16,10 +16,11 @@ from .._nearest import hint_at, nearest
 from ..engine import check_on_trio, single_failure
 from ..jsonrpc import INVALID_PARAMS
 from ..types import ToolDefinition, ToolResult
-from ._client import Client, Progress
+from ._client import Client
 from ._connect import connect
 from ._handlers import ClientHandler
 from ._kept_connection import KeptConnection, Status
+from ._progress import Progress
 from ._targets import read_entry, read_servers
 
 #: Seconds that the block waits for its servers: `npx` may have to download one first.
@@ -158,10 +159,10 @@ class Clients:
             self._check_single(name)
             return self._owners[name][0]
         for server, connection in self._connections.items():
-            tool = name.removeprefix(f"{self._prefixes[server]}_")
-            if tool != name and not connection.is_listed:
+            prefix = f"{self._prefixes[server]}_"
+            if len(prefix) > 1 and name.startswith(prefix) and not connection.is_listed:
                 # It is down, and says so, or has its tools again by now.
-                return connection, tool
+                return connection, name.removeprefix(prefix)
         meant = nearest(name, self._owners)
         text = f"Unknown tool: {name}" + (f"; did you mean {meant}?" if meant else "")
         if self.failures:
@@ -218,8 +219,8 @@ async def connect_all(
     """Connect to several servers for as long as the block runs.
 
     The servers start side by side. One that fails, now or later, takes no other down: its failure
-    is in `clients.failures` and in the log, and it is connected again, with growing pauses. The
-    connections end together, and no later than a single one would.
+    is in `clients.failures` and in the log, and it is connected again, with growing pauses. At the
+    end of the block all connections are closed at the same time.
 
     Args:
         config: The path of a file of the `mcpServers` form, its content as a mapping, or a mapping
@@ -253,15 +254,11 @@ async def connect_all(
     prefixes = _read_prefixes(prefix, list(entries))
     for name in own:
         _check_name("per_server", name, list(entries))
-    connections = {
-        name: KeptConnection(
-            name,
-            _read(entry, name),
-            _handler_of(handler, name),
-            {**options, **own.get(name, {})},
-        )
-        for name, entry in entries.items()
-    }
+    connections: dict[str, KeptConnection] = {}
+    for name, entry in entries.items():
+        given = {**options, **own.get(name, {})}
+        handling = _handler_of(handler, name)
+        connections[name] = KeptConnection(name, _read(entry, name), handling, given)
     with single_failure():
         async with trio.open_nursery() as nursery:
             for each in connections.values():
@@ -291,7 +288,8 @@ def _check_options(options: Mapping[str, Any], own: Mapping[str, Mapping[str, An
     for given in (options, *own.values()):
         for name in given:
             if name not in known:
-                raise TypeError(f"connect has no option {name}; {hint_at(name, sorted(known))}")
+                text = f"connect_all has no option {name} of a server"
+                raise TypeError(f"{text}; {hint_at(name, sorted(known))}")
 
 
 def _check_name(option: str, name: str, servers: list[str]) -> None:

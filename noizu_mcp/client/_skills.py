@@ -9,12 +9,15 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from .._errors import SkillError
+from .._errors import ProtocolError, SkillError
 from .._util import got
 from ..skills import MANIFEST, MAX_BYTES, MAX_FILES, compare_frontmatter, quote_path
-from ..types import ReadResult, ResourceContents, SkillDefinition
+from ..types import SKILLS, ReadResult, ResourceContents, SkillDefinition
+
+if TYPE_CHECKING:
+    from ._client import Client
 
 _DIGEST: Final = re.compile("sha256:[0-9a-f]{64}")
 _REFRESH: Final = "if the skill has changed, get_skill(uri) gives its new entry"
@@ -41,6 +44,21 @@ def locate_file(skill: SkillDefinition, path: str) -> str:
     if normal not in skill.files:
         _refuse(skill.uri, f"its entry lists no file {path!r}; {_REFRESH}")
     return str(skill.files[normal]["uri"])
+
+
+async def get_entry(client: "Client", uri: str) -> SkillDefinition:
+    """Get the present entry of a skill; see `Client.get_skill`.
+
+    Raises:
+        ProtocolError: The server does not declare the extension, or the entry is malformed.
+    """
+    if not client.capabilities.has(f"extensions.{SKILLS}"):
+        raise ProtocolError("the server has no skills: it does not declare the extension")
+    result = await client.request("skills/get", {"uri": uri})
+    found = SkillDefinition.from_wire(result.get("skill"), "skill")
+    if found.uri != uri:
+        raise ProtocolError(f"skills/get gave the entry of {found.uri} for {uri}")
+    return found
 
 
 def verify_file(skill: SkillDefinition, uri: str, result: ReadResult) -> ResourceContents:
@@ -101,9 +119,7 @@ def _find_problems(skill: SkillDefinition) -> Iterator[str]:
     if MANIFEST not in files:
         yield f"it does not list {MANIFEST}"
     for path, each in files.items():
-        if not each["uri"].startswith(f"{folder}/") or ".." in path.split("/"):
-            yield f"{path} is not in its folder"
-        yield from _find_file_problems(path, each)
+        yield from _find_file_problems(f"{folder}/", path, each)
     if len(files) > MAX_FILES:
         yield f"it has {len(files)} files; a skill has at most {MAX_FILES}"
     # The caller takes the first problem only, so that every size is a number here.
@@ -111,8 +127,10 @@ def _find_problems(skill: SkillDefinition) -> Iterator[str]:
         yield f"it has more than {MAX_BYTES} bytes"
 
 
-def _find_file_problems(path: str, entry: Mapping[str, Any]) -> Iterator[str]:
+def _find_file_problems(above: str, path: str, entry: Mapping[str, Any]) -> Iterator[str]:
     digest, size = entry.get("digest"), entry.get("size")
+    if not entry["uri"].startswith(above) or ".." in path.split("/"):
+        yield f"{path} is not in its folder"
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
         yield f"the digest of {path} must be sha256: and 64 digits, {got(digest)}"
     if type(size) is not int or size < 0:

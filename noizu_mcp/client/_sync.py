@@ -125,7 +125,7 @@ class SyncLiveList(ListView[Definition]):
 
 
 class SyncOpened(Generic[Inner]):
-    """What is open on a trio loop in a thread of its own, for plain code: the base of `SyncClient`.
+    """A client on a trio loop in a thread of its own, for plain code: the base of `SyncClient`.
 
     Args:
         connect: Makes the context manager of trio, from the options.

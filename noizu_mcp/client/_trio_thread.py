@@ -85,11 +85,13 @@ class TrioThread:
             BaseException: Raised by the task.
         """
         scope = trio.CancelScope()
-        ended = self.start(work, scope)
+        ended: Future[Result] | None = None
         try:
+            ended = self.start(work, scope)
             return ended.result()
         finally:
-            if not ended.done():
+            # Ctrl-C may come before `start` has returned; the task runs all the same.
+            if ended is None or not ended.done():
                 self.soon(scope.cancel)
 
 

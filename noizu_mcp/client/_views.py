@@ -1,24 +1,20 @@
 """Live lists: the tools, prompts, resources or templates of a server, kept up to date.
 
 Theory of operation. A live list works while its block runs. It is *current*, or *stale*: a notice
-of the server makes it stale, and so does the start of a listen request that takes the place of one
-that ended, since changes in between were told to nobody. One task waits until the list is stale,
-gives other notices `SETTLE` seconds to come, calls the list current, and reads it. In this order: a
-notice that comes while the list is read makes it stale again, so the last reading begins after the
-last notice. However many notices come, there is one reading every `SETTLE` seconds at most.
+of the server makes it stale. One task waits until the list is stale, gives other notices `SETTLE`
+seconds to come, calls the list current, and reads it. In this order: a notice that comes while the
+list is read makes it stale again, so the last reading begins after the last notice. However many
+notices come, there is one reading every `SETTLE` seconds at most. A reading that fails is repeated
+after pauses that grow; until then the list stays as it was.
 
 Up to 2025-11-25 a server tells changes unasked. On 2026-07-28 another task keeps a listen request
-open. When it ends, the task opens another one, at once if it lasted `LIVED` seconds, else after
-pauses that grow up to `MAX_PAUSE`. A reading that fails is repeated after such pauses, too; until
-then the list stays as it was. The end of the connection ends the block with `ConnectionClosed`.
-
-Source: 2026-07-28 `basic/patterns/subscriptions`.
+open (see `_listening`). The end of the connection ends the block with `ConnectionClosed`.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
-from typing import Any, Final, Generic, Self, cast
+from typing import Final, Generic, Self, cast
 
 import trio
 
@@ -26,15 +22,12 @@ from .._errors import PEER_FAILURES, ConnectionClosed, McpError
 from ..engine import logger, single_failure
 from ..jsonrpc import METHOD_NOT_FOUND, Notification
 from ..protocol import CHANGES
+from ._listening import listen, pause
 from ._lists import Definition, ListKind
 from ._session import ClientSession
 
 #: Seconds between a notice and the reading of the list: further notices need no reading of theirs.
 SETTLE: Final = 0.1
-#: The longest pause between two attempts, in seconds.
-MAX_PAUSE: Final = 60.0
-#: Seconds after which a listen request counts as a success; an earlier end is a failed attempt.
-LIVED: Final = 10.0
 
 
 class _Entries(Generic[Definition]):
@@ -85,7 +78,7 @@ class ListView(Generic[Definition]):
     def _table(self) -> dict[str, Definition]:
         if self._entries.by_key is None:
             raise RuntimeError(
-                "a live list is filled when its block begins: write `async with client.tools as "
+                "a live list is read while its block runs: write `async with client.tools as "
                 "tools`, and `with` for a SyncClient"
             )
         return self._entries.by_key
@@ -152,23 +145,36 @@ class LiveList(ListView[Definition]):
             RequestTimeout: It did not answer in time.
             ConnectionClosed: The connection ended.
         """
-        async with self._reading:
-            # Before the request: a notice that comes from now on asks for another reading.
-            self._stale = trio.Event()
-            items = tuple(await self._read())
-        entries, before = self._entries, self._entries.items
-        entries.by_key = {getattr(item, self._kind.key): item for item in items}
-        entries.items = items
-        if items != before:
-            self._changed.set()
+        self._table()
+        await self._refresh()
 
     async def wait_changed(self) -> None:
-        """Wait until the list has changed since the last call, or since the block began."""
+        """Wait until the list has changed since the last call, or since the block began.
+
+        Raises:
+            RuntimeError: The block ended.
+        """
+        self._table()
         changed = self._changed
         await changed.wait()
         # Another task may have waited for the same change.
         if self._changed is changed:
             self._changed = trio.Event()
+        self._table()
+
+    async def _refresh(self) -> None:
+        async with self._reading:
+            # Before the request: a notice that comes from now on asks for another reading. One that
+            # is not set is kept, since a task waits for it.
+            if self._stale.is_set():
+                self._stale = trio.Event()
+            items = tuple(await self._read())
+            before, self._entries.items = self._entries.items, items
+            # The block may have ended meanwhile.
+            if self._block is not None:
+                self._entries.by_key = {getattr(each, self._kind.key): each for each in items}
+            if items != before:
+                self._changed.set()
 
     @asynccontextmanager
     async def _follow(self) -> AsyncIterator[None]:
@@ -176,12 +182,12 @@ class LiveList(ListView[Definition]):
         session = self._session
         session.observers.append(self._note)
         try:
-            with single_failure():
+            with single_failure(ConnectionClosed):
                 async with trio.open_nursery() as nursery:
                     # Before the list is read: a change in between must not get lost.
                     if self._is_told and session.peer.revision.stateless:
-                        await nursery.start(self._listen)
-                    await self.refresh()
+                        await self._listen(nursery)
+                    await self._refresh()
                     self._changed = trio.Event()
                     nursery.start_soon(self._refresh_when_stale)
                     nursery.start_soon(self._watch_connection)
@@ -190,6 +196,7 @@ class LiveList(ListView[Definition]):
         finally:
             session.observers.remove(self._note)
             self._entries.by_key = None
+            self._changed.set()  # for tasks outside of the block
 
     def _note(self, notice: Notification) -> None:
         if notice.method == CHANGES[self._kind.change][0]:
@@ -205,66 +212,20 @@ class LiveList(ListView[Definition]):
             await self._stale.wait()
             await trio.sleep(SETTLE)
             try:
-                await self.refresh()
+                await self._refresh()
                 failures = 0
             except PEER_FAILURES as error:
                 failures += 1
                 if failures == 1:
                     logger.warning("%s failed, and is tried again: %s", self._kind.method, error)
-                await trio.sleep(_pause(failures))
+                await trio.sleep(pause(failures))
                 self._stale.set()
 
-    async def _listen(self, *, task_status: trio.TaskStatus[None]) -> None:
-        """Keep a listen request open; see the theory of operation."""
-        member = CHANGES[self._kind.change][1]
-        acknowledged = _Acknowledged(task_status.started, self._become_stale)
-        failures = 0
-        while True:
-            params = {"notifications": {member: True}}
-            request = self._session.peer.request("subscriptions/listen", params)
-            began, why = trio.current_time(), "it ended"
-            try:
-                await self._session.listen(request, task_status=acknowledged)
-            except PEER_FAILURES as error:
-                unknown = isinstance(error, McpError) and error.code == METHOD_NOT_FOUND
-                if unknown:
-                    logger.warning("%s is read once: %s", self._kind.method, error)
-                    acknowledged.started({})
-                    return
-                if not acknowledged.came:
-                    raise
-                why = str(error)
-            failures = 0 if trio.current_time() - began > LIVED else failures + 1
-            if failures == 1:
-                logger.warning("subscriptions/listen is sent again: %s", why)
-            await trio.sleep(_pause(failures))
-
-    def _become_stale(self) -> None:
-        self._stale.set()
-
-
-class _Acknowledged:
-    """The task status of a listen request that may be sent again.
-
-    Args:
-        first: Called at the first acknowledgement.
-        again: Called at each later one.
-    """
-
-    def __init__(self, first: Callable[[], None], again: Callable[[], None]) -> None:
-        self.came = False
-        self._first = first
-        self._again = again
-
-    def started(self, _: Any = None) -> None:
-        """Take an acknowledgement."""
-        if self.came:
-            self._again()
-        else:
-            self.came = True
-            self._first()
-
-
-def _pause(failures: int) -> float:
-    """Return the seconds before the next attempt."""
-    return 0.0 if failures == 0 else min(2.0 ** min(failures - 1, 10), MAX_PAUSE)
+    async def _listen(self, nursery: trio.Nursery) -> None:
+        try:
+            await nursery.start(listen, self._session, (self._kind.change,))
+        except McpError as error:
+            # Some servers offer `listChanged`, and keep it in sessions only.
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            logger.warning("%s is read once: %s", self._kind.method, error)

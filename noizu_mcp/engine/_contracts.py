@@ -102,6 +102,14 @@ class MessageStream(abc.ABC):
         """
         await trio.sleep_forever()
 
+    def observe_gaps(self, tell: Callable[[], object]) -> None:
+        """Call a function whenever messages that the peer sent unasked may have been lost.
+
+        Args:
+            tell: The function; must not raise.
+        """
+        del tell  # a pipe loses none
+
     @abc.abstractmethod
     async def aclose(self) -> None:
         """Close both directions; closing twice is fine."""

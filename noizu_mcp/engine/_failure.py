@@ -150,8 +150,8 @@ def single_failure(*consequences: type[BaseException]) -> Iterator[None]:
         yield
     except BaseExceptionGroup as group:
         _, causes = group.split(consequences)
-        # With nothing but consequences, one of them is the failure.
-        error = unwrap_single(causes or group)
+        # With nothing but consequences, one of them is the failure, and the first says enough.
+        error = unwrap_single(causes) if causes else next(_leaves(group))
         # Several failures, and none was left out: the group keeps its own traceback.
         if error is group:
             raise

@@ -8,7 +8,8 @@ round, is a `SchemaLoss`.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from copy import copy
 from hashlib import sha256
 from math import inf
@@ -79,6 +80,23 @@ def modernize(node: Any, rename: Callable[[str], str]) -> Any:
     if not isinstance(node, dict):
         return node
     new = {key: copy(value) for key, value in node.items() if key not in ("$schema", "$id", "id")}
+    _modernize_keywords(new)
+    for path, child in list(subschemas(new)):
+        holder = new if len(path) == 1 else new[path[0]]
+        holder[path[-1]] = modernize(child, rename)
+    for keyword in ("properties", "dependentSchemas", "dependentRequired"):
+        if isinstance(new.get(keyword), dict):
+            new[keyword] = {rename(name): value for name, value in new[keyword].items()}
+    if _is_names(new.get("required")):
+        new["required"] = [rename(name) for name in new["required"]]
+    for name, wanted in _items(new.get("dependentRequired")):
+        if _is_names(wanted):
+            new["dependentRequired"][name] = [rename(each) for each in wanted]
+    return new
+
+
+def _modernize_keywords(new: JSONObject) -> None:
+    """Replace the keywords that 2020-12 writes in another way."""
     rest = new.pop("additionalItems", None)
     if isinstance(new.get("items"), list):
         new["prefixItems"] = new.pop("items")
@@ -92,17 +110,6 @@ def modernize(node: Any, rename: Callable[[str], str]) -> Any:
     for name, wanted in _items(new.pop("dependencies", None)):
         keyword = "dependentRequired" if isinstance(wanted, list) else "dependentSchemas"
         new[keyword] = {**new.get(keyword, {}), name: wanted}
-    for path, child in list(subschemas(new)):
-        holder = new if len(path) == 1 else new[path[0]]
-        holder[path[-1]] = modernize(child, rename)
-    for keyword in ("properties", "dependentSchemas", "dependentRequired"):
-        if isinstance(new.get(keyword), dict):
-            new[keyword] = {rename(name): value for name, value in new[keyword].items()}
-    for names in (new, new.get("dependentRequired")):
-        for key, value in _items(names):
-            if (names is not new or key == "required") and _is_names(value):
-                names[key] = [rename(name) for name in value]
-    return new
 
 
 def _items(value: Any) -> list[tuple[str, Any]]:
@@ -114,17 +121,41 @@ def _is_names(value: Any) -> bool:
 
 
 def find_fault(schema: JSONObject) -> str | None:
-    """Tell why no part of a schema can be used; None if it can."""
+    """Tell why no part of a schema can be used; None if it can, at least after `mend`."""
     unfit = find_not_json(schema, inf, _MAX_DEPTH)
     if unfit is not None:
         return unfit[1]
     document = Document(schema)
     if caps := document.broken_caps():
         return caps[0]
-    if document.is_endless():
-        return "it leads to itself without end"
-    faults = document.faults()
-    return f"{'.'.join(map(str, faults[0].path))}: {faults[0].text}" if faults else None
+    return "it leads to itself without end" if document.is_endless() else None
+
+
+def mend(schema: JSONObject, tool: str) -> Iterator[SchemaLoss]:
+    """Take the keywords out of a schema that are not valid.
+
+    Args:
+        schema: The schema, a copy; it is changed.
+        tool: The name of the tool.
+
+    Yields:
+        A loss for each of these keywords.
+    """
+    for path, text, *_ in Document(schema).faults():
+        parent: Any = schema
+        # A fault may be in a part that is gone; an anchor that is there twice has no place.
+        with suppress(LookupError):
+            for step in path[:-1]:
+                parent = parent[step]
+            del parent[path[-1]]
+        where = "".join(f"/{escape(str(step))}" for step in path[:-1])
+        keyword = "".join(map(str, path[-1:]))
+        yield SchemaLoss(tool, where, keyword, "looser", f"it is not valid: {text}")
+
+
+def escape(step: str) -> str:
+    """Write a step of a JSON pointer (RFC 6901 section 3)."""
+    return step.replace("~", "~0").replace("/", "~1")
 
 
 class Composer:
@@ -135,20 +166,18 @@ class Composer:
         tool: The name of the tool.
 
     Attributes:
-        losses: The differences so far.
+        losses: The differences so far; each is there once.
     """
 
     def __init__(self, root: JSONObject, tool: str) -> None:
         self.tool = tool
-        self.losses: list[SchemaLoss] = []
+        self.losses: dict[SchemaLoss, None] = {}
         self._document = Document(root)
         self._nodes = 0
 
     def lose(self, path: str, keyword: str, text: str, effect: Effect = "looser") -> None:
-        """Note a loss, once."""
-        loss = SchemaLoss(self.tool, path, keyword, effect, text)
-        if loss not in self.losses:
-            self.losses.append(loss)
+        """Note a loss."""
+        self.losses[SchemaLoss(self.tool, path, keyword, effect, text)] = None
 
     def expand(
         self, schema: Any, path: str, refs: tuple[str, ...] = ()
@@ -207,12 +236,9 @@ class Composer:
             text = "properties of one schema that another one excludes are allowed"
             self.lose(path, "additionalProperties", text)
         for key in first.keys() & second.keys() - _ANNOTATIONS:
-            ours, theirs = first[key], second[key]
-            if _same(ours, theirs):
-                continue
             if key in _MERGED:
-                found[key] = _MERGED[key](ours, theirs)
-            else:
+                found[key] = _MERGED[key](first[key], second[key])
+            elif not _same(first[key], second[key]):
                 self.lose(path, key, "two schemas have it; one of them counts")
         return found
 
@@ -239,34 +265,42 @@ class Composer:
             if branches:
                 self.lose("", key, "the properties of all alternatives are properties of the root")
                 note += _groups(branches)
-                found = self._unite(found, [each for each in branches if _may_be_object(each)])
+                found = self._unite_at_root(
+                    found, [each for each in branches if _may_be_object(each)]
+                )
         for key in ("enum", "const", "not", "if", "then", "else"):
             if found.pop(key, None) is not None:
                 self.lose("", key, "the API does not take it at the root")
         return {**found, "type": "object"}, note
 
-    def _unite(self, base: JSONObject, branches: list[JSONObject]) -> JSONObject:
+    def _unite_at_root(self, base: JSONObject, branches: list[JSONObject]) -> JSONObject:
         united: JSONObject = {}
-        for name in dict.fromkeys(name for each in branches for name in each.get("properties", ())):
-            having = [each for each in branches if name in each.get("properties", ())]
-            missing = [each for each in branches if each not in having]
+        having: dict[str, list[JSONObject]] = {}
+        for branch in branches:
+            for name in branch.get("properties", ()):
+                having.setdefault(name, []).append(branch)
+        opened = sum(map(_is_open, branches))
+        for name, those in having.items():
             # An alternative without this property takes any value for it, unless it is closed.
-            if any(each.get("additionalProperties") is not False for each in missing):
+            if sum(map(_is_open, those)) < opened:
                 if name in base.get("properties", ()):
                     continue
                 text = f"{name} is what some of the alternatives say, in all of them"
                 self.lose("", "properties", text, "narrower")
-            schemas = [each["properties"][name] for each in having]
+            schemas = [each["properties"][name] for each in those]
             alike = all(_same(schemas[0], each) for each in schemas)
             united[name] = schemas[0] if alike else {"anyOf": schemas}
+        for name in dict.fromkeys(name for each in branches for name in each.get("required", ())):
+            # Some alternative requires it, so it can be sent, and none says more about it.
+            if name not in base.get("properties", ()):
+                united.setdefault(name, {})
         found = self.merge(base, {"properties": united}, "") if united else dict(base)
         shared = [set(branch.get("required", ())) for branch in branches]
         required = {*base.get("required", ()), *(set.intersection(*shared) if shared else ())}
         if required:
             found["required"] = sorted(required)
         # The alternatives may allow less together with each other; that was said above.
-        closed = branches and all(each.get("additionalProperties") is False for each in branches)
-        if closed:
+        if branches and not opened:
             found["additionalProperties"] = False
         return found
 
@@ -276,6 +310,10 @@ def _closes(one: JSONObject, other: JSONObject) -> bool:
     if one.get("additionalProperties", True) in (True, {}):
         return False
     return bool(other.get("properties", {}).keys() - one.get("properties", {}).keys())
+
+
+def _is_open(schema: JSONObject) -> bool:
+    return schema.get("additionalProperties") is not False
 
 
 def _may_be_object(schema: JSONObject) -> bool:
@@ -309,15 +347,21 @@ def _same(one: Any, other: Any) -> bool:
     return json_text(one) == json_text(other)
 
 
-def is_among(value: Any, values: Iterable[Any]) -> bool:
-    """Tell whether a JSON value is one of several; True is not 1."""
-    return any(
-        value == each and isinstance(value, bool) == isinstance(each, bool) for each in values
-    )
+def keys_of(values: Iterable[Any]) -> dict[Any, Any]:
+    """Give JSON values by keys, which are equal for equal values; True is not 1."""
+    return {
+        json_text(each) if isinstance(each, dict | list) else (isinstance(each, bool), each): each
+        for each in values
+    }
 
 
-def _both(ours: Any, theirs: Any) -> JSONObject:
-    return {"allOf": [ours, theirs]}
+def _shared(ours: Iterable[Any], theirs: Iterable[Any]) -> list[Any]:
+    wanted = keys_of(theirs)
+    return [each for key, each in keys_of(ours).items() if key in wanted]
+
+
+def _both(ours: Any, theirs: Any) -> Any:
+    return ours if _same(ours, theirs) else {"allOf": [ours, theirs]}
 
 
 def _each_of_both(ours: JSONObject, theirs: JSONObject) -> JSONObject:
@@ -333,7 +377,7 @@ _MERGED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "maxProperties": min,
     "type": _common_types,
     "required": lambda ours, theirs: list(dict.fromkeys([*ours, *theirs])),
-    "enum": lambda ours, theirs: [each for each in ours if is_among(each, theirs)],
+    "enum": _shared,
     "properties": _each_of_both,
     "items": _both,
     "additionalProperties": lambda ours, theirs: (

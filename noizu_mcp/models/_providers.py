@@ -6,29 +6,16 @@ packages `anthropic`, `openai` and `google-genai`; `tests/models/test_shapes.py`
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, NamedTuple, get_args
+from math import inf
+from typing import Any, Final, Literal, NamedTuple
 
 from .._errors import ToolError
 from .._value import JSONObject
 from ..jsonrpc import parse_json
-from ._subset import Dialect, Size
+from ._limits import Limits, Size
+from ._subset import Dialect
 
 ProviderName = Literal["anthropic", "openai", "openai-responses", "gemini"]
-
-
-class Limits(NamedTuple):
-    """Limits of strict schemas.
-
-    Attributes:
-        size: The largest schema of one tool.
-        all_tools: The largest sum of the schemas of all tools; its `depth` and `largest` count
-            for one.
-        tools: Strict tools in one request.
-    """
-
-    size: Size
-    all_tools: Size
-    tools: int
 
 
 class Provider(NamedTuple):
@@ -170,7 +157,7 @@ _FORMATS: Final = frozenset(
         *("ipv4", "ipv6", "uuid"),
     }
 )
-_NO_LIMIT: Final = Size(*[10**9] * len(Size._fields))
+_NO_LIMIT: Final = Size(*[inf] * len(Size._fields))
 
 # Anthropic, "Define tools": the name matches ^[a-zA-Z0-9_-]{1,64}$. Its API refuses properties
 # whose names do not match ^[a-zA-Z0-9_.-]{1,64}$. "Structured outputs": no bounds of numbers,
@@ -220,7 +207,7 @@ _OPENAI: Final = Provider(
             properties=5_000, depth=10, values=1_000, characters=120_000, largest=15_000
         ),
         _NO_LIMIT,
-        tools=10**9,
+        tools=inf,
     ),
     define=_define_openai,
     read_call=_read_openai,
@@ -259,4 +246,3 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     ),
     "gemini": _GEMINI,
 }
-assert (*PROVIDERS,) == get_args(ProviderName)

@@ -12,7 +12,8 @@ from ..types import Content, ResourceContents, ToolResult
 from ._providers import ProviderName, provider_named
 from ._tools import ModelCall
 
-_MAX_CHARS: Final = 100_000
+#: Characters of text in a result, by default: about 25,000 tokens.
+MAX_CHARS: Final = 100_000
 _IMAGES: Final = ("image/png", "image/jpeg", "image/webp")
 _PDF: Final = "application/pdf"
 #: The media that a result can carry, and the bytes of one of them, in base64. OpenAI's Chat
@@ -43,7 +44,7 @@ def result_for(
     result: ToolResult,
     *,
     media: bool = True,
-    max_chars: int = _MAX_CHARS,
+    max_chars: int = MAX_CHARS,
 ) -> JSONObject:
     """Write the result of a call for a model.
 
@@ -80,19 +81,20 @@ def result_for(
 
 def _parts(result: ToolResult, types: tuple[str, ...], size: int) -> Iterator[_Text | _Medium]:
     """Turn blocks into texts and media that the API takes."""
-    has_text = False
     for block in result.content:
         for part in _parts_of(block):
-            if isinstance(part, _Medium) and not (
-                part.mime_type in types and len(part.data) * 4 / 3 <= size
-            ):
-                about = f"{part.mime_type}, {len(part.data)} bytes"
-                part = _Text(f"({part.name}: {about}; it cannot be shown here)")
-            has_text = has_text or block.type == "text"
-            yield part
+            if isinstance(part, _Text) or _fits(part, types, size):
+                yield part
+                continue
+            about = f"{part.name}: {part.mime_type}, {len(part.data)} bytes"
+            yield _Text(f"({about}; it cannot be shown here)")
     # A server should write structured content as text, too, for models; not all do.
-    if not has_text and result.has_structured:
+    if result.has_structured and all(block.type != "text" for block in result.content):
         yield _Text(json_text(result.structured))
+
+
+def _fits(part: _Medium, types: tuple[str, ...], size: int) -> bool:
+    return part.mime_type in types and len(part.data) * 4 / 3 <= size
 
 
 def _parts_of(block: Content) -> Iterator[_Text | _Medium]:

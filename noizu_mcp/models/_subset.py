@@ -15,8 +15,9 @@ from typing import Any, Final, NamedTuple
 
 from .._errors import SchemaError
 from .._value import JSONObject
-from ..schema import compile_schema, or_null, subschemas
-from ._compose import Composer, describe_lost, is_among, legal_name, types_in
+from ..schema import compile_schema, or_null
+from ._compose import Composer, describe_lost, escape, keys_of, legal_name, types_in
+from ._limits import Refused
 
 #: Gives back the value that a tool expects.
 Restore = Callable[[Any], Any]
@@ -63,6 +64,8 @@ _INTEGER_BOUNDS: Final[Mapping[str, tuple[str, int, Callable[[int, int], int]]]]
     "exclusiveMinimum": ("minimum", 1, max),
     "exclusiveMaximum": ("maximum", -1, min),
 }
+#: Alternatives that are compared with each other; the time grows with the square.
+_MAX_COMPARED: Final = 64
 _TEXTS: Final = frozenset({"title", "description", "default", "examples"})
 _ILLEGAL: Final = re.compile("[^A-Za-z0-9_-]")
 _ANYWHERE: Final = ("not", "if", "then", "else", "$dynamicRef", "$recursiveRef")
@@ -90,20 +93,6 @@ class Dialect(NamedTuple):
     strict: bool
     all_required: bool = False
     references: bool = False
-
-
-class Refused(Exception):
-    """A schema cannot be expressed in a strict dialect.
-
-    Attributes:
-        path: The place of the reason.
-        keyword: The keyword.
-        text: The reason.
-    """
-
-    def __init__(self, path: str, keyword: str, text: str) -> None:
-        self.path, self.keyword, self.text = path, keyword, text
-        super().__init__(text)
 
 
 class Adapted(NamedTuple):
@@ -151,8 +140,9 @@ class Adapter(Composer):
             if key in found:
                 return self._union(found, key, path, refs)
         if "const" in found:
-            values = [found.pop("const")]
-            found["enum"] = [each for each in values if is_among(each, found.get("enum", values))]
+            only = keys_of([found["const"]])
+            among = keys_of(found["enum"]) if "enum" in found else only
+            found["enum"] = [each for key, each in only.items() if key in among]
         if found.get("not", False) in ({}, True):
             return _NEVER
         types = _types_of(found)
@@ -163,7 +153,7 @@ class Adapter(Composer):
             self.lose(path, "type", text, "narrower")
         parts = [self._adapt_one(found, each, path, refs) for each in types if each != "null"]
         whole = self._unite([part for part in parts if part is not _NEVER])
-        if "null" not in types or not is_among(None, found.get("enum", [None])):
+        if "null" not in types or None not in found.get("enum", [None]):
             return whole
         # Alone it has no keywords; beside others these do not judge it.
         return Adapted(or_null(whole.schema), whole.restore) if whole is not _NEVER else _NULL
@@ -171,7 +161,6 @@ class Adapter(Composer):
     def _adapt_one(self, found: JSONObject, kind: str, path: str, refs: tuple[str, ...]) -> Adapted:
         """Write a schema for values of one type."""
         made: JSONObject = {"type": kind}
-        restore = None
         lost: JSONObject = {}
         if "enum" in found:
             values = [each for each in found["enum"] if _is_of(each, kind)]
@@ -179,15 +168,14 @@ class Adapter(Composer):
                 return _NEVER
             if kind in self.dialect.scalars:
                 made["enum"] = values
+            elif "const" in found:
+                lost["const"] = found["const"]
             else:
                 lost["enum"] = values
         for key in (*_JUDGES[kind], *_ANYWHERE):
-            if key not in found:
-                continue
-            if self._takes(key, found[key]):
-                made[key] = found[key]
-            elif not (kind == "integer" and self._bound_integer(key, found[key], made)):
+            if key in found and not self._keep(key, found[key], made):
                 lost[key] = found[key]
+        restore = None
         if kind == "array":
             restore = self._array(found, made, lost, path, refs)
         elif kind == "object":
@@ -196,20 +184,26 @@ class Adapter(Composer):
             self.lose(path, key, "the API does not take it; the description tells it")
         return Adapted(_described(made, found, lost), restore)
 
+    def _keep(self, key: str, value: Any, made: JSONObject) -> bool:
+        """Write a keyword, if the API takes it."""
+        if self._takes(key, value):
+            made[key] = value
+            return True
+        # An exclusive bound of an integer is the inclusive one of its neighbour.
+        bound, step, tighter = _INTEGER_BOUNDS.get(key, ("", 0, max))
+        if made["type"] != "integer" or bound not in self.dialect.keywords:
+            return False
+        if type(value) is not int:
+            return False
+        made[bound] = tighter(value + step, made.get(bound, value + step))
+        return True
+
     def _takes(self, key: str, value: Any) -> bool:
         if key not in self.dialect.keywords:
             return False
         if key == "pattern" and _HARD_PATTERN.search(value):
             return False
         return key not in self.dialect.values or value in self.dialect.values[key]
-
-    def _bound_integer(self, key: str, value: Any, made: JSONObject) -> bool:
-        """Write an exclusive bound of an integer as an inclusive one, if the API takes that."""
-        bound, step, tighter = _INTEGER_BOUNDS.get(key, ("", 0, max))
-        if bound not in self.dialect.keywords or type(value) is not int:
-            return False
-        made[bound] = tighter(value + step, made.get(bound, value + step))
-        return True
 
     def _array(
         self,
@@ -247,7 +241,7 @@ class Adapter(Composer):
         parts: JSONObject = {}
         ways: dict[str, tuple[bool, Restore | None]] = {}
         for name, schema in found.get("properties", {}).items():
-            part = self._adapt(schema, f"{path}/properties/{_pointer(name)}", refs)
+            part = self._adapt(schema, f"{path}/properties/{escape(name)}", refs)
             if part is _NEVER:
                 self.lose(path, "properties", f"{name} is left out; it must not be sent")
                 continue
@@ -325,9 +319,7 @@ class Adapter(Composer):
     def _refer(self, ref: str, schema: JSONObject, path: str) -> Adapted:
         """Write a schema that leads back to itself as a reference to a definition."""
         if not self.dialect.references or schema.keys() - {"$ref", *_TEXTS}:
-            raise Refused(
-                path, "$ref", "strict mode of this API takes no schema that leads to itself"
-            )
+            raise Refused(path, "$ref", "strict mode takes no schema that leads to itself")
         plain = ref.removeprefix("#/$defs/").removeprefix("#/definitions/")
         name = legal_name(plain, _ILLEGAL, 64)
         if name not in self._definitions:
@@ -346,7 +338,7 @@ class Adapter(Composer):
         for each in parts:
             if each["type"] == "array":
                 each["items"] = {"type": "string"}
-        lost = {key: found[key] for key in _ANYWHERE if key in found}
+        lost: JSONObject = {key: found[key] for key in _ANYWHERE if key in found}
         for key in lost:
             self.lose(path, key, "the API does not take it; the description tells it")
         return Adapted(_described({"anyOf": [*parts, {"type": "null"}]}, found, lost))
@@ -399,6 +391,8 @@ def _allows_null(schema: JSONObject) -> bool:
 
 def _are_disjoint(schemas: Sequence[JSONObject]) -> bool:
     """Tell whether a value can be of one of several schemas only; False if that is not plain."""
+    if len(schemas) > _MAX_COMPARED:
+        return False
     pairs = ((one, other) for at, one in enumerate(schemas) for other in schemas[:at])
     return all(_differ(one, other) for one, other in pairs)
 
@@ -410,7 +404,7 @@ def _differ(one: JSONObject, other: JSONObject) -> bool:
     if first.isdisjoint(second) and not (first | second) >= {"integer", "number"}:
         return True
     if "enum" in one and "enum" in other:
-        return not any(is_among(each, other["enum"]) for each in one["enum"])
+        return keys_of(one["enum"]).keys().isdisjoint(keys_of(other["enum"]))
     shared = set(one.get("required", ())) & set(other.get("required", ()))
     return any(_differ(one["properties"][name], other["properties"][name]) for name in shared)
 
@@ -454,52 +448,3 @@ def _judge(schema: JSONObject) -> Callable[[Any], bool]:
 def _restore_by(definitions: Mapping[str, Adapted], name: str, value: Any) -> Any:
     restore = definitions[name].restore
     return value if restore is None else restore(value)
-
-
-def _pointer(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
-
-
-class Size(NamedTuple):
-    """The size of an adapted schema.
-
-    Attributes:
-        properties: Properties of all objects.
-        optional: Those that are not required.
-        unions: Schemas with `anyOf` or several types.
-        depth: Levels of objects and lists.
-        values: Values of all enums.
-        characters: Characters of the names of properties and definitions, and of enum values.
-        largest: Characters of the largest enum with more than 250 values.
-    """
-
-    properties: int = 0
-    optional: int = 0
-    unions: int = 0
-    depth: int = 0
-    values: int = 0
-    characters: int = 0
-    largest: int = 0
-
-
-def measure(schema: JSONObject) -> Size:
-    """Measure a schema; what it refers to counts once."""
-    names = schema.get("properties", {})
-    enum = schema.get("enum", ())
-    text = sum(len(str(each)) for each in enum)
-    size = Size(
-        properties=len(names),
-        optional=len(names) - len(schema.get("required", ())),
-        unions=int("anyOf" in schema or isinstance(schema.get("type"), list)),
-        values=len(enum),
-        characters=text + sum(map(len, (*names, *schema.get("$defs", ())))),
-        largest=text if len(enum) > 250 else 0,
-    )
-    deeper = 0
-    for path, child in subschemas(schema):
-        inner = measure(child) if isinstance(child, dict) else Size()
-        deeper = max(deeper, inner.depth + (path[0] in ("properties", "items")))
-        largest = max(size.largest, inner.largest)
-        sums = (ours + theirs for ours, theirs in zip(size, inner, strict=True))
-        size = Size(*sums)._replace(largest=largest)
-    return size._replace(depth=deeper)

@@ -10,24 +10,22 @@ import attrs
 from .._util import final
 from .._value import JSONObject, Value
 from ..types import ToolDefinition
-from ._compose import Composer, SchemaLoss, TooLarge, coded_name, find_fault, legal_name, modernize
+from ._compose import (
+    Composer,
+    SchemaLoss,
+    TooLarge,
+    coded_name,
+    find_fault,
+    legal_name,
+    mend,
+    modernize,
+)
+from ._limits import Budget, Refused
 from ._providers import Provider, ProviderName, parse_arguments, provider_named
-from ._subset import Adapter, Refused, Restore, Size, measure
+from ._subset import Adapter, Restore
 
 #: Published for a tool whose schema no part can be taken of.
 _OPEN: Final[JSONObject] = {"type": "object"}
-
-
-#: The members of a `Size`, for people.
-_WORDS: Final = {
-    "properties": "properties",
-    "optional": "optional properties",
-    "unions": "alternatives",
-    "depth": "levels",
-    "values": "enum values",
-    "characters": "characters of names and enum values",
-    "largest": "characters in a long enum",
-}
 
 
 @final
@@ -68,9 +66,9 @@ class _Made(NamedTuple):
 
 @final
 class ModelTools(list[JSONObject]):
-    """Tool definitions of an API: the list that its parameter `tools` takes.
+    """Tool definitions of an API: the list that its parameter `tools` takes; `tools_for` makes it.
 
-    `tools_for` makes it. It is an ordinary list, to which tools of the provider itself may be added.
+    It is an ordinary list, to which tools of the provider itself may be added.
 
     Attributes:
         report: The differences between the schemas of the servers and those that the model gets.
@@ -159,7 +157,7 @@ def tools_for(
     report: list[SchemaLoss] = []
     definitions: list[JSONObject] = []
     restores: dict[str, Restore] = {}
-    budget = _Budget(api) if strict else None
+    budget = Budget(api.limits) if strict and api.limits is not None else None
     for tool in listed:
         name = names[tool.name]
         made = _adapt(tool, api, budget)
@@ -193,36 +191,7 @@ def _map_names(names: list[str], api: Provider) -> dict[str, str]:
     }
 
 
-class _Budget:
-    """The limits of strict schemas, counted over the tools of one request."""
-
-    def __init__(self, api: Provider) -> None:
-        assert api.limits is not None
-        self._limits = api.limits
-        self._used = Size()
-        self._tools = 0
-
-    def take(self, schema: JSONObject) -> None:
-        """Count one more strict schema.
-
-        Raises:
-            Refused: The limits do not allow it.
-        """
-        size = measure(schema)
-        total = Size(*map(sum, zip(size, self._used, strict=True)))
-        checks = ((size, self._limits.size), (total, self._limits.all_tools))
-        for found, most in checks:
-            for name, ours, limit in zip(Size._fields, found, most, strict=True):
-                if ours > limit:
-                    text = f"strict mode takes {limit} {_WORDS[name]}, and there would be {ours}"
-                    raise Refused("", "", text)
-        if self._tools == self._limits.tools:
-            raise Refused("", "", f"the API takes {self._tools} strict tools")
-        self._tools += 1
-        self._used = total
-
-
-def _adapt(tool: ToolDefinition, api: Provider, budget: _Budget | None) -> _Made:
+def _adapt(tool: ToolDefinition, api: Provider, budget: Budget | None) -> _Made:
     """Adapt the input schema of a tool."""
     renamed: dict[str, str] = {}
 
@@ -239,39 +208,48 @@ def _adapt(tool: ToolDefinition, api: Provider, budget: _Budget | None) -> _Made
         fault = find_fault(schema)
     except RecursionError:
         fault = "it is nested too deeply"
-    made = _open(tool.name, fault) if fault else _describe(schema, tool.name, api, budget)
-    if not renamed:
-        return made
-    return made._replace(restore=partial(_rename_back, renamed, made.restore))
+    if fault is not None:
+        return _open(tool.name, fault)
+    mended = list(mend(schema, tool.name))
+    made = _describe(schema, tool.name, api, budget)
+    if renamed:
+        made = made._replace(restore=partial(_rename_back, renamed, made.restore))
+    return made._replace(losses=[*mended, *made.losses])
 
 
-def _describe(schema: JSONObject, tool: str, api: Provider, budget: _Budget | None) -> _Made:
+def _describe(schema: JSONObject, tool: str, api: Provider, budget: Budget | None) -> _Made:
     """Adapt a schema without faults: strictly if asked to and possible, or else as the API can."""
+    composer = Composer(schema, tool)
     try:
-        composer = Composer(schema, tool)
         root, note = composer.flatten(schema)
-        losses = composer.losses
         if budget is not None and api.strict is not None:
             try:
                 adapter = Adapter(schema, tool, api.strict)
                 strict, restore = adapter.adapt_root(root)
                 budget.take(strict)
-            except Refused as refused:
-                reason = (refused.path, refused.keyword, "not strict", refused.text)
-                losses = [*losses, SchemaLoss(tool, *reason)]
+            except (Refused, TooLarge, RecursionError) as error:
+                composer.lose(*_reason(error), "not strict")
             else:
-                return _Made(strict, [*losses, *adapter.losses], note, restore, strict=True)
+                losses = [*composer.losses, *adapter.losses]
+                return _Made(strict, losses, note, restore, strict=True)
         if api.dialect is None:
-            return _Made(root, losses, note)
+            return _Made(root, list(composer.losses), note)
         adapter = Adapter(schema, tool, api.dialect)
         made = adapter.adapt_root(root).schema
-        if not made.get("properties"):
-            for key in made.keys() - {"type", "description"}:
-                adapter.lose("", key, "the API takes no object without properties")
-            made = dict(_OPEN)
-        return _Made(made, [*losses, *adapter.losses], note)
-    except (TooLarge, RecursionError):
-        return _open(tool, "it has too many parts once its references are put in")
+    except (TooLarge, RecursionError) as error:
+        return _open(tool, _reason(error)[2])
+    if not made.get("properties"):
+        for key in made.keys() - {"type", "description"}:
+            adapter.lose("", key, "the API takes no object without properties")
+        made = dict(_OPEN)
+    return _Made(made, [*composer.losses, *adapter.losses], note)
+
+
+def _reason(error: Exception) -> tuple[str, str, str]:
+    """Tell the place, the keyword and the text of a reason not to describe a schema."""
+    if isinstance(error, Refused):
+        return error.path, error.keyword, error.text
+    return "", "", "it has too many parts once its references are put in"
 
 
 def _open(tool: str, fault: str) -> _Made:

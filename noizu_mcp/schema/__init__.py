@@ -12,6 +12,7 @@ from ._declared_schema import read_fields as read_fields
 from ._declared_schema import read_parameters as read_parameters
 from ._declared_schema import read_raw as read_raw
 from ._declared_schema import read_shape as read_shape
+from ._peer_schema import PeerSchema as PeerSchema
 from ._schema_class import Schema as Schema
 from ._schema_class import to_problems as to_problems
 from .convert._dump import dump_value as dump_value

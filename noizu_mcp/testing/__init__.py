@@ -19,15 +19,15 @@ from ._transcript import refute_notification as refute_notification
 _LATE = {
     "AuthorizationRequest": "._authorization_server",
     "AuthorizationServer": "._authorization_server",
-    "serve_authorization": "._authorization_server",
-    "serve_protected": "._authorization_server",
+    "serve_authorization": "._protected",
+    "serve_protected": "._protected",
 }
 
 if _TYPE_CHECKING:
     from ._authorization_server import AuthorizationRequest as AuthorizationRequest
     from ._authorization_server import AuthorizationServer as AuthorizationServer
-    from ._authorization_server import serve_authorization as serve_authorization
-    from ._authorization_server import serve_protected as serve_protected
+    from ._protected import serve_authorization as serve_authorization
+    from ._protected import serve_protected as serve_protected
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 

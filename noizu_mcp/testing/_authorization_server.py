@@ -15,9 +15,7 @@ Sources: RFC 6749 and OAuth 2.1 (grants), 7009 (revocation), 7591 (registration)
 
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -33,10 +31,7 @@ from ..auth import (
     HTTPFetcher,
     JWTVerifier,
 )
-from ..engine import single_failure
 from ..jsonrpc import parse_json, render
-from ..server import Server
-from ..transports.http import HttpApp, HttpOptions, serve_asgi
 from ._grants import (
     ALGORITHMS,
     GRANTS,
@@ -46,7 +41,7 @@ from ._grants import (
     Refusal,
     Tokens,
     authenticate,
-    public_jwk,
+    keep,
 )
 
 #: Requests that the journal keeps.
@@ -61,6 +56,8 @@ _WELL_KNOWN: Final = (
     "/.well-known/oauth-authorization-server",
     "/.well-known/openid-configuration",
 )
+#: Endpoints that are read by GET. The others take a form by POST (RFC 6749 section 3.2).
+_READ: Final = ("metadata", "authorize", "jwks")
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
@@ -111,6 +108,9 @@ class AuthorizationServer:
             twice then revokes its grant (OAuth 2.1 section 4.3.1).
         registration: True to offer dynamic client registration.
         dpop_nonces: True to demand a nonce in each DPoP proof (RFC 9449 section 8).
+
+    Raises:
+        ImportError: PyJWT is not installed; the extra `auth` brings it.
 
     Attributes:
         issuer: Its URL.
@@ -168,7 +168,7 @@ class AuthorizationServer:
             key: Its public key, for `private_key_jwt`: PEM, or an object of `cryptography`.
             redirect_uris: Its redirect URIs; empty: any loopback address.
         """
-        self._clients[client_id] = Client(client_id, secret, key, tuple(redirect_uris))
+        keep(self._clients, client_id, Client(client_id, secret, key, tuple(redirect_uris)))
 
     def trust(self, issuer: "str | AuthorizationServer", key: Any = None) -> None:
         """Accept assertions of another issuer (RFC 7523), such as an identity provider.
@@ -298,7 +298,7 @@ class AuthorizationServer:
                 self._fetcher = HTTPFetcher()
             return await self._fetcher.fetch(request)
         headers = {name.lower(): value for name, value in request.headers}
-        answer = await self._receive(parts.path, parts.query, headers, request.body)
+        answer = await self._receive(request.method, parts.path, parts.query, headers, request.body)
         return FetchResponse(answer.status, answer.body, answer.headers)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -309,7 +309,7 @@ class AuthorizationServer:
             message = await receive()
             body, more = body + message.get("body", b""), message.get("more_body", False)
         query = scope["query_string"].decode("latin-1")
-        answer = await self._receive(scope["path"], query, headers, body)
+        answer = await self._receive(scope["method"], scope["path"], query, headers, body)
         listed = [
             (name.encode(), value.encode("latin-1")) for name, value in answer.headers.items()
         ]
@@ -319,14 +319,17 @@ class AuthorizationServer:
     # From a request to its answer
 
     async def _receive(
-        self, path: str, query: str, headers: Mapping[str, str], body: bytes
+        self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
     ) -> _Answer:
         await trio.lowlevel.checkpoint()
         endpoint = self._endpoint(path)
         if endpoint is None:
             return _Answer(404, {"error": "not_found"})
+        wanted = "GET" if endpoint in _READ else "POST"
+        if method != wanted:
+            return _Answer(405, {"error": "invalid_request"}, {"allow": wanted})
         try:
-            params = _read_params(query, headers, body)
+            params = _read_params(query.encode() if method == "GET" else body, headers)
         except ValueError:
             return _Answer(400, {"error": "invalid_request"})
         held = self._held.get(endpoint)
@@ -398,7 +401,7 @@ class AuthorizationServer:
         return _Answer(200, self.metadata)
 
     def _answer_jwks(self, _request: AuthorizationRequest) -> _Answer:
-        return _Answer(200, {"keys": [{**public_jwk(self.public_key), "kid": "1", "use": "sig"}]})
+        return _Answer(200, {"keys": [self._tokens.jwk]})
 
     def _answer_authorize(self, request: AuthorizationRequest) -> _Answer:
         params = request.params
@@ -461,83 +464,16 @@ class AuthorizationServer:
         return _Answer(200, self._tokens.introspect(request.params.get("token", "")))
 
 
-@asynccontextmanager
-async def serve_authorization(**options: Any) -> AsyncIterator[AuthorizationServer]:
-    """Serve an `AuthorizationServer` on a free port of 127.0.0.1 for as long as the block runs.
-
-    Args:
-        options: Those of `AuthorizationServer`, but for `issuer`.
-
-    Yields:
-        The authorization server.
-
-    Raises:
-        ImportError: The extra `auth` or `http` is not installed.
-    """
-    async with _hosted() as (url, answer_with):
-        server = AuthorizationServer(url, **options)
-        answer_with(server)
-        yield server
-
-
-@asynccontextmanager
-async def serve_protected(
-    server: Server | type[Server], auth_for: Callable[[str], BearerAuth]
-) -> AsyncIterator[str]:
-    """Serve an MCP server that wants tokens, on a free port of 127.0.0.1, while the block runs.
-
-    Args:
-        server: The server.
-        auth_for: Makes the authorization of the server from its URL: `login.auth_for`, or
-            `partial(login.auth_for, required_scopes=["docs:read"])`, or a function of your own.
-
-    Yields:
-        The URL of its endpoint.
-
-    Raises:
-        ImportError: The extra `auth` or `http` is not installed.
-    """
-    async with _hosted() as (origin, answer_with):
-        url = f"{origin}/mcp"
-        served = server() if isinstance(server, type) else server
-        app = HttpApp(served, HttpOptions(auth=auth_for(url)))
-        async with app.lifespan():
-            answer_with(app)
-            yield url
-
-
-@asynccontextmanager
-async def _hosted() -> AsyncIterator[tuple[str, Callable[[Any], None]]]:
-    """Listen at a free port; the application is given afterwards, since it may need the URL.
-
-    Yields:
-        The URL, and the function that takes the application.
-    """
-    chosen: list[Any] = []
-
-    async def relay(scope: Any, receive: Any, send: Any) -> None:
-        await chosen[0](scope, receive, send)
-
-    with single_failure():
-        async with trio.open_nursery() as nursery:
-            host = await nursery.start(partial(serve_asgi, relay, port=0))
-            try:
-                yield host.urls[0], chosen.append
-            finally:
-                # Not in order: a request that a test lets hang would hold it up.
-                nursery.cancel_scope.cancel()
-
-
 def _check_endpoint(name: str) -> str:
     if name not in ENDPOINTS:
         raise ValueError(f"no endpoint {name!r}; there are: {', '.join(ENDPOINTS)}")
     return name
 
 
-def _read_params(query: str, headers: Mapping[str, str], body: bytes) -> JSONObject:
+def _read_params(text: bytes, headers: Mapping[str, str]) -> JSONObject:
     if headers.get("content-type", "").startswith("application/json"):
-        members = parse_json(body)
+        members = parse_json(text)
         if not isinstance(members, dict):
             raise ValueError("not an object")
         return members
-    return dict(parse_qsl(f"{query}&{body.decode()}".strip("&"), keep_blank_values=True))
+    return dict(parse_qsl(text.decode(), keep_blank_values=True))

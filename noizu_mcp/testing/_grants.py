@@ -5,16 +5,16 @@ import hashlib
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any, Final
 from urllib.parse import unquote_plus
 
 import attrs
-import jwt
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 
 from .._value import JSONObject
 
-#: Grants and codes that are kept; the oldest goes first.
+#: Grants, codes, clients and proofs that are kept; the oldest goes first.
 KEPT: Final = 10_000
 #: Seconds that the `iat` of a DPoP proof may differ from the clock.
 PROOF_AGE: Final = 300.0
@@ -34,6 +34,20 @@ GRANTS: Final = {
 }
 
 Form = Mapping[str, str]
+
+
+def load_jwt() -> ModuleType:
+    """Load PyJWT: the names of the test kit can be imported without it.
+
+    Raises:
+        ImportError: It is not installed.
+    """
+    try:
+        import jwt
+    except ImportError as error:
+        text = "AuthorizationServer needs PyJWT: pip install 'noizu-mcp[auth]'"
+        raise ImportError(text) from error
+    return jwt
 
 
 class Refusal(Exception):
@@ -117,6 +131,9 @@ class Tokens:
         rotate: Each use of a refresh token gives a new one.
         nonces: Each DPoP proof needs a nonce.
 
+    Raises:
+        ImportError: PyJWT is not installed.
+
     Attributes:
         key: The private key that signs them.
         trusted: Keys of other issuers, whose assertions are accepted.
@@ -125,6 +142,7 @@ class Tokens:
     """
 
     def __init__(self, issuer: str, ttl: float, *, rotate: bool, nonces: bool) -> None:
+        self._jwt = load_jwt()
         self.key: Final = generate_private_key(SECP256R1())
         self.trusted: dict[str, Any] = {}
         self.grants: dict[str, Grant] = {}
@@ -135,15 +153,22 @@ class Tokens:
         self._nonce = secrets.token_urlsafe(8) if nonces else None
         self._proofs: dict[str, None] = {}
 
+    @property
+    def jwk(self) -> JSONObject:
+        """The public key, as a JWK (RFC 7517)."""
+        algorithm = self._jwt.get_algorithm_by_name("ES256")
+        members: JSONObject = algorithm.to_jwk(self.key.public_key(), as_dict=True)
+        return {**members, "alg": "ES256", "kid": "1", "use": "sig"}
+
     def keep(self, grant: Grant) -> Grant:
         """Keep a grant; a full table drops the oldest."""
-        _keep(self.grants, grant.name, grant)
+        keep(self.grants, grant.name, grant)
         return grant
 
     def make_code(self, code: Code) -> str:
         """Make an authorization code; a full table drops the oldest."""
         name = secrets.token_urlsafe(16)
-        _keep(self.codes, name, code)
+        keep(self.codes, name, code)
         return name
 
     def sign(self, claims: Mapping[str, Any], typ: str) -> str:
@@ -151,7 +176,8 @@ class Tokens:
         now = int(time.time())
         times = {"iat": now, "exp": now + int(self._ttl), "jti": secrets.token_hex(8)}
         header = {"typ": typ, "kid": "1"}
-        return jwt.encode({"iss": self._issuer, **times, **claims}, self.key, "ES256", header)
+        members = {"iss": self._issuer, **times, **claims}
+        return str(self._jwt.encode(members, self.key, "ES256", header))
 
     def access_token(self, grant: Grant, claims: Mapping[str, Any]) -> str:
         """Make an access token (RFC 9068)."""
@@ -279,25 +305,32 @@ class Tokens:
 
     # Proofs and assertions
 
-    def _verify_assertion(self, assertion: str) -> JSONObject:
+    def issuer_of(self, assertion: str) -> str | None:
+        """Read who has made an assertion, which is not verified yet; None if it is no JWT."""
         try:
-            issuer = jwt.decode(assertion, options={"verify_signature": False}).get("iss")
-        except jwt.PyJWTError as error:
-            raise Refusal("invalid_grant", f"the assertion is no JWT: {error}") from None
+            claims = self._jwt.decode(assertion, options={"verify_signature": False})
+        except self._jwt.PyJWTError:
+            return None
+        return str(claims.get("iss"))
+
+    def _verify_assertion(self, assertion: str) -> JSONObject:
+        issuer = self.issuer_of(assertion)
+        if issuer is None:
+            raise Refusal("invalid_grant", "the assertion is no JWT")
         if issuer not in self.trusted:
             raise Refusal("invalid_grant", f"the issuer {issuer!r} is not trusted")
         return self._verify(assertion, self.trusted[issuer], audience=self._issuer)
 
     def _verify(self, token: str, key: Any, *, audience: str | None) -> JSONObject:
         try:
-            claims: JSONObject = jwt.decode(
+            claims: JSONObject = self._jwt.decode(
                 token,
                 key,
                 algorithms=list(ALGORITHMS),
                 audience=audience,
                 options={"require": ["iss", "sub", "exp"], "verify_aud": audience is not None},
             )
-        except (jwt.PyJWTError, ValueError) as error:
+        except (self._jwt.PyJWTError, ValueError) as error:
             raise Refusal("invalid_grant", f"the token or assertion is refused: {error}") from None
         return claims
 
@@ -319,10 +352,10 @@ class Tokens:
         if proof is None:
             return None
         try:
-            header = jwt.get_unverified_header(proof)
-            key = jwt.PyJWK(header["jwk"])
-            claims = jwt.decode(proof, key.key, algorithms=list(ALGORITHMS))
-        except (jwt.PyJWTError, ValueError, KeyError) as error:
+            header = self._jwt.get_unverified_header(proof)
+            key = self._jwt.PyJWK(header["jwk"])
+            claims = self._jwt.decode(proof, key.key, algorithms=list(ALGORITHMS))
+        except (self._jwt.PyJWTError, ValueError, KeyError) as error:
             raise Refusal("invalid_dpop_proof", f"it is not a signed proof: {error}") from None
         if self._nonce is not None and claims.get("nonce") != self._nonce:
             nonce = {"dpop-nonce": self._nonce}
@@ -336,7 +369,7 @@ class Tokens:
         )
         if not good:
             raise Refusal("invalid_dpop_proof", "a claim is missing or wrong, or it came before")
-        _keep(self._proofs, claims["jti"], None)
+        keep(self._proofs, claims["jti"], None)
         return thumbprint(header["jwk"])
 
 
@@ -364,7 +397,7 @@ def authenticate(
         name, secret = map(unquote_plus, pair.split(":", 1)) if ":" in pair else (pair, "")
     assertion = form.get("client_assertion", "")
     if name is None and assertion:
-        name = _issuer_of(assertion)
+        name = tokens.issuer_of(assertion)
     client = find(name or "")
     if client is None:
         raise _unknown_client("it is not registered")
@@ -376,13 +409,6 @@ def authenticate(
     if not is_known:
         raise _unknown_client("its secret or its assertion is wrong")
     return client
-
-
-def _issuer_of(assertion: str) -> str | None:
-    try:
-        return str(jwt.decode(assertion, options={"verify_signature": False}).get("iss"))
-    except jwt.PyJWTError:
-        return None
 
 
 def _unknown_client(why: str) -> Refusal:
@@ -402,13 +428,6 @@ def thumbprint(jwk: Mapping[str, Any]) -> str:
     return _base64(hashlib.sha256(f"{{{text}}}".encode()).digest())
 
 
-def public_jwk(key: Any) -> JSONObject:
-    """Write the public key of a server as a JWK (RFC 7517)."""
-    algorithm = jwt.get_algorithm_by_name("ES256")
-    members: JSONObject = algorithm.to_jwk(key, as_dict=True)
-    return {**members, "alg": "ES256"}
-
-
 def _base64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
@@ -424,7 +443,8 @@ def _narrow(form: Form, scopes: tuple[str, ...]) -> tuple[str, ...]:
     return wanted
 
 
-def _keep(table: dict[str, Any], name: str, value: Any) -> None:
+def keep(table: dict[str, Any], name: str, value: Any) -> None:
+    """Put a value into a table; a full one drops its oldest."""
     if len(table) >= KEPT:
         del table[next(iter(table))]
     table[name] = value

@@ -58,6 +58,10 @@ class TappedStream(MessageStream):
         """Wait until the session is over; see `MessageStream`."""
         await self._stream.wait_session_end()
 
+    def observe_gaps(self, tell: Callable[[], object]) -> None:
+        """Call a function when messages may have been lost; see `MessageStream`."""
+        self._stream.observe_gaps(tell)
+
     async def aclose(self) -> None:
         """Close the stream underneath."""
         await self._stream.aclose()

@@ -1,12 +1,18 @@
 """Requests to configured URLs, over real sockets."""
 
+import contextlib
 import gzip
 import json
 import ssl
 import sys
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import trio
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from noizu_mcp.auth import FetchError, FetchRequest, FetchResponse, HTTPFetcher
 from noizu_mcp.auth._fetch import is_public
@@ -248,3 +254,52 @@ async def test_the_address_that_was_checked_is_used(monkeypatch, peer):
     assert answer.headers["x-more"] == "yes"
     assert looked_up.count("a.example") == 1
     assert peer.received[0].headers["host"] == f"a.example:{peer.port}"
+
+
+def self_signed(folder, name):
+    """Make a certificate for a name, with its key in the same file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    path = folder / "server.pem"
+    path.write_bytes(made.public_bytes(serialization.Encoding.PEM) + private)
+    return str(path)
+
+
+async def test_the_name_of_a_certificate_is_checked(monkeypatch, nursery, peer, tmp_path):
+    """That of the URL, although the connection goes to an address."""
+    path = self_signed(tmp_path, "a.example")
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    server.load_cert_chain(path)
+
+    async def handle(stream):
+        with contextlib.suppress(trio.BrokenResourceError):
+            tls = trio.SSLStream(stream, server, server_side=True, https_compatible=True)
+            await peer.handle(tls)
+
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    nursery.start_soon(trio.serve_listeners, handle, [listener])
+    port = listener.socket.getsockname()[1]
+    peer.say("/x", {})
+    resolving(monkeypatch, a_example=["127.0.0.1"], b_example=["127.0.0.1"])
+    monkeypatch.setattr("noizu_mcp.auth._fetch.is_public", lambda address: True)
+    fetcher = HTTPFetcher(public_only=True, ssl_context=ssl.create_default_context(cafile=path))
+
+    assert (await fetcher.fetch(FetchRequest(url=f"https://a.example:{port}/x"))).status == 200
+    assert "CERTIFICATE_VERIFY_FAILED" in await failure(fetcher, f"https://b.example:{port}/x")

@@ -3,19 +3,23 @@
 import sys
 from functools import partial
 
+import attrs
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import dsa
 
 from noizu_mcp import AuthError, Server, Tool, connect
 from noizu_mcp.auth import (
+    Bearer,
     ClientCredentials,
     EnterpriseManaged,
+    FetchResponse,
     MemoryStore,
     PrivateKeyJWT,
     ProtectedServer,
     WorkloadIdentity,
 )
+from noizu_mcp.auth.client import RequestAuth
 from noizu_mcp.auth.client._signing import read_private_key
 from noizu_mcp.testing import AuthorizationServer, serve_authorization, serve_protected
 
@@ -69,9 +73,10 @@ async def test_a_secret_in_the_form(world):
     assert world.of("token")[0]["client_secret"] == "s3cret"
 
 
-async def test_scopes_of_the_program(world):
+@pytest.mark.parametrize("scopes", [["write", "list"], "write list"])
+async def test_scopes_of_the_program(world, scopes):
     """The scopes of the strategy are requested besides those of the server."""
-    assert (await token_of(robot(world, scopes=["write"])))["scope"] == "write read"
+    assert (await token_of(robot(world, scopes=scopes)))["scope"] == "write list read"
 
 
 async def test_a_store_is_shared(world):
@@ -268,6 +273,26 @@ async def test_a_managed_person(world, company):
     assert "subject_token" not in second
 
 
+async def test_people_with_one_store(world, company):
+    """The tokens of one person are never those of another."""
+    store = MemoryStore()
+    ada, bob = (
+        managed(
+            world,
+            company,
+            store=store,
+            person=person,
+            id_token=company.issue_id_token("robot", sub=person),
+        )
+        for person in ("ada", "bob")
+    )
+
+    assert (await token_of(ada))["sub"] == "ada"
+    assert (await token_of(bob))["sub"] == "bob"
+    with pytest.raises(ValueError, match="store= needs person="):
+        managed(world, company, store=store)
+
+
 async def test_a_provider_that_refuses(world, company):
     """The words of the provider are in the error, and the other server is not asked."""
     strategy = managed(world, company, id_token=company.issue_id_token("robot", exp=0))
@@ -372,21 +397,54 @@ async def test_nonce_of_the_authorization_server(make):
     assert (await credentials.headers(REQUEST))["Authorization"].startswith("DPoP ")
 
 
+def nonce_of(headers):
+    return jwt.decode(headers["DPoP"], options={"verify_signature": False}).get("nonce")
+
+
 async def test_nonce_of_the_server(world):
-    """A refusal that wants nothing but a nonce costs no token; a known nonce is no reason."""
+    """A refusal that wants nothing but a nonce costs no token, also for several requests."""
     credentials = robot(world, dpop=True).bind(SERVER)
     await credentials.handle(refusal())
     sent = await credentials.headers(REQUEST)
     wanted = refusal('DPoP error="use_dpop_nonce"', sent=sent)
     wanted.headers["dpop-nonce"] = "n1"
     assert await credentials.handle(wanted)
-    proof = (await credentials.headers(REQUEST))["DPoP"]
-
-    assert jwt.decode(proof, options={"verify_signature": False})["nonce"] == "n1"
-    assert len(world.of("token")) == 1
-    # The nonce is sent already: now something else is wrong.
     assert await credentials.handle(wanted)
+    second = await credentials.headers(REQUEST)
+
+    assert nonce_of(second) == "n1"
+    assert len(world.of("token")) == 1
+    # The nonce was sent: something else must be wrong.
+    assert await credentials.handle(attrs.evolve(wanted, sent=lower(second)))
     assert len(world.of("token")) == 2
+
+
+def lower(headers):
+    return {name.lower(): value for name, value in headers.items()}
+
+
+async def test_a_nonce_is_wanted_without_a_token(world):
+    """A refusal of a request without a token begins a grant, whatever it says."""
+    credentials = robot(world, dpop=True).bind(SERVER)
+    wanted = refusal('DPoP error="use_dpop_nonce"')
+    wanted.headers["dpop-nonce"] = "n1"
+
+    assert await credentials.handle(wanted)
+    assert nonce_of(await credentials.headers(REQUEST)) == "n1"
+
+
+@pytest.mark.parametrize("dpop", [True, False])
+async def test_nonce_of_any_answer(world, dpop):
+    """A nonce that comes with an answer is in the next proof; others do not look at answers."""
+    auth = RequestAuth(robot(world, dpop=dpop), SERVER)
+    answer = FetchResponse(200, headers={"dpop-nonce": "n2"})
+    assert await auth.handle("POST", MCP, FetchResponse(401), sent={}, operation="", attempt=1)
+    auth.note(MCP, answer)
+    given = await auth.headers("POST", MCP)
+    RequestAuth(Bearer("t"), SERVER).note(MCP, answer)
+
+    assert ("dpop" in given) is dpop
+    assert not dpop or nonce_of({"DPoP": given["dpop"]}) == "n2"
 
 
 async def test_a_new_nonce_beside_another_refusal(world):
@@ -451,8 +509,15 @@ class Whoami(Tool):
         return ctx.auth.subject
 
 
+class Write(Tool, requires="write"):
+    """Say which scopes the caller has."""
+
+    def call(self, ctx):
+        return " ".join(sorted(ctx.auth.scopes))
+
+
 class Docs(Server, name="docs", version="1"):
-    tools = [Whoami]
+    tools = [Whoami, Write]
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
@@ -472,3 +537,18 @@ async def test_connect(version):
 
     assert len(tokens) == 1
     assert tokens[0].params["scope"] == "read"
+
+
+async def test_step_up():
+    """A tool that needs another scope gets a token with both."""
+    async with (
+        serve_authorization(scopes=["read", "write"]) as login,
+        serve_protected(Docs, partial(login.auth_for, required_scopes=["read"])) as url,
+    ):
+        login.add_client("robot", secret="s3cret")
+        async with connect(url, auth=ClientCredentials("robot", "s3cret")) as client:
+            assert (await client.call_tool("whoami")).content[0].text == "robot"
+            assert (await client.call_tool("write")).content[0].text == "read write"
+        tokens = [each.params["scope"] for each in login.requests if each.endpoint == "token"]
+
+    assert tokens == ["read", "read write"]

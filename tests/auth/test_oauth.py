@@ -301,6 +301,8 @@ async def test_the_answer_comes_by_the_redirect(caplog, opened):
 
     async def browse():
         port, query = await receive.receive()
+        while not opened and "no browser" not in caplog.text:
+            await trio.lowlevel.checkpoint()
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
             await stream.send_all(f"GET /callback?{query} HTTP/1.1\r\n\r\n".encode())
             page = b"".join([part async for part in stream])

@@ -1,11 +1,12 @@
 """Laws of credentials: no scope gets lost, and no token leaves its origin."""
 
+import json
 from itertools import pairwise
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 import trio
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp import AuthError
@@ -13,9 +14,9 @@ from noizu_mcp.auth import Bearer, ProtectedServer
 from noizu_mcp.auth.client import RequestAuth
 from noizu_mcp.auth.client._discovery import covers
 from noizu_mcp.auth.client._strategy import origin_of
-from noizu_mcp.auth.client._tokens import union
+from noizu_mcp.auth.client._tokens import Login, union
 
-from .oauth_kit import REQUEST, SERVER, World, refusal
+from .oauth_kit import LOGIN, MCP, REQUEST, RESOURCE, SERVER, World, refusal
 
 SCOPES = st.lists(st.sampled_from("abcdefg"), max_size=5)
 HOSTS = st.sampled_from(["a.example", "b.example", "a.example.b.example", "[::1]", "127.0.0.1"])
@@ -35,6 +36,7 @@ def test_a_union_loses_no_scope(several):
     assert sorted(joined, key=flat.index) == list(joined)
 
 
+@settings(max_examples=40)
 @given(st.lists(SCOPES, min_size=1, max_size=3))
 def test_a_step_up_loses_no_scope(challenges):
     """Whatever a server asks for, each login asks for all of it, and more than the one before."""
@@ -86,3 +88,83 @@ def test_a_resource_covers_only_its_origin(resource, url):
     if resource.startswith("https://"):
         assert covers(resource, resource)
         assert covers(resource, f"{resource.rstrip('/')}/below")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=5,
+)
+CHANGES = st.dictionaries(st.integers(0, 30), JSON | st.sampled_from(["", MCP, LOGIN, 0, 2**70]))
+DOCUMENTS = {
+    f"{RESOURCE}/mcp": {
+        "resource": MCP,
+        "authorization_servers": [LOGIN],
+        "scopes_supported": ["a"],
+    },
+    f"{LOGIN}/.well-known/oauth-authorization-server": World().login.metadata,
+    f"{LOGIN}/register": {
+        "client_id": "c",
+        "client_secret": "s",
+        "client_secret_expires_at": 0,
+        "token_endpoint_auth_method": "client_secret_post",
+    },
+    f"{LOGIN}/token": {
+        "access_token": "t",
+        "token_type": "bearer",
+        "expires_in": 3600,
+        "refresh_token": "r",
+        "scope": "a",
+    },
+}
+
+
+def changed(document, changes):
+    """Replace some members; 30 stands for the whole document."""
+    if 30 in changes:
+        return changes[30]
+    keys = list(document)
+    return {**document, **{keys[at]: each for at, each in changes.items() if at < len(keys)}}
+
+
+@settings(max_examples=80)
+@given(
+    st.sampled_from(list(DOCUMENTS)),
+    CHANGES,
+    st.dictionaries(st.sampled_from(["code", "state", "iss", "error"]), st.text(max_size=5)),
+    st.sampled_from([200, 200, 200, 201, 302, 400, 404, 500]),
+)
+def test_a_login_ends_in_a_token_or_in_one_error(wrong, changes, answer, status):
+    """Whatever the servers and the browser say."""
+    world = World()
+    world.documents = {url: (200, document) for url, document in DOCUMENTS.items()}
+    body = json.dumps(changed(DOCUMENTS[wrong], changes)).encode()
+    world.documents[wrong] = status, body
+
+    async def open_browser(url):
+        state = parse_qs(urlsplit(url).query)["state"][0]
+        return (
+            f"http://127.0.0.1/?{urlencode({'code': 'c', 'state': state, 'iss': LOGIN, **answer})}"
+        )
+
+    async def main():
+        uri = "https://app.example.com/back"
+        auth = RequestAuth(world.oauth(open_browser=open_browser, redirect_uri=uri), SERVER)
+        answered = refusal()
+        sent = await auth.headers("POST", MCP)
+        try:
+            await auth.handle("POST", MCP, answered, sent=sent, operation="", attempt=1)
+            return (await auth.headers("POST", MCP)).get("authorization", "")
+        except AuthError as error:
+            return str(error)
+
+    # A line for a header, or for a terminal.
+    assert trio.run(main).isprintable()
+
+
+@given(JSON | st.fixed_dictionaries({"client": JSON, "tokens": JSON}))
+def test_what_a_store_holds_is_a_login_or_none(document):
+    """Another program may have written it."""
+    login = Login.from_json(document)
+
+    assert login is None or isinstance(login.tokens.is_stale(), bool)

@@ -226,3 +226,32 @@ def test_locks_where_there_is_no_fcntl(monkeypatch):
     assert _stores._try_lock(7)
     assert not _stores._try_lock(7)
     assert taken == [(7, 2, 1)]
+
+
+async def test_the_real_package(monkeypatch, tmp_path):
+    """`keyring` has the functions that the store uses."""
+    keyring = pytest.importorskip("keyring")
+    backend = pytest.importorskip("keyring.backend")
+
+    class InMemory(Keyring, backend.KeyringBackend):
+        priority = 1
+
+        def get_password(self, service, key):
+            if self.is_locked:
+                raise keyring.errors.KeyringLocked("the keyring is locked")
+            return self.values.get((service, key))
+
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    before = keyring.get_keyring()
+    keyring.set_keyring(InMemory())
+    try:
+        store = KeyringStore("tests")
+        await store.save("a", {"x": 1})
+        assert await store.load("a") == {"x": 1}
+        await store.delete("a")
+        assert await store.load("a") is None
+        keyring.get_keyring().is_locked = True
+        with pytest.raises(AuthError, match="the keyring is locked"):
+            await store.load("a")
+    finally:
+        keyring.set_keyring(before)

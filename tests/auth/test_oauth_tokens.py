@@ -94,7 +94,7 @@ async def test_a_secret_in_the_header():
     form, headers = endpoint.sent
     assert form == {"grant_type": "x", "client_id": "id:1"}
     kind, _, value = headers["authorization"].partition(" ")
-    assert (kind, base64.b64decode(value)) == ("Basic", b"id%3A1:s+%C3%A9")
+    assert (kind, base64.b64decode(value)) == ("Basic", b"id%3A1:s%20%C3%A9")
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,16 @@ def test_records_go_through_json():
 
 @pytest.mark.parametrize(
     "document",
-    [None, {}, {"client": 5}, {**LOGIN.to_json(), "more": 1}, {**LOGIN.to_json(), "requested": 5}],
+    [
+        None,
+        {},
+        {"client": 5},
+        {**LOGIN.to_json(), "more": 1},
+        {**LOGIN.to_json(), "requested": 5},
+        {**LOGIN.to_json(), "requested": [5]},
+        {**LOGIN.to_json(), "issuer": None},
+        {**LOGIN.to_json(), "tokens": {"access_token": "t", "expires_at": "soon"}},
+    ],
 )
 def test_records_of_another_form(document):
     """They count as none: an older or newer release may have written them."""

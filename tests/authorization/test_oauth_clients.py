@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
@@ -90,6 +91,46 @@ async def test_a_store_outlives_the_program(tmp_path):
             assert len(logins(login)) == 2
 
 
+PROGRAM = """\
+import sys, trio
+from noizu_mcp import connect
+from noizu_mcp.auth import FileStore, OAuth
+async def main(url, path):
+    auth = OAuth(store=FileStore(path), open_browser=None)
+    async with connect(url, auth=auth) as client:
+        print((await client.call_tool("who_am_i")).text)
+trio.run(main, *sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+async def test_processes_renew_a_token_once(tmp_path):
+    """A refresh token that is used twice would end the login of all of them."""
+    store = FileStore(tmp_path / "credentials.json")
+    async with world() as (login, url):
+        auth = OAuth(store=store, open_browser=login.open_browser)
+        async with connect(url, auth=auth):
+            pass
+        key = f"login {url}"
+        stored = await store.load(key)
+        stored["tokens"]["renew_at"] = 0
+        await store.save(key, stored)
+        printed = []
+
+        async def run():
+            command = [sys.executable, "-c", PROGRAM, url, str(store.path)]
+            done = await trio.run_process(command, capture_stdout=True)
+            printed.append(done.stdout)
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(4):
+                nursery.start_soon(run)
+
+    assert printed == [b"ada\n"] * 4
+    grants = [each.params["grant_type"] for each in login.requests if each.endpoint == "token"]
+    assert grants == ["authorization_code", "refresh_token"]
+
+
 async def test_nothing_secret_is_logged(caplog):
     """No token, code, verifier or state, at any level, also when it fails."""
     store = MemoryStore()
@@ -157,7 +198,10 @@ async def test_plain_code_and_asyncio():
         async def program():
             auth = OAuth(open_browser=open_browser)
             async with aio.connect(url, auth=auth) as client:
-                return (await client.call_tool("who_am_i")).text
+                one = (await client.call_tool("who_am_i")).text
+            servers, own = {"docs": {"url": url}}, {"docs": {"auth": auth}}
+            async with aio.connect_all(servers, per_server=own) as clients:
+                return one + (await clients["docs"].call_tool("who_am_i")).text
 
         assert await trio.to_thread.run_sync(plain) == "ada"
-        assert await trio.to_thread.run_sync(asyncio.run, program()) == "ada"
+        assert await trio.to_thread.run_sync(asyncio.run, program()) == "adaada"

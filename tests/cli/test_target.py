@@ -1,5 +1,6 @@
 """Targets of commands: modules, files, and the server classes in them."""
 
+import json
 import sys
 
 import pytest
@@ -243,3 +244,33 @@ def test_what_cannot_be_served(folder, text, target, message, status):
     with pytest.raises(CommandError, match=message) as caught:
         load_server(target)
     assert caught.value.status == status
+
+
+@pytest.mark.slow
+def test_a_server_of_a_host(run, folder):
+    """The entry of a file of a host is used as the host would."""
+    entry = {"command": sys.executable, "args": ["-m", "noizu_mcp", "run", "demo.py"]}
+    (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"demo": entry, "x": {"url": "y"}}}))
+    assert run("call", "mcp.json#demo", "echo", "message=a") == (0, "a\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("mcp.json",), "mcp.json has several servers: a, b, c, d; write mcp.json#NAME for one"),
+        (("mcp.json#a",), "mcp.json: a: an entry has a command, or a url"),
+        (("mcp.json#b",), "a URL must begin with http:// or https://"),
+        (("mcp.json#c",), "mcp.json#c: an entry is an object with a command or a url"),
+        (("mcp.json#d",), "command not found: no-such-command"),
+        (("mcp.json#d", "--header", "a=b"), "--header goes with a URL"),
+        (("no.json",), "cannot read no.json: No such file or directory"),
+    ],
+)
+def test_a_file_of_a_host_that_helps_nobody(run, folder, words, message):
+    """One line names the file, and what is wrong in it."""
+    servers = {"a": {}, "b": "ftp://x", "c": "demo.py", "d": {"command": "no-such-command"}}
+    (folder / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    status, out, err = run("list", *words)
+    assert (status, out) == (1 if words == ("mcp.json#d",) else 2, "")
+    assert err.startswith(f"noizu-mcp: {message}")
+    assert err.count("\n") == 1

@@ -103,11 +103,13 @@ def test_headers_go_along(serve, run, header):
 
 def test_a_server_that_wants_a_token(serve, run):
     """One line says so, and how to give one."""
-    status, out, err = run("list", serve(auth=AUTH))
+    url = serve(auth=AUTH)
+    status, out, err = run("list", url)
 
     assert (status, out) == (1, "")
     assert err.count("\n") == 1
-    assert err.endswith("; give a token with --header 'Authorization: Bearer TOKEN'\n")
+    hint = f"give a token with --header 'Authorization: Bearer TOKEN', or noizu-mcp login {url}\n"
+    assert err.endswith(f"; {hint}")
 
 
 def test_a_token_that_is_refused_is_not_shown(serve, run):

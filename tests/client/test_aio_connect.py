@@ -183,6 +183,27 @@ def test_another_task_may_close():
     run(main)
 
 
+@ERAS
+def test_another_task_ends_the_connection(version):
+    """`aclose` ends the calls of all tasks; the block goes on, and is left as ever."""
+
+    async def main():
+        server = Calculator()
+        async with asyncio.timeout(60), aio.connect(server, version=version) as client:
+            waiting = asyncio.create_task(client.call_tool("wait"))
+            closed = asyncio.create_task(client.wait_closed())
+            await asyncio.to_thread(server.state.started.wait, 30)
+            await asyncio.create_task(client.aclose())
+            await closed
+            with pytest.raises(ConnectionClosed):
+                await waiting
+            with pytest.raises(ConnectionClosed):
+                await client.ping()
+        assert server.state.ended.is_set()
+
+    run(main)
+
+
 SMALL = """
 import os, sys
 from noizu_mcp import Server

@@ -109,8 +109,14 @@ async def test_no_connection():
     handler = Looks()
     with pytest.raises(RuntimeError, match=r"answers for no connection: give it to connect"):
         handler.client  # noqa: B018 - looking is what is tested
-    async with connect(First, handler=handler):
-        pass
+
+    async def fail():
+        async with connect(First, handler=handler) as client:
+            assert handler.client is client
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        await fail()
     with pytest.raises(RuntimeError, match="answers for no connection"):
         handler.client  # noqa: B018 - looking is what is tested
 

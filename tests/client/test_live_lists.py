@@ -1,6 +1,7 @@
 """Live lists: they follow the server, whatever is told and in whatever order."""
 
 import asyncio
+import contextlib
 import itertools
 import json
 import logging
@@ -358,6 +359,70 @@ async def test_a_reading_that_fails_is_repeated(scripted, autojump_clock, caplog
     assert record.message == "tools/list failed, and is tried again: busy (-32603)"
 
 
+async def test_a_notice_after_a_refresh(scripted, autojump_clock):
+    """A list that was refreshed by hand goes on to follow notices."""
+    async with scripted() as (client, script):
+        shelf = Shelf(script)
+        async with client.tools as tools:
+            await tools.refresh()
+            shelf.names.append("a")
+            await script.say(method=CHANGED)
+            await tools.wait_changed()
+            assert named(tools) == ["a"]
+
+
+async def test_a_block_that_ends_while_others_use_its_list(scripted):
+    """A task outside of the block that waits for a change, or for a reading, is woken."""
+    async with scripted() as (client, script):
+        shelf = Shelf(script)
+        errors = []
+
+        async def use(method):
+            try:
+                await method()
+            except RuntimeError as error:
+                errors.append(str(error))
+
+        async with trio.open_nursery() as nursery:
+            async with client.tools as tools:
+                script.answers["tools/list"] = None
+                nursery.start_soon(use, tools.wait_changed)
+                nursery.start_soon(use, tools.refresh)
+                await script.until("tools/list")
+                await trio.testing.wait_all_tasks_blocked()
+                script.answers["tools/list"] = shelf.list
+            lists = [each for each in script.received if each["method"] == "tools/list"]
+            await script.say(id=lists[-1]["id"], result={**DONE, "tools": []})
+        with pytest.raises(RuntimeError, match="while its block runs"):
+            len(tools)
+        await use(tools.refresh)
+        assert len(errors) == 2
+
+
+async def test_a_block_leaves_nothing_behind(scripted):
+    """Its listen request is cancelled at the server, and notices change it no more."""
+    async with scripted() as (client, script):
+        shelf = Shelf(script)
+        for _ in range(50):
+            async with client.tools as tools:
+                pass
+        await client.ping()
+        cancelled = [
+            each["params"]["requestId"]
+            for each in script.received
+            if each["method"] == "notifications/cancelled"
+        ]
+        assert cancelled == shelf.listens
+        assert len(shelf.listens) == 50
+        await script.say(method=CHANGED)
+        await client.ping()
+        assert shelf.lists == 50
+        # Those of the client itself.
+        assert len(client._session.observers) == 1
+        with pytest.raises(RuntimeError, match="while its block runs"):
+            tools.get("a")
+
+
 @pytest.mark.parametrize("version", ERAS)
 async def test_the_end_of_the_connection_ends_the_block(scripted, version):
     """Nobody waits for changes of a server that is gone."""
@@ -374,7 +439,8 @@ async def test_the_end_of_the_connection_ends_the_block(scripted, version):
 
 
 STEPS = st.lists(
-    st.sampled_from(["add", "remove", "tell", "yield", "wait", "end", "fail", "mend"]), max_size=40
+    st.sampled_from(["add", "remove", "tell", "yield", "wait", "end", "fail", "mend", "refresh"]),
+    max_size=40,
 )
 
 
@@ -393,6 +459,10 @@ def test_whatever_happens_the_list_is_right_in_the_end(scripted, version, steps)
                 if shelf.listens:
                     await script.say(id=shelf.listens[-1], result=DONE)
 
+            async def refresh():
+                with contextlib.suppress(McpError):
+                    await tools.refresh()
+
             async def set_list(answer):
                 script.answers["tools/list"] = answer
 
@@ -405,6 +475,7 @@ def test_whatever_happens_the_list_is_right_in_the_end(scripted, version, steps)
                 "tell": lambda: script.say(method=CHANGED),
                 "yield": trio.lowlevel.checkpoint,
                 "wait": partial(trio.sleep, 0.07),
+                "refresh": refresh,
                 "end": end,
                 "fail": lambda: set_list(ValueError(-32603, "busy")),
                 "mend": lambda: set_list(shelf.list),
@@ -484,3 +555,53 @@ def test_asyncio_has_live_lists(version):
             assert isinstance(tools, LiveList)
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("lived", [0, 20])
+async def test_listening_goes_on_when_a_request_ends(scripted, autojump_clock, lived):
+    """`listen` sends it again, and tells the handler what may have changed in between."""
+    told = []
+
+    class Handler(ClientHandler):
+        async def handle_notification(self, method, params):
+            told.append((method, params))
+
+    async with scripted(handler=Handler()) as (client, script):
+        shelf = Shelf(script)
+        async with client.listen(tools=True, uris=["a:b"]) as agreed:
+            assert agreed == {"toolsListChanged": True, "resourceSubscriptions": ["a:b"]}
+            await trio.sleep(lived)
+            await script.say(id=shelf.listens[0], result=DONE)
+            await trio.sleep(10)
+            assert len(shelf.listens) == 2
+    assert told == [(CHANGED, {}), ("notifications/resources/updated", {"uri": "a:b"})]
+
+
+async def test_listening_to_a_server_that_stops_telling(scripted, autojump_clock, caplog):
+    """A server that does not know the method any more is not asked again; the block goes on."""
+    async with scripted() as (client, script):
+        shelf = Shelf(script)
+        async with client.listen(tools=True):
+            script.answers["subscriptions/listen"] = ValueError(-32601, "Method not found")
+            await script.say(id=shelf.listens[0], result=DONE)
+            await trio.sleep(1000)
+            await client.ping()
+        listens = [each for each in script.received if each["method"] == "subscriptions/listen"]
+        assert len(listens) == 2
+    assert caplog.records[-1].message == "changes are not told any more: Method not found (-32601)"
+
+
+async def test_the_end_of_the_connection_ends_listening(scripted, autojump_clock):
+    """One error is raised, also if a call in the block fails with it."""
+
+    async def wait(client, script, use):
+        async with client.listen(tools=True):
+            await script.stream.aclose()
+            await use()
+
+    for call in (False, True):
+        async with scripted() as (client, script):
+            Shelf(script)
+            use = client.ping if call else trio.sleep_forever
+            with pytest.raises(ConnectionClosed):
+                await wait(client, script, use)

@@ -3,6 +3,7 @@
 import logging
 
 import pytest
+import trio
 
 from noizu_mcp import McpError, ProtocolError, Server, Tool, ToolDefinition, connect
 from noizu_mcp.client import _checks
@@ -152,6 +153,17 @@ async def test_a_strict_client_lists_a_tool_that_was_not_listed(scripted):
         assert methods == ["tools/list", "tools/call", "tools/list", *["tools/call"] * 3]
 
 
+async def test_calls_at_the_same_time_list_once(scripted):
+    """Those that wait for the list share it."""
+    given = {"tools/list": listed(tool()), "tools/call": result({"n": 3})}
+    async with scripted(given, strictness="strict") as (client, script):
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(client.call_tool, "t")
+        assert count(script, "tools/list") == 1
+        assert count(script, "tools/call") == 5
+
+
 async def test_a_strict_client_cannot_call_what_it_cannot_check(scripted):
     """A list that is refused is raised, and the call is not sent."""
     given = {"tools/list": ValueError(-32603, "no list today"), "tools/call": result({"n": 3})}
@@ -161,16 +173,27 @@ async def test_a_strict_client_cannot_call_what_it_cannot_check(scripted):
         assert count(script, "tools/call") == 0
 
 
-async def test_a_schema_that_changed_without_notice(scripted):
+@pytest.mark.parametrize("now", [{"properties": {"n": {"type": "string"}}}, None])
+async def test_a_schema_that_changed_without_notice(scripted, now):
     """A strict client lists again before it blames the server."""
-    other = {"type": "object", "properties": {"n": {"type": "string"}}}
     given = {
-        "tools/list": [{**listed(tool()), "ttlMs": 60_000}, listed(tool(other))],
+        "tools/list": [{**listed(tool()), "ttlMs": 60_000}, listed(tool(now))],
         "tools/call": result({"n": "3"}),
     }
     async with scripted(given, strictness="strict") as (client, script):
         assert (await client.call_tool("t")).violations == ()
         assert count(script, "tools/list") == 2
+
+
+async def test_a_server_that_stops_listing(scripted):
+    """Then the schema that is known decides about the result."""
+    given = {
+        "tools/list": [listed(tool()), ValueError(-32603, "no list today")],
+        "tools/call": result({"n": "3"}),
+    }
+    async with scripted(given, strictness="strict") as (client, _):
+        with pytest.raises(ProtocolError, match="expected integer"):
+            await client.call_tool("t")
 
 
 async def test_a_notice_forgets_the_schemas(scripted):
@@ -267,12 +290,12 @@ async def test_a_schema_is_compiled_once(scripted, monkeypatch):
     """Tools that share a schema, and lists that are read again, need it once for each text."""
     compiled = []
 
-    def compile_schema(schema, **options):
+    def compile_schema(schema):
         compiled.append(schema)
-        return original(schema, **options)
+        return original(schema)
 
-    original = _checks.compile_schema
-    monkeypatch.setattr(_checks, "compile_schema", compile_schema)
+    original = _checks.PeerSchema
+    monkeypatch.setattr(_checks, "PeerSchema", compile_schema)
     both = listed(tool(name="a"), tool(name="b"), tool({"const": True}, name="c"))
     async with scripted({"tools/list": both, "tools/call": result(structured=True)}) as (
         client,
@@ -324,3 +347,12 @@ async def test_a_real_server():
         await client.list_tools()
         found = await client.call_tool("add")
         assert found.violations == ('(root): expected array, got object {"n": 1}',)
+
+
+async def test_a_result_that_is_too_large_to_check(scripted, log):
+    """It is returned as it is, and the log says it once."""
+    output = {"items": {"anyOf": [{"type": "string", "minLength": n} for n in range(1000)]}}
+    async with scripted(answers([1] * 10_000, output), strictness="strict") as (client, _):
+        for _ in range(2):
+            assert (await client.call_tool("t")).violations == ()
+    assert log() == ["a result of the tool 't' is too large to be checked"]

@@ -271,9 +271,10 @@ async def test_credentials_that_change_on_the_way(scripted):
 
     async with scripted({"tools/list": answer}, credentials=lambda: current[0]) as (client, script):
         await client.list_tools()
-        await client.list_tools()
-        await client.list_tools()
-        assert count(script, "tools/list") == 2
+        for name, requests in (("ada", 2), ("ada", 3), ("bob", 4), ("bob", 4)):
+            current[0] = name
+            await client.list_tools()
+            assert count(script, "tools/list") == requests
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -2,6 +2,9 @@
 
 import json
 import logging
+import os
+import re
+import signal
 import sys
 from contextlib import asynccontextmanager
 from functools import partial
@@ -14,6 +17,7 @@ from trio.testing import MockClock
 
 from noizu_mcp import (
     Accept,
+    Cache,
     ClientHandler,
     ConnectionClosed,
     Context,
@@ -28,6 +32,7 @@ from noizu_mcp import (
     mcp,
     tool,
 )
+from noizu_mcp.client._several import join_name
 from noizu_mcp.transports import memory_pair
 
 ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
@@ -198,6 +203,25 @@ def one_tool(*names):
     return One
 
 
+@ERAS
+async def test_the_list_is_fresh_after_a_notice(version):
+    """A list that may be kept for an hour is asked for again once the server has told a change."""
+
+    def named(name):
+        return tool(lambda: name, name=name, description=name)
+
+    class Changing(Server, name="changing", version="1", cache={"tools": Cache(ttl=3600)}):
+        tools = [named("get")]
+
+    server, host = Changing(), Host("s")
+    async with connect_all({"s": server}, handler=host, version=version) as clients:
+        assert [each.name for each in await clients.list_tools()] == ["s_get"]
+        server.tools.add(named("put"))
+        with trio.fail_after(60):
+            await host.noticed.wait()
+        assert [each.name for each in await clients.list_tools()] == ["s_get", "s_put"]
+
+
 async def test_long_names():
     """A name that a prefix makes too long is cut, always to the same, and stays unique."""
     long = ["x" * 127 + "a", "x" * 127 + "b", "x" * 126]
@@ -224,6 +248,18 @@ async def test_two_tools_of_one_name():
         assert shown(await clients.call_tool("a_get")) == "get"
     async with connect_all(targets, prefix={"a_b": "other"}) as clients:
         assert len(await clients.list_tools()) == 3
+
+
+WORDS = st.text("ab_", min_size=1, max_size=140)
+
+
+@given(prefix=WORDS, tools=st.sets(WORDS, max_size=5))
+def test_names_stay_unique(prefix, tools):
+    """Tools of one server have different names of a bounded length."""
+    names = {join_name(prefix, name) for name in tools}
+
+    assert len(names) == len(tools)
+    assert all(len(name) <= 128 for name in names)
 
 
 # Dead servers
@@ -261,9 +297,9 @@ async def test_the_pauses_grow(lives, autojump_clock):
     async with connect_all({"a": lives["a"].server}):
         await trio.sleep(60)
         first, lives["a"].runs = lives["a"].runs, 0
-        await trio.sleep(3600)
+        await trio.sleep(600)
     assert 6 <= first <= 8
-    assert 60 <= lives["a"].runs <= 121
+    assert 10 <= lives["a"].runs <= 21
 
 
 @ERAS
@@ -376,6 +412,7 @@ async def test_entries_that_are_wrong(lives, tmp_path, caplog):
             pass
 
 
+@pytest.mark.slow
 async def test_processes(tmp_path):
     """Real servers of a file of a host, one of which ends in a call, and says why."""
     (tmp_path / "app.py").write_text(
@@ -402,6 +439,83 @@ async def test_processes(tmp_path):
                     assert "exited with status 3" in str(clients.failures["one"])
                 await trio.sleep(0.01)
             assert shown(await clients.call_tool("one_ping")) == "pong"
+
+
+#: A server of a few lines, which starts at once; it tells its name and its process.
+TINY = """
+import json, os, sys
+schema = {"type": "object"}
+results = {
+    "initialize": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": sys.argv[1], "version": "1"},
+    },
+    "tools/list": {"tools": [{"name": "who", "inputSchema": schema}]},
+}
+for line in sys.stdin:
+    message = json.loads(line)
+    method, answer = message["method"], {"jsonrpc": "2.0", "id": message.get("id")}
+    if method == "tools/call":
+        words = (sys.argv[1], message["params"]["arguments"]["number"], os.getpid())
+        content = {"type": "text", "text": " ".join(map(str, words))}
+        answer["result"] = {"content": [content]}
+    elif method in results:
+        answer["result"] = results[method]
+    else:
+        answer["error"] = {"code": -32601, "message": "no such method"}
+    if "id" in message:
+        print(json.dumps(answer), flush=True)
+"""
+
+
+@pytest.mark.slow
+async def test_processes_that_are_killed():
+    """Whatever is killed while calls run: each call has its own answer or one exception."""
+    targets = {name: Stdio(sys.executable, "-c", TINY, name) for name in "abc"}
+    outcomes, pids = {}, {}
+
+    async def call(clients, number):
+        server = "abc"[number % 3]
+        try:
+            told = shown(await clients.call_tool(f"{server}_who", {"number": number}))
+        except ConnectionClosed as error:
+            told = str(error)
+        outcomes[number] = re.fullmatch(rf"{server} {number} \d+|{server}( is not|:) .*", told)
+
+    async def round_of(clients, begin):
+        async with trio.open_nursery() as nursery:
+            for number in range(begin, begin + 30):
+                nursery.start_soon(call, clients, number)
+                if number % 10 == 5:
+                    server = "abc"[number % 3]
+                    os.kill(pids[server], signal.SIGKILL)
+                await trio.lowlevel.checkpoint()
+
+    with trio.fail_after(60):
+        async with connect_all(targets) as clients:
+            for begin in (0, 30):
+                for server in targets:
+                    await until(lambda server=server: clients.status[server] == "connected")
+                    told = shown(await clients.call_tool(f"{server}_who", {"number": -1}))
+                    pids[server] = int(told.split()[-1])
+                await round_of(clients, begin)
+    assert outcomes.keys() == set(range(60))
+    assert all(outcomes.values())
+
+
+async def test_nothing_is_left_of_many_restarts(lives, autojump_clock):
+    """Thirty deaths leave no task behind."""
+    living, before = set(), trio.lowlevel.current_statistics().tasks_living
+    async with connect_all({"a": lives["a"].server}) as clients:
+        for runs in range(1, 31):
+            await until(lambda runs=runs: lives["a"].runs == runs and clients.failures == {})
+            assert shown(await clients.call_tool("a_who", {"number": 0})) == "a 0"
+            await trio.sleep(11)  # after a long life it is started again at once
+            living.add(trio.lowlevel.current_statistics().tasks_living)
+            lives["a"].kill()
+    assert len(living) == 1
+    assert trio.lowlevel.current_statistics().tasks_living == before
 
 
 # Lists that fail
@@ -464,6 +578,20 @@ async def test_a_handler_for_each_server(lives, version):
     assert hosts["a"].notices == []
 
 
+@ERAS
+async def test_a_server_that_came_back(lives, version, autojump_clock):
+    """Its handler is told that its lists may have changed, and is told of changes as before."""
+    host = Host("a")
+    targets = {"a": lives["a"].server}
+    async with connect_all(targets, handler=host, version=version) as clients:
+        lives["a"].kill()
+        await until(lambda: lives["a"].runs == 2 and clients.status["a"] == "connected")
+        await host.noticed.wait()
+        assert host.notices == ["notifications/tools/list_changed"]
+        assert shown(await clients.call_tool("a_ask")) == "a"
+        await until(lambda: len(host.notices) == 2)
+
+
 async def test_one_handler_for_all(lives):
     """One handler answers the questions of all servers, and its client is the one that asks."""
 
@@ -477,31 +605,43 @@ async def test_one_handler_for_all(lives):
 
 
 async def test_listening_goes_on(script_on, autojump_clock):
-    """A listen request that ends is sent again, and the handler is told of possible changes."""
+    """A listen request that fails, or ends, is sent again; the handler learns of changes."""
     ours, theirs = memory_pair()
     requests = []
 
     def listen(request):
         requests.append(request["id"])
-        if len(requests) > 3:
-            return Exception(-32601, "not now")
+        if len(requests) == 1:
+            return Exception(-32000, "not now")
         meta = {"io.modelcontextprotocol/subscriptionId": request["id"]}
         params = {"_meta": meta, "notifications": {"toolsListChanged": True}}
         method = "notifications/subscriptions/acknowledged"
         message = {"jsonrpc": "2.0", "method": method, "params": params}
         theirs.send_nowait([json.dumps(message).encode()])
-        return {"resultType": "complete"}
+        return {"resultType": "complete"} if len(requests) < 4 else None
 
     host = Host("s")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(script_on(theirs, {"subscriptions/listen": listen}).run)
         async with connect_all({"s": ours}, handler=host) as clients:
-            await until(lambda: len(requests) > 3)
-            await trio.sleep(600)
+            await until(lambda: len(host.notices) == 2)
             assert clients.status == {"s": "connected"}
         nursery.cancel_scope.cancel()
     assert len(requests) == 4
-    assert host.notices == ["notifications/tools/list_changed"] * 3
+    assert host.notices == ["notifications/tools/list_changed"] * 2
+
+
+async def test_a_server_that_tells_no_changes(script_on, caplog, autojump_clock):
+    """A server without the method is not asked again, and serves all the same."""
+    ours, theirs = memory_pair()
+    answers = {"subscriptions/listen": Exception(-32601, "no"), "tools/list": {"tools": []}}
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(script_on(theirs, answers).run)
+        async with connect_all({"s": ours}, handler=Host("s")) as clients:
+            await trio.sleep(600)
+            assert await clients.list_tools() == []
+        nursery.cancel_scope.cancel()
+    assert caplog.messages == ["the server s tells no changes: no (-32601)"]
 
 
 # The beginning and the end
@@ -548,9 +688,13 @@ async def test_no_servers():
     ("options", "kind", "message"),
     [
         ({"auth": 5}, TypeError, r"auth= would send the credentials of one server to all"),
-        ({"tiemout": 5}, TypeError, r"connect has no option tiemout; did you mean timeout\?"),
-        ({"target": 5}, TypeError, r"connect has no option target"),
-        ({"per_server": {"a": {"handler": 5}}}, TypeError, "connect has no option handler"),
+        (
+            {"tiemout": 5},
+            TypeError,
+            r"connect_all has no option tiemout of a server; did you mean timeout\?",
+        ),
+        ({"target": 5}, TypeError, r"connect_all has no option target"),
+        ({"per_server": {"a": {"handler": 5}}}, TypeError, "connect_all has no option handler"),
         ({"per_server": {"x": {}}}, ValueError, "per_server names no server x; there are: a$"),
         ({"prefix": {"x": "y"}}, ValueError, "prefix names no server x"),
         ({"prefix": {"a": "b c"}}, ValueError, "a prefix has letters, digits, _, - and . only"),
@@ -587,6 +731,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(steps=STEPS)
 def test_a_call_ends_in_its_own_answer_or_one_exception(steps):
     """Whatever servers die whenever, no call gets the answer of another one, or none at all."""

@@ -182,6 +182,7 @@ def test_the_three_forms_are_alike():
         assert inspect.signature(ours) == inspect.signature(getattr(Clients, name))
 
 
+@pytest.mark.slow
 def test_a_server_that_dies(tmp_path):
     """A process that ends in a call is started again, and plain code can wait for that."""
     (tmp_path / "app.py").write_text(

@@ -19,6 +19,7 @@ from noizu_mcp import (
     connect_all,
     mcp,
 )
+from noizu_mcp.aio._crossing import crosses
 from noizu_mcp.client import LiveList, SyncLiveList
 
 #: The class for trio and the class for plain code.
@@ -109,11 +110,37 @@ def crossed(shown, base):
             assert inspect.signature(ours) == inspect.signature(theirs), name
 
 
+def test_a_member_of_another_kind_stays():
+    """Only what waits, and what gives an object of trio, is replaced for asyncio."""
+
+    class OfTrio:
+        limit = 5
+
+        def plain(self):
+            return self.limit
+
+        async def waits(self):
+            raise AssertionError
+
+    @crosses(OfTrio)
+    class OfAsyncio(OfTrio):
+        pass
+
+    assert OfAsyncio.plain is OfTrio.plain
+    assert OfAsyncio.limit == 5
+    assert OfAsyncio.waits is not OfTrio.waits
+
+
 def test_asyncio_has_every_member():
     """Methods run on the trio side; a property gives no object that belongs to trio alone."""
 
     async def main():
-        async with aio.connect(Adder) as client, aio.connect_all({"a": Adder}) as clients:
+        own = {"a": {"timeout": 7}}
+        async with (
+            aio.connect(Adder) as client,
+            aio.connect_all({"a": Adder}, per_server=own) as clients,
+        ):
+            assert clients["a"].timeout == 7
             crossed(client, Client)
             crossed(clients, Clients)
             crossed(clients["a"], Client)

@@ -101,6 +101,7 @@ async def test_what_is_no_server(folder, target, message):
 # Entries
 
 
+@pytest.mark.slow
 async def test_an_entry_is_a_target(folder):
     """The entry of one server, alone or as the only one of a configuration, is connected to."""
     write_app(folder / "app.py", "started")
@@ -108,6 +109,13 @@ async def test_an_entry_is_a_target(folder):
     entry = {"command": sys.executable, "args": args, "type": "stdio", "cwd": str(folder)}
     assert await name_of(entry) == "started"
     assert await name_of({"mcpServers": {"one": entry}}) == "started"
+
+
+def test_one_entry_in_three_forms():
+    """The entry alone, by its name, and under `mcpServers` is one target."""
+    entry = {"command": "cat", "args": ["-u"]}
+    forms = (entry, {"cat": entry}, {"mcpServers": {"cat": entry}, "inputs": []})
+    assert [shape(read_target(each)) for each in forms] == [("cat", ("-u",), {}, None)] * 3
 
 
 @pytest.mark.parametrize(

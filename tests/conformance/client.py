@@ -129,7 +129,8 @@ async def follow(url: str) -> str:
     """Stand for the browser of a person who approves: return where it would be sent."""
     import httpx2
 
-    async with httpx2.AsyncClient() as browser:
+    # The servers of the suite speak plain HTTP: no certificates are read.
+    async with httpx2.AsyncClient(verify=False) as browser:
         return (await browser.get(url)).headers["location"]
 
 

@@ -141,11 +141,43 @@ def test_limits_of_asking() -> None:
 def test_limits_of_skills() -> None:
     """The limits of skill folders agree with the code."""
     from noizu_mcp.skills import _files as _skill_files
+    from noizu_mcp.skills import _frontmatter
 
     numbers = [cells[0] for cells in rows(page("reference/limits"))]
 
     assert f"{_skill_files.MAX_FILES}, {_skill_files.MAX_BYTES}" in numbers
     assert str(_skill_files.MAX_ENTRIES) in numbers
+    assert str(_frontmatter.MAX_FRONTMATTER) in numbers
+
+
+def test_limits_of_tools_for_models() -> None:
+    """The limits of schemas and results for models agree with the code."""
+    from noizu_mcp.models import _compose, _results
+
+    numbers = [cells[0] for cells in rows(page("reference/limits"))]
+
+    assert str(_compose.MAX_NODES) in numbers
+    assert str(_results.MAX_CHARS) in numbers
+
+
+def test_limits_of_logins() -> None:
+    """The limits of `OAuth` agree with the code."""
+    from noizu_mcp.auth import _fetch
+    from noizu_mcp.auth.client import _discovery, _oauth, _redirect, _request_auth, _tokens
+    from noizu_mcp.transports.http.client import _backend
+
+    text = section(page("how-to/oauth"), "Limits")
+
+    assert {cells[0] for cells in rows(text)[1:]} == {
+        f"{_oauth.LOGIN_TIMEOUT:g} s",
+        f"{_fetch.FETCH_TIMEOUT:g} s, {_fetch.FETCH_SIZE}",
+        f"{_request_auth.MAX_REFUSALS}",
+        f"{_tokens.EXPIRY_MARGIN:g} s",
+        f"{_redirect.HEAD_SIZE}, {_redirect.REQUEST_TIMEOUT:g} s, {_redirect.MAX_CONNECTIONS}",
+        f"{_backend.ERROR_SIZE}, {_backend.REFUSAL_TIMEOUT:g} s",
+        f"{_discovery.MAX_ITEMS}",
+    }
+    assert f"has {_tokens.TOKEN_TIMEOUT:g} s for a request for tokens" in text
 
 
 def test_limits_of_authorization() -> None:
@@ -287,16 +319,26 @@ def options_of(command: str, capsys: pytest.CaptureFixture[str]) -> set[str]:
 
 def test_options_of_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     """Each option of a command has a row; options of `run` over HTTP have their own table."""
-    text = page("reference/command-line")
-    listed = {
-        title: set(
-            re.findall(r"--[a-z-]+", " ".join(cells[0] for cells in rows(section(text, title))))
-        )
-        for title in ("Options", "Over HTTP")
+    pages = {
+        "reference/command-line": ("Options", "Over HTTP", "Settings of hosts", "Log in"),
+        "how-to/doctor": ("Options",),
     }
+    listed, doctor = (
+        {
+            title: set(
+                re.findall(r"--[a-z-]+", " ".join(c[0] for c in rows(section(page(name), title))))
+            )
+            for title in titles
+        }
+        for name, titles in pages.items()
+    )
     using = set().union(*(options_of(command, capsys) for command in COMMANDS[1:]))
 
     # `--reload` is of `run` alone, and holds for both ways to serve.
     assert listed["Options"] == using | {"--version", "--reload"}
     assert listed["Over HTTP"] == options_of("run", capsys) - {"--http", "--debug", "--reload"}
+    assert listed["Settings of hosts"] == options_of("install", capsys) - {"--debug"}
+    assert options_of("config", capsys) < options_of("install", capsys)
+    assert listed["Log in"] == options_of("login", capsys) - {"--debug"}
+    assert doctor["Options"] == options_of("doctor", capsys) - {"--debug"}
     assert options_of("", capsys) == {"--version"}

@@ -141,13 +141,13 @@ def test_a_lone_exception_leaves_its_groups():
 
 
 def test_a_consequence_is_left_out_beside_its_cause():
-    """Alone it is the failure; beside something else it says nothing."""
+    """Alone, or several times, it is the failure; beside something else it says nothing."""
     with pytest.raises(OSError, match="cause"), single_failure(KeyError):
         raise ExceptionGroup("g", [KeyError(), ExceptionGroup("h", [OSError("cause")])])
     with pytest.raises(KeyError), single_failure(KeyError):
         raise ExceptionGroup("g", [KeyError()])
-    with pytest.raises(ExceptionGroup), single_failure(KeyError):
-        raise ExceptionGroup("g", [KeyError(), KeyError()])
+    with pytest.raises(KeyError, match="first"), single_failure(KeyError):
+        raise ExceptionGroup("g", [KeyError("first"), KeyError("second")])
     with pytest.raises(ExceptionGroup) as caught, single_failure(KeyError):
         raise ExceptionGroup("g", [KeyError(), OSError(), ValueError()])
     assert [type(each) for each in caught.value.exceptions] == [OSError, ValueError]

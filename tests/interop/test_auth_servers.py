@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import httpx2
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from noizu_mcp import AuthError, Client, Server, Tool, connect
 from noizu_mcp.auth import (
@@ -27,6 +28,7 @@ from noizu_mcp.auth import (
     BearerAuth,
     ClientCredentials,
     ClientRequest,
+    EnterpriseManaged,
     InvalidToken,
     JWTVerifier,
     MemoryStore,
@@ -38,7 +40,7 @@ from noizu_mcp.auth import (
     TokenVerifier,
 )
 from noizu_mcp.auth.client import read_challenges
-from noizu_mcp.testing import serve_protected
+from noizu_mcp.testing import AuthorizationServer, serve_protected
 
 HERE = Path(__file__).parent
 PATIENCE = 60
@@ -96,13 +98,18 @@ class Browser:
 # Servers of `mcp` and FastMCP, which issue their tokens themselves
 
 
+def serving(package: str, **env: str) -> AbstractContextManager[str]:
+    """Serve with another package; gives the URL of the endpoint."""
+    for needed in ("mcp", "fastmcp", "uvicorn"):
+        if importlib.util.find_spec(needed) is None:
+            pytest.skip(f"the package {needed} is not installed")
+    return running([sys.executable, str(HERE / "auth_server.py"), package], **env)
+
+
 @pytest.fixture(scope="module", params=["mcp", "fastmcp"])
 def foreign_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Serve with another package; gives the URL of the endpoint."""
-    for package in ("mcp", "fastmcp", "uvicorn"):
-        if importlib.util.find_spec(package) is None:
-            pytest.skip(f"the package {package} is not installed")
-    with running([sys.executable, str(HERE / "auth_server.py"), request.param]) as url:
+    """The URL of a server of another package."""
+    with serving(request.param) as url:
         yield url
 
 
@@ -119,6 +126,23 @@ async def test_a_person_logs_in(foreign_url: str, version: str | None) -> None:
         async with connect(foreign_url, auth=auth, version=version) as client:
             assert await greet(client) == "hello"
     assert browser.logins == 1
+
+
+async def test_a_managed_person() -> None:
+    """An ID-JAG of an identity provider is accepted by the authorization server of `mcp`."""
+    company = AuthorizationServer("https://idp.example.com")
+    company.add_client("assistant")
+    key = company.public_key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    with serving("mcp", IDP_KEY=key.decode()) as url:
+        auth = EnterpriseManaged(
+            "assistant",
+            "a secret",
+            idp=company.issuer,
+            id_token=lambda: company.issue_id_token("assistant"),
+            fetcher=company,
+        )
+        async with connect(url, auth=auth) as client:
+            assert await greet(client) == "hello"
 
 
 # oidc-provider for Node.js, and a server of ours that trusts it

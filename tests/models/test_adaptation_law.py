@@ -153,7 +153,7 @@ PROVIDERS = {
 
 
 def adapt(name, schema):
-    """The tools of one tool, the schema that the model gets, and a function that reads arguments."""
+    """The adapted tool, the schema that the model gets, and a function that reads arguments."""
     provider, strict, schema_of = PROVIDERS[name]
     tools = tools_for(provider, [ToolDefinition("tool", input_schema=schema)], strict=strict)
     calls = {
@@ -173,52 +173,51 @@ def is_strict(tools):
 def values(draw, schema, root=None, depth=0):
     """Draw a value that is likely to be valid; others are passed over."""
     root = schema if root is None else root
-    if not isinstance(schema, dict):
-        schema = {}
+    schema = schema if isinstance(schema, dict) else {}
     if "$ref" in schema:
-        target = root
-        for step in schema["$ref"].removeprefix("#/").split("/"):
-            target = target[step]
-        return draw(values(target, root, depth + 1))
-    for key in ("anyOf", "oneOf", "allOf"):
-        if key in schema:
-            found = draw(values(draw(st.sampled_from(schema[key])), root, depth))
-            beside = {k: v for k, v in schema.items() if k != key}
-            more = draw(values(beside, root, depth)) if "properties" in beside else {}
-            return (
-                {**found, **more} if isinstance(found, dict) and isinstance(more, dict) else found
-            )
-    if "const" in schema:
-        return schema["const"]
-    if "enum" in schema:
-        return draw(st.sampled_from(schema["enum"]))
-    kinds = schema.get("type", ["string", "number", "boolean", "null", "object", "array"])
+        _, folder, name = schema["$ref"].split("/")
+        return draw(values(root[folder][name], root, depth + 1))
+    key = next((each for each in ("anyOf", "oneOf", "allOf") if each in schema), None)
+    if key is not None:
+        found = draw(values(draw(st.sampled_from(schema[key])), root, depth))
+        beside = {k: v for k, v in schema.items() if k != key}
+        both = isinstance(found, dict) and "properties" in beside
+        return {**found, **draw(values(beside, root, depth))} if both else found
+    if "const" in schema or "enum" in schema:
+        return draw(st.sampled_from([schema["const"]] if "const" in schema else schema["enum"]))
+    kinds = schema.get("type", [*PLAIN, "object", "array"])
     kind = draw(st.sampled_from([kinds] if isinstance(kinds, str) else kinds))
     if kind == "object":
-        found = {}
-        for name, each in schema.get("properties", {}).items():
-            if depth < 4 and (name in schema.get("required", ()) or draw(st.booleans())):
-                found[name] = draw(values(each, root, depth + 1))
-        for name in schema.get("required", ()):
-            found.setdefault(name, draw(SCALARS))
-        if schema.get("additionalProperties") is not False and draw(st.integers(0, 3)) == 3:
-            found["x"] = draw(SCALARS)
-        return found
+        return draw(members(schema, root, depth))
     if kind == "array":
         least = schema.get("minItems", 0)
-        size = draw(st.integers(least, max(least, min(schema.get("maxItems", 2), 2))))
-        return [
-            draw(values(schema.get("items", {}), root, depth + 1))
-            for _ in range(size if depth < 4 else least)
-        ]
-    if kind == "integer":
-        return draw(st.integers(-3, 12))
-    return {
-        "string": draw(TEXTS),
-        "number": draw(NUMBERS),
-        "boolean": draw(st.booleans()),
-        "null": None,
-    }[kind]
+        most = max(least, min(schema.get("maxItems", 2), 2)) if depth < 4 else least
+        size = draw(st.integers(least, most))
+        return [draw(values(schema.get("items", {}), root, depth + 1)) for _ in range(size)]
+    return draw(PLAIN[kind])
+
+
+PLAIN = {
+    "string": TEXTS,
+    "number": NUMBERS,
+    "integer": st.integers(-3, 12),
+    "boolean": st.booleans(),
+    "null": st.none(),
+}
+
+
+@st.composite
+def members(draw, schema, root, depth):
+    """Draw an object."""
+    needed = schema.get("required", ())
+    found = {
+        name: draw(values(each, root, depth + 1))
+        for name, each in schema.get("properties", {}).items()
+        if depth < 4 and (name in needed or draw(st.booleans()))
+    }
+    if schema.get("additionalProperties") is not False and draw(st.integers(0, 3)) == 3:
+        found["x"] = draw(SCALARS)
+    return {**{name: draw(SCALARS) for name in needed}, **found}
 
 
 def without(schema, lost, *, at_root=True):
@@ -229,19 +228,16 @@ def without(schema, lost, *, at_root=True):
         return schema
     made = {}
     for key, value in schema.items():
-        if key in ("properties", "$defs"):
-            inner = {name: without(each, lost, at_root=False) for name, each in value.items()}
-            made[key] = {} if key in lost and key != "$defs" else inner
+        if key == "$defs" or (key == "properties" and key not in lost):
+            made[key] = {name: without(each, lost, at_root=False) for name, each in value.items()}
         elif key in ("oneOf", "anyOf") and key in lost:
             # At the root the alternatives are gone; elsewhere more than one may hold.
             if not at_root:
                 made["anyOf"] = without(value, lost, at_root=False)
+        elif key in ("enum", "const", "default", "if", "not") and key not in lost:
+            made[key] = value  # a condition that is looser would make its schema tighter
         elif key not in lost:
-            made[key] = (
-                without(value, lost, at_root=False)
-                if key not in ("enum", "const", "default")
-                else value
-            )
+            made[key] = without(value, lost, at_root=False)
     return made
 
 

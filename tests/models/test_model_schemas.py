@@ -1,5 +1,7 @@
 """Input schemas as each API takes them, and the report of what changes."""
 
+from itertools import pairwise
+
 import pytest
 
 from noizu_mcp import SchemaLoss, ToolDefinition, tools_for
@@ -49,6 +51,11 @@ GEMINI = {
         {"type": "INTEGER", "minimum": 2, "maximum": 8},
         [],
     ),
+    "an exclusive bound that is no integer": (
+        {"type": "integer", "exclusiveMinimum": 0.5},
+        {"type": "INTEGER", "description": "(exclusiveMinimum: 0.5)"},
+        [f"a exclusiveMinimum: {TOLD}"],
+    ),
     "exclusive bounds of a number": (
         {"type": "number", "exclusiveMinimum": 0, "multipleOf": 2},
         {"type": "NUMBER", "description": "(exclusiveMinimum: 0, multipleOf: 2)"},
@@ -75,6 +82,11 @@ GEMINI = {
         {"type": "STRING", "enum": ["a"]},
         [],
     ),
+    "a constant number": (
+        {"type": "number", "const": 1},
+        {"type": "NUMBER", "description": "(const: 1)"},
+        [f"a const: {TOLD}"],
+    ),
     "a constant": ({"const": "a"}, {"type": "STRING", "enum": ["a"]}, []),
     "null": ({"type": "null"}, {"type": "NULL"}, []),
     "null as a constant": ({"const": None}, {"type": "NULL"}, []),
@@ -97,6 +109,16 @@ GEMINI = {
     "alternatives that overlap": (
         {"oneOf": [{"type": "string"}, {"type": "string", "maxLength": 3}]},
         {"anyOf": [{"type": "STRING"}, {"type": "STRING", "maxLength": 3}]},
+        ["a oneOf: looser: more than one of the alternatives may hold"],
+    ),
+    "alternatives in alternatives": (
+        {"oneOf": [{"type": "null"}, {"type": ["string", "boolean"]}]},
+        {"nullable": True, "anyOf": [{"type": "STRING"}, {"type": "BOOLEAN"}]},
+        ["a oneOf: looser: more than one of the alternatives may hold"],
+    ),
+    "many alternatives": (
+        {"oneOf": [{"const": f"{n}"} for n in range(65)]},
+        {"anyOf": [{"type": "STRING", "enum": [f"{n}"]} for n in range(65)]},
         ["a oneOf: looser: more than one of the alternatives may hold"],
     ),
     "an alternative of one": (
@@ -197,8 +219,10 @@ GEMINI = {
             "description": "(additionalProperties: false)",
         },
         [
-            "a additionalProperties: looser: properties of one schema that another one excludes "
-            "are allowed",
+            (
+                "a additionalProperties: looser: properties of one schema that another one "
+                "excludes are allowed"
+            ),
             f"a additionalProperties: {TOLD}",
         ],
     ),
@@ -573,14 +597,6 @@ DEEPER = {"type": "string"}
 for _ in range(3000):
     DEEPER = {"type": "array", "items": DEEPER}
 UNUSABLE = {
-    "a wrong keyword": (described(a={"type": "text"}), "properties.a.type: takes one of null"),
-    "a wrong shape": ({"type": "object", "properties": []}, "properties: takes an object"),
-    "wrong names": (
-        {"type": "object", "required": True, "dependentRequired": [], "dependencies": 1},
-        "required: takes a list",
-    ),
-    "a reference to nowhere": (described(a={"$ref": "#/$defs/b"}), "properties.a.$ref: "),
-    "a reference to elsewhere": (described(a={"$ref": "https://x.test"}), "properties.a.$ref: "),
     "an endless one": (
         {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}]}}},
         "it leads to itself without end",
@@ -606,25 +622,68 @@ def test_schemas_that_cannot_be_used(provider, case):
         assert tools[0]["input_schema"] == {"type": "object"}
 
 
+INVALID = {
+    "a type": (described(a={"type": "text", "minLength": 1}), described(a={"minLength": 1})),
+    "properties": ({"type": "object", "properties": [], "required": True}, {"type": "object"}),
+    "a part of properties": (
+        {"type": "object", "properties": {"a": 1, "b": {"type": 2}}},
+        {"type": "object"},
+    ),
+    "dependencies": (
+        {"type": "object", "dependentRequired": {"a": 1}, "dependencies": 1},
+        {"type": "object"},
+    ),
+    "a reference to nowhere": (described(a={"$ref": "#/$defs/b"}), described(a={})),
+    "a reference to elsewhere": (described(a={"$ref": "https://x.test"}), described(a={})),
+    "in a list": (described(a={"anyOf": [{"type": 1}]}), described(a={"anyOf": [{}]})),
+}
+
+
+@EACH
+@pytest.mark.parametrize("case", INVALID)
+def test_invalid_keywords(provider, case):
+    """Keywords that are not valid are taken out and reported, and the rest stays."""
+    schema, rest = INVALID[case]
+    _, adapted, report = adapt(schema, provider)
+
+    assert "looser: it is not valid: " in report[0]
+    if provider == "anthropic":
+        assert adapted == rest
+
+
+def test_an_anchor_that_is_there_twice():
+    """An anchor that is there twice is reported, and the schema stays."""
+    schema = described(a={"$anchor": "x"}, b={"$anchor": "x"})
+    _, adapted, report = adapt(schema, "anthropic")
+
+    assert adapted == schema
+    assert report == [
+        'looser: it is not valid: "$anchor": "x" is declared twice; rename one',
+    ]
+
+
 def test_many_references():
     """A schema that grows too large when its references are put in is not described."""
     names = [f"d{n}" for n in range(14)]
     defs = {
         name: described(a={"$ref": f"#/$defs/{under}"}, b={"$ref": f"#/$defs/{under}"})
-        for name, under in zip(names, names[1:], strict=False)
+        for name, under in pairwise(names)
     } | {names[-1]: {"type": "string"}}
     schema = described(a={"$ref": "#/$defs/d0"}) | {"$defs": defs}
 
     _, adapted, report = adapt(schema)
     _, kept, nothing = adapt(schema, "openai")
+    _, again, (lost,) = adapt(schema, "openai", strict=True)
 
     assert MAX_NODES < 2**13
     assert adapted is None
-    assert report == [
-        "inputSchema: looser: the schema is not described to the model: it has too many parts once "
-        "its references are put in"
-    ]
+    (loss,) = report
+    assert loss.endswith(
+        "not described to the model: it has too many parts once its references are put in"
+    )
     assert (kept, nothing) == (schema, [])
+    assert again == schema
+    assert lost.startswith("not strict: it has too many parts")
 
 
 def test_an_object_without_properties():

@@ -1,5 +1,6 @@
 """Telemetry of a client: events, metrics and spans of its requests, in both eras."""
 
+import asyncio
 import json
 import logging
 import sys
@@ -27,6 +28,7 @@ from noizu_mcp import (
     Stdio,
     SyncClient,
     Toolkit,
+    aio,
     connect,
     connect_all,
     mcp,
@@ -386,6 +388,34 @@ async def test_one_trace_at_both_ends(version):
     assert caller.context.trace_id == sent.context.trace_id == served.context.trace_id
     assert sent.attributes["noizu_mcp.server"] == "counter"
     assert sent.attributes["noizu_mcp.outcome"] == "ok"
+
+
+def test_the_caller_elsewhere():
+    """A caller on asyncio, or in plain code, is the parent as well."""
+    spans = Spans()
+    work = trace.get_tracer("t", tracer_provider=spans.provider).start_as_current_span("work")
+    tracing = Tracing(tracer_provider=spans.provider)
+
+    async def main():
+        async with aio.connect(Counter, telemetry=[tracing]) as client:
+            with trace.get_tracer("t", tracer_provider=spans.provider).start_as_current_span("a"):
+                await client.call_tool("add", {"a": 1, "b": 2})
+
+    asyncio.run(main())
+    with SyncClient(Counter, telemetry=[tracing]) as client, work:
+        client.call_tool("add", {"a": 1, "b": 2})
+    on_asyncio, plain = spans.named("tools/call add", SpanKind.CLIENT)
+    assert on_asyncio.parent.span_id == spans.named("a", SpanKind.INTERNAL)[0].context.span_id
+    assert plain.parent.span_id == spans.named("work", SpanKind.INTERNAL)[0].context.span_id
+
+
+async def test_meta_that_is_none():
+    """A request whose `_meta` is malformed is sent as it is: the server judges it."""
+    tracing, sent = Tracing(tracer_provider=Spans().provider), []
+    options = {"telemetry": [tracing], "tap": lambda _, message: sent.append(message)}
+    async with connect(Counter, version="2025-11-25", **options) as client:
+        await client.request("tools/list", {"_meta": 5})
+    assert any(b'"_meta":5' in message for message in sent)
 
 
 async def test_a_trace_of_the_caller_wins():

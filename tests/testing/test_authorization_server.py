@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import sys
 import time
 from functools import partial
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -120,6 +121,12 @@ async def test_metadata(login, place):
 async def test_other_paths(login, path):
     """At any other path there is nothing."""
     assert (await ask(login, path))[0] == 404
+
+
+@pytest.mark.parametrize(("path", "form"), [("token", None), ("jwks", {})])
+async def test_other_methods(login, path, form):
+    """A token is never asked for by GET, nor keys by POST."""
+    assert (await ask(login, path, form))[0] == 405
 
 
 async def test_code(login):
@@ -546,6 +553,14 @@ async def test_tables_are_bounded(login, monkeypatch):
 
     active = [(await introspect(login, token))["active"] for token in tokens]
     assert active == [False, True, True]
+
+
+def test_without_pyjwt(monkeypatch):
+    """The extra that it needs is named."""
+    monkeypatch.setitem(sys.modules, "jwt", None)
+
+    with pytest.raises(ImportError, match=r"pip install 'noizu-mcp\[auth\]'"):
+        AuthorizationServer(ISSUER)
 
 
 class Whoami(Tool):

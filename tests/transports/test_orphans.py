@@ -44,6 +44,7 @@ async def ended(pid):
         os.close(descriptor)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "script",
     [

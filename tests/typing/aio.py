@@ -59,6 +59,12 @@ async def main() -> None:
         assert_type(await client.call_tool("one", {"number": 1}), ToolResult)
     async with aio.connect(App, tiemout=3.0) as client:  # type: ignore[call-arg]
         pass
+    async with aio.connect_all({"app": App}, prefix=None) as clients:
+        assert_type(clients, Clients)
+        assert_type(await clients.list_tools(), list[ToolDefinition])
+        assert_type(clients["app"], Client)
+    async with aio.connect_all({"app": App}, prefix=3) as clients:  # type: ignore[arg-type]
+        pass
     assert_type(await aio.run(double, 2), int)
     await aio.run(double, "2")  # type: ignore[arg-type]
 
@@ -67,6 +73,10 @@ def plain_code() -> None:
     with SyncClient(App, timeout=3.0) as client:
         assert_type(client.call_tool("one", {"number": 1}), ToolResult)
         assert_type(client.list_tools(), list[ToolDefinition])
+        assert_type(client.list_tools(page=""), Page[ToolDefinition])
+        with client.tools as tools:
+            assert_type(tools.items, tuple[ToolDefinition, ...])
+            assert_type(tools.wait_changed(), None)
         assert_type(client.ping(), None)
         client.call_tool(1)  # type: ignore[arg-type]
         assert_type(client.list_tools(page=""), Page[ToolDefinition])
@@ -81,6 +91,7 @@ def plain_code() -> None:
     with SyncClients("mcp.json", start_timeout=3.0) as clients:
         assert_type(clients["one"], SyncClient)
         assert_type(clients.call_tool("one_echo", {"text": "a"}), ToolResult)
+        assert_type(clients.failures, dict[str, BaseException])
 
 
 class Answers(ClientHandler):

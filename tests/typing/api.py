@@ -5,10 +5,13 @@ from typing import Any, assert_type
 from noizu_mcp import (
     Client,
     Context,
+    Page,
+    ResourceDefinition,
     Schema,
     Server,
     Stdio,
     Tool,
+    ToolDefinition,
     Toolkit,
     ToolResult,
     connect,
@@ -59,6 +62,13 @@ async def use() -> None:
         assert_type(client, Client)
         assert_type(await client.call_tool("plus", {"a": 1}, timeout=2), ToolResult)
         assert_type([each.name for each in await client.list_tools()], list[str])
+        page = await client.list_tools(page="")
+        assert_type(page, Page[ToolDefinition])
+        assert_type([each.name for each in page], list[str])
+        async with client.tools as tools, client.resources as resources:
+            assert_type(tools["plus"], ToolDefinition)
+            assert_type(resources.get("a:b"), ResourceDefinition | None)
+            assert_type(await tools.wait_changed(), None)
     async with connect(Stdio("server", "--flag", env={"KEY": "value"})) as client:
         assert_type(client.protocol_version, str)
 

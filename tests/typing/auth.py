@@ -1,26 +1,44 @@
 """Authorisation as type checkers must see it: verifiers of one's own, and who is calling."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, assert_type
 
 from noizu_mcp import Context, Server, Tool, connect, mcp, tool
 from noizu_mcp.auth import (
     AnyVerifier,
     APIKeyVerifier,
+    AuthChallenge,
     AuthRequest,
+    AuthStrategy,
+    Bearer,
     BearerAuth,
     Challenge,
+    ClientCredentials,
+    ClientRequest,
     CompoundJWTVerifier,
+    CredentialStore,
+    EnterpriseManaged,
     Fetcher,
     FetchRequest,
     FetchResponse,
+    FileStore,
     HTTPFetcher,
     InvalidToken,
     JWTVerifier,
+    KeyringStore,
+    MemoryStore,
+    OAuth,
     Principal,
+    PrivateKeyJWT,
+    ProtectedServer,
+    Refusal,
     RequireScopes,
     TokenVerifier,
+    WorkloadIdentity,
 )
+from noizu_mcp.testing import AuthorizationServer, serve_authorization, serve_protected
 from noizu_mcp.transports.http import HttpOptions
 
 URL = "https://mcp.example.com/mcp"
@@ -99,3 +117,67 @@ class ScopedServer(Server, name="scoped", version="1", requires="read"):
 async def use() -> None:
     async with connect(ScopedServer, principal=Principal(subject="ada")) as client:
         await client.call_tool("scoped")
+
+
+class OwnStore:
+    async def load(self, key: str) -> dict[str, Any] | None:
+        return None
+
+    async def save(self, key: str, value: dict[str, Any]) -> None: ...
+
+    async def delete(self, key: str) -> None: ...
+
+    @asynccontextmanager
+    async def lock(self, key: str) -> AsyncIterator[None]:
+        yield
+
+
+class OwnStrategy:
+    def bind(self, server: ProtectedServer) -> "OwnStrategy":
+        return self
+
+    async def headers(self, request: ClientRequest) -> dict[str, str]:
+        return {"x-key": request.method}
+
+    async def handle(self, refusal: Refusal) -> bool:
+        with refusal.pause():
+            assert_type(refusal.challenge(), AuthChallenge | None)
+        return False
+
+
+async def open_browser(url: str) -> str:
+    return url
+
+
+async def fetch_token() -> str:
+    return "token"
+
+
+async def test_kit() -> None:
+    async with serve_authorization(subject="ada") as login:
+        assert_type(login, AuthorizationServer)
+        assert_type(login.open_browser("https://x"), str)
+        async with serve_protected(ScopedServer, login.auth_for) as url:
+            assert_type(url, str)
+
+
+stores: list[CredentialStore] = [OwnStore(), MemoryStore(), FileStore("x"), KeyringStore()]
+strategies: list[AuthStrategy] = [
+    OAuth(),
+    OAuth("a b", store=OwnStore(), open_browser=open_browser),
+    OAuth(["a"], open_browser=lambda url: ("code", "state"), timeout=5),
+    OAuth(client_id="me", client_secret="s", issuer="https://x", redirect_port=80),
+    Bearer("token"),
+    ClientCredentials("me", "s", scopes="a b", issuer="https://x", dpop=True),
+    PrivateKeyJWT("me", b"pem", algorithm="ES256", key_id="1", store=OwnStore()),
+    WorkloadIdentity(Path("token"), client_id="me", scopes=["a"]),
+    WorkloadIdentity(lambda: "token", client_id="me", client_secret="s"),
+    EnterpriseManaged("me", idp="https://idp", id_token=fetch_token, allow_private=True),
+    OwnStrategy(),
+]
+
+
+async def log_in() -> None:
+    async with connect("https://x", auth=strategies[0]):
+        pass
+    assert_type(await OAuth().forget("https://x"), bool)

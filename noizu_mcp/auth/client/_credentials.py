@@ -141,7 +141,7 @@ class TokenCredentials:
 
     async def handle(self, refusal: Refusal) -> bool:
         """Get better tokens after a refusal; see `Credentials`."""
-        if self._takes_nonce(refusal):
+        if self._wants_nonce(refusal):
             return True
         if refusal.status == 403 and not _is_step_up(refusal):
             return False
@@ -171,12 +171,22 @@ class TokenCredentials:
             self._tokens.prover = load_signing().Prover(login.proof_key)
         return login
 
-    def _takes_nonce(self, refusal: Refusal) -> bool:
-        """Tell whether a refusal wants nothing but a nonce in the proof (RFC 9449 section 9)."""
+    def note_answer(self, url: str, headers: Mapping[str, str]) -> None:
+        """Keep a nonce that comes with any answer (RFC 9449 section 8.2); see `Credentials`."""
+        if self._tokens.prover is not None:
+            self._tokens.prover.take_nonce(url, headers)
+
+    def _wants_nonce(self, refusal: Refusal) -> bool:
+        """Tell whether a refusal wants another nonce in the proof, and there is one.
+
+        Several requests may be refused for it at the same time; each is sent again.
+        """
         prover, challenge = self._tokens.prover, refusal.challenge("DPoP")
-        if prover is None or not prover.take_nonce(refusal.request.url, refusal.headers):
+        if prover is None or challenge is None or challenge.params.get("error") != NONCE_WANTED:
             return False
-        return challenge is not None and challenge.params.get("error") == NONCE_WANTED
+        url = refusal.request.url
+        prover.take_nonce(url, refusal.headers)
+        return prover.has_other_nonce(url, refusal.sent.get("dpop", ""))
 
     async def _save(self, login: Login) -> Login:
         if self._tokens.prover is not None:

@@ -47,8 +47,8 @@ class MachineOptions(TypedDict, total=False):
     """Options of all strategies for machines.
 
     Attributes:
-        scopes: The scopes to request besides those that the server asks for; None: those that its
-            metadata lists.
+        scopes: The scopes to request besides those that the server asks for, a list or one text
+            with spaces between them; None: those that its metadata lists.
         issuer: The authorization server that the credentials belong to, exactly as it names itself.
             Without it they go to the one that the MCP server names first.
         store: Keeps the tokens; `MemoryStore()` by default.
@@ -79,6 +79,9 @@ class Machine(ABC):
         ValueError: An option is malformed.
     """
 
+    #: The person whose tokens these are, for the store; empty: they are those of the machine.
+    _person = ""
+
     def __init__(self, client_id: str, client_secret: str | None, options: MachineOptions) -> None:
         if unknown := options.keys() - MachineOptions.__annotations__.keys():
             raise TypeError(f"{type(self).__name__} has no option {min(unknown)!r}")
@@ -91,6 +94,8 @@ class Machine(ABC):
         self._identity = ClientIdentity(
             client_id=client_id, client_secret=client_secret, issuer=issuer
         )
+        if isinstance(scopes, str):
+            scopes = scopes.split()
         self._scopes = None if scopes is None else as_scopes(scopes)
         self._store = options.get("store") or MemoryStore()
         self._dpop = bool(options.get("dpop"))
@@ -113,7 +118,7 @@ class Machine(ABC):
             _MachineGrant(self._register, self._prove),
             scopes=self._scopes,
             store=self._store,
-            key=f"{type(self).__name__} {client_id} {server.url}",
+            key=" ".join((type(self).__name__, str(client_id), server.url, self._person)).strip(),
             client_id=client_id,
             fetcher=self._fetcher or ClientFetcher(server, allow_private=self._allow_private),
             dpop=self._dpop,
@@ -305,6 +310,8 @@ class EnterpriseManaged(Machine):
             that returns it. It is read for each grant.
         idp_client_id: The name of the client at the identity provider; None: `client_id`.
         idp_client_secret: Its secret there; None: it has none.
+        person: A name for the person in the store; any text that no other person has. It must be
+            given with `store=`: people who share a store must not share tokens.
         options: See `MachineOptions`.
 
     Raises:
@@ -321,10 +328,18 @@ class EnterpriseManaged(Machine):
         id_token: TokenSource,
         idp_client_id: str | None = None,
         idp_client_secret: str | None = None,
+        person: str | None = None,
         **options: Unpack[MachineOptions],
     ) -> None:
         super().__init__(client_id, client_secret, options)
         check_url(idp, "idp")
+        if person is not None:
+            self._person = read_text(person, "person")
+        elif options.get("store") is not None:
+            raise ValueError(
+                "store= needs person=, such as the `sub` of the ID token: people who share a store"
+                " must not share tokens"
+            )
         self._provider = ClientIdentity(
             client_id=idp_client_id or client_id, client_secret=idp_client_secret, issuer=idp
         )

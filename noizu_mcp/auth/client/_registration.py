@@ -15,7 +15,7 @@ from ...jsonrpc import render
 from .._fetch import Fetcher, FetchError, FetchRequest
 from ._discovery import IssuerMetadata, read_object
 from ._stores import CredentialStore
-from ._tokens import Registration, choose_auth_method, explain
+from ._tokens import Registration, choose_auth_method, explain, read_lifetime
 
 _HEADERS: Final = (("content-type", "application/json"), ("accept", "application/json"))
 
@@ -162,5 +162,5 @@ def _read_registration(
         auth_method=method,
         redirect_uri=redirect_uri,
         # 0 stands for no end (RFC 7591 section 3.2.1).
-        expires_at=float(until) if isinstance(until, int) and until > 0 else None,
+        expires_at=read_lifetime(until) or None,
     )

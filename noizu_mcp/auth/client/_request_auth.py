@@ -59,7 +59,9 @@ class RequestAuth:
             raise TypeError(f"auth must be a strategy, such as OAuth() or Bearer(…): {strategy!r}")
         self.pause: Callable[[], AbstractContextManager[object]] = nullcontext
         self._credentials: Credentials = strategy.bind(server)
+        self._note_answer = getattr(self._credentials, "note_answer", None)
         self._origin = server.origin
+        self._checked_url = ""
         self._lock = trio.Lock()
 
     async def headers(self, method: str, url: str) -> dict[str, str]:
@@ -73,11 +75,23 @@ class RequestAuth:
             AuthError: There can be no credentials, or the URL is not one of the server.
         """
         # The client follows redirects within the origin only. This holds whatever it does.
-        if origin_of(url) != self._origin:
-            raise AuthError(f"no credentials leave {self._origin} for {origin_of(url)}")
+        if url != self._checked_url:
+            if origin_of(url) != self._origin:
+                raise AuthError(f"no credentials leave {self._origin} for {origin_of(url)}")
+            self._checked_url = url
         async with self._lock:
             given = await self._credentials.headers(ClientRequest(method, url))
         return {name.lower(): value for name, value in given.items()}
+
+    def note(self, url: str, answer: Answer) -> None:
+        """Show an answer to the credentials, if they want to see them.
+
+        Args:
+            url: The URL of the request.
+            answer: The answer, with any status.
+        """
+        if self._note_answer is not None:
+            self._note_answer(url, answer.headers)
 
     async def handle(
         self,

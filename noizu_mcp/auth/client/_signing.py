@@ -160,3 +160,15 @@ class Prover:
             return False
         self._nonces[origin] = nonce
         return True
+
+    def has_other_nonce(self, url: str, proof: str) -> bool:
+        """Tell whether a new proof would have another nonce than one that was sent.
+
+        Args:
+            url: The URL of the request.
+            proof: The proof that was sent; empty: none was.
+        """
+        if not proof:
+            return False
+        claims = jwt.decode(proof, options={"verify_signature": False})
+        return bool(claims.get("nonce") != self._nonces.get(origin_of(url)))

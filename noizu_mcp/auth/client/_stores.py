@@ -229,7 +229,7 @@ async def file_lock(path: Path) -> AsyncIterator[None]:
     """
     try:
         await trio.to_thread.run_sync(lambda: path.parent.mkdir(0o700, parents=True, exist_ok=True))
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise AuthError(f"the credentials cannot be locked: {error}") from error
     try:

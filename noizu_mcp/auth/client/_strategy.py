@@ -93,7 +93,8 @@ class Credentials(Protocol):
     """The credentials of one client at one server.
 
     The client never runs the methods at the same time. Both must end by themselves, within some
-    time; the task that runs one is cancelled when its request times out.
+    time; the task that runs one is cancelled when its request times out. There may be a third
+    method, `note_answer(url, headers)`, which is called with each answer.
     """
 
     async def headers(self, request: ClientRequest) -> Mapping[str, str]:

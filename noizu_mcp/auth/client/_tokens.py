@@ -9,7 +9,7 @@ import base64
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote_plus, urlencode
+from urllib.parse import quote, urlencode
 
 import attrs
 import trio
@@ -60,6 +60,16 @@ def _scopes(value: Any) -> tuple[str, ...]:
     return tuple(value.split()) if isinstance(value, str) else tuple(value)
 
 
+# The records below come back from stores, which other programs may have written.
+_TEXT: Final = attrs.validators.instance_of(str)
+_TEXTS: Final = attrs.validators.deep_iterable(_TEXT)
+_TIME: Final = attrs.validators.optional(attrs.validators.instance_of((int, float)))
+
+
+def _text(default: Any = attrs.NOTHING, *, secret: bool = False) -> Any:
+    return attrs.field(default=default, validator=_TEXT, repr=not secret)
+
+
 @attrs.frozen(kw_only=True)
 class Tokens:
     """The answer of a token endpoint.
@@ -73,12 +83,12 @@ class Tokens:
         renew_at: The time from which on it is renewed.
     """
 
-    access_token: str = attrs.field(repr=False)
-    token_type: str = "Bearer"
-    refresh_token: str = attrs.field(default="", repr=False)
-    scopes: tuple[str, ...] = attrs.field(default=(), converter=_scopes)
-    expires_at: float | None = None
-    renew_at: float | None = None
+    access_token: str = _text(secret=True)
+    token_type: str = _text("Bearer")
+    refresh_token: str = _text("", secret=True)
+    scopes: tuple[str, ...] = attrs.field(default=(), converter=_scopes, validator=_TEXTS)
+    expires_at: float | None = attrs.field(default=None, validator=_TIME)
+    renew_at: float | None = attrs.field(default=None, validator=_TIME)
 
     def is_stale(self) -> bool:
         """Tell whether the token is to be renewed before the next request."""
@@ -103,12 +113,12 @@ class Registration:
         expires_at: The end of the secret, in seconds since the epoch; None: it does not end.
     """
 
-    client_id: str
-    client_secret: str = attrs.field(default="", repr=False)
-    auth_method: str = "none"
-    redirect_uri: str = ""
-    scopes: tuple[str, ...] = attrs.field(default=(), converter=_scopes)
-    expires_at: float | None = None
+    client_id: str = _text()
+    client_secret: str = _text("", secret=True)
+    auth_method: str = _text("none")
+    redirect_uri: str = _text("")
+    scopes: tuple[str, ...] = attrs.field(default=(), converter=_scopes, validator=_TEXTS)
+    expires_at: float | None = attrs.field(default=None, validator=_TIME)
 
     def is_over(self) -> bool:
         """Tell whether the secret has expired."""
@@ -130,14 +140,14 @@ class Login:
         proof_key: The private key that they are bound to (DPoP), in PEM; empty if there is none.
     """
 
-    issuer: str
-    token_endpoint: str
-    revocation_endpoint: str = ""
-    resource: str | None
-    requested: tuple[str, ...] = attrs.field(converter=_scopes)
+    issuer: str = _text()
+    token_endpoint: str = _text()
+    revocation_endpoint: str = _text("")
+    resource: str | None = attrs.field(validator=attrs.validators.optional(_TEXT))
+    requested: tuple[str, ...] = attrs.field(converter=_scopes, validator=_TEXTS)
     client: Registration
     tokens: Tokens
-    proof_key: str = attrs.field(default="", repr=False)
+    proof_key: str = _text("", secret=True)
 
     def to_json(self) -> JSONObject:
         """Write the record as a JSON object."""
@@ -280,8 +290,9 @@ def authenticate(client: Registration) -> tuple[list[tuple[str, str]], dict[str,
     # The name is in the form in each case: some servers look for it there only.
     named = {"client_id": client.client_id}
     if client.auth_method == "client_secret_basic":
-        # Both are form-encoded first, so that a colon in them stays in them.
-        pair = f"{quote_plus(client.client_id)}:{quote_plus(client.client_secret)}"
+        # Both are form-encoded first, so that a colon in them stays in them; a space as %20, since
+        # not every server reads + as one.
+        pair = ":".join(quote(each, safe="") for each in (client.client_id, client.client_secret))
         return [("authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")], named
     if client.auth_method == "client_secret_post":
         return [], {**named, "client_secret": client.client_secret}
@@ -336,7 +347,7 @@ def read_tokens(answer: FetchResponse, url: str, requested: tuple[str, ...]) -> 
         raise AuthError(f"the token endpoint {url} gave a token of the type {kind[:SHOWN]!r}")
     refresh, scope = document.get("refresh_token"), document.get("scope")
     expires_at = renew_at = None
-    if (seconds := _seconds(document.get("expires_in"))) is not None:
+    if (seconds := read_lifetime(document.get("expires_in"))) is not None:
         expires_at = time.time() + seconds
         # A token that lives for seconds only must not be renewed for each request.
         renew_at = expires_at - min(EXPIRY_MARGIN, seconds / 4)
@@ -364,8 +375,8 @@ def _read_answer(answer: FetchResponse, url: str) -> JSONObject:
     return document
 
 
-def _seconds(value: Any) -> float | None:
-    """Read `expires_in`; some servers send a string."""
+def read_lifetime(value: Any) -> float | None:
+    """Read a number of seconds, which some servers send as a string; None if it is none."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 16:
         value = int(value)
     return float(value) if is_number(value) and 0 <= value < MAX_SECONDS else None

@@ -17,18 +17,24 @@ import trio
 
 from ..._errors import TransportError
 from ..._value import JSONObject
-from ...jsonrpc import MODERN_CODES
 from ...protocol import REVISIONS, STATELESS
 from ...transports import Http, Stdio
 from ...types import META_SERVER_INFO
 from .._arguments import read_arguments
 from .._errors import FAILED, OK, USAGE, CommandError
 from .._output import print_json
+from .._stored_login import stored_headers
 from .._use import read_url, run_loop
-from ..hosts import own_program
+from ..hosts._entry import own_program
 from ._authorization import check_authorization
 from ._exchange import Exchange
-from ._http_checks import check_callers, check_headers, check_session, check_transport
+from ._http_checks import (
+    check_callers,
+    check_headers,
+    check_session,
+    check_transport,
+    find_elsewhere,
+)
 from ._lists import check_call, check_lists
 from ._pipe import EXIT_TIMEOUT, PipeLink, open_pipe
 from ._report import Report
@@ -99,7 +105,7 @@ class _Examination:
     def sum_up(self) -> None:
         """Note what was learnt on the way."""
         facts = self._report.facts
-        facts["revisions"] = ", ".join(self._revisions) or "none"
+        facts.setdefault("revisions", ", ".join(self._revisions) or "none")
         if self._times:
             facts["answer"] = f"{statistics.median(self._times) * 1000:.1f} ms (median)"
         if self._revisions and REVISIONS.keys().isdisjoint(self._revisions):
@@ -121,7 +127,9 @@ class _Examination:
                 if not link.ended:
                     await self._end(talk, link, is_alive=found.result is not None)
             async with open_pipe(target, self._report) as link:
-                await self._stateless(Talk(link, self._report, self._patience, stateless=True))
+                talk = Talk(link, self._report, self._patience, stateless=True)
+                # The second start is about as slow as the first.
+                await self._stateless(talk, min(2 * found.seconds, START_TIMEOUT / 2))
         except TransportError as error:
             self._report.check("start", False, "the command", str(error))
             return
@@ -141,6 +149,9 @@ class _Examination:
 
     async def web(self, target: Http) -> None:
         """Check a URL."""
+        given = target.headers if isinstance(target.headers, Mapping) else {}
+        if "authorization" not in given:
+            target = Http(target.url, headers={**await stored_headers(target), **given})
         try:
             link = WebLink(target, self._report)
         except TransportError as error:
@@ -154,6 +165,7 @@ class _Examination:
             if found.status == 401:
                 await check_authorization(link, self._report, found, self._patience)
                 self._report.check("start", True, "", "")
+                self._report.facts["revisions"] = "unknown without a token"
                 return
             message: JSONObject = {"jsonrpc": "2.0", "id": 0, "method": "initialize"}
             if found.result is not None:
@@ -168,11 +180,14 @@ class _Examination:
                 if found.result is None:
                     talk = newer
                     message.update(method="server/discover", params={"_meta": talk.envelope()})
+            hint = ""
             if self._revisions:
                 await check_callers(
                     link, self._report, message, talk.headers_of(message), self._patience
                 )
-            self._judge_start(found)
+            elif found.status is not None:
+                hint = await find_elsewhere(link, self._patience)
+            self._judge_start(found, hint)
         finally:
             with trio.CancelScope(shield=True):
                 await link.aclose()
@@ -199,13 +214,14 @@ class _Examination:
         self._revisions.append(talk.version)
         self._times += talk.times
 
-    async def _stateless(self, talk: Talk) -> bool:
+    async def _stateless(self, talk: Talk, start: float = 0.0) -> bool:
         """Check 2026-07-28; False if the server does not speak it."""
-        result = await discover(talk, is_alive=bool(self._revisions))
+        result = await discover(talk, is_alive=bool(self._revisions), start=start)
         if result is None:
             return False
         self._revisions.insert(0, talk.version)
-        self._name(result.get("_meta", {}).get(META_SERVER_INFO))
+        meta = result.get("_meta")
+        self._name(meta.get(META_SERVER_INFO) if isinstance(meta, Mapping) else None)
         await self._converse(talk, result.get("capabilities"))
         self._times += talk.times
         return True
@@ -230,11 +246,6 @@ class _Examination:
             shown = f"{info.get('name', '')} {info.get('version', '')}".strip()
             self._report.facts.setdefault("server", shown)
 
-    def _judge_start(self, found: Exchange) -> None:
+    def _judge_start(self, found: Exchange, hint: str = "") -> None:
         """Report a server that answers in neither era."""
-        if not self._revisions:
-            refused = found.code in MODERN_CODES
-            seen = f"{found.seen}, and no server/discover" if refused else found.seen
-            self._report.check("start", False, found.sent, seen)
-        else:
-            self._report.check("start", True, "", "")
+        self._report.check("start", self._revisions, found.sent, f"{found.seen}{hint}")

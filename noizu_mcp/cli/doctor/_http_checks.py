@@ -120,7 +120,7 @@ async def check_session(talk: Talk, link: WebLink) -> None:
     sent = f"{wrong.sent} with MCP-Protocol-Version: {NO_VERSION}"
     report.check("version-header", wrong.status == 400, sent, wrong.seen)
     stream = await link.send("GET", {**base, "accept": _STREAM}, patience, sent="GET")
-    kind = stream.headers.get("content-type", "").partition(";")[0]
+    kind = _media_type(stream)
     right = stream.status == 405 or (stream.status == 200 and kind == _STREAM)
     report.check("get", right, stream.sent, f"{stream.seen} {kind}")
     if talk.session is None:
@@ -141,6 +141,31 @@ async def check_session(talk: Talk, link: WebLink) -> None:
     if _accepted(gone):
         late = await talk.ask("ping")
         report.check("session-end", late.status == 404, f"{late.sent} after DELETE", late.seen)
+
+
+async def find_elsewhere(link: WebLink, patience: float) -> str:
+    """Look for a server where clients would not find it.
+
+    Returns:
+        The end of a message about a URL without a server; empty if nothing was found.
+    """
+    stream = await link.send("GET", {"accept": _STREAM}, patience)
+    if stream.status == 200 and _media_type(stream) == _STREAM:
+        old = "the transport HTTP+SSE of 2024-11-05"
+        return f"; GET opens an event stream, as in {old}: serve Streamable HTTP"
+    parts = urlsplit(link.url)
+    if parts.path in ("", "/"):
+        place = f"{parts.scheme}://{parts.netloc}/mcp"
+        body = b'{"jsonrpc": "2.0", "id": 0, "method": "ping"}'
+        base = {"content-type": "application/json", "accept": f"application/json, {_STREAM}"}
+        found = await link.send("POST", base, patience, url=place, body=body)
+        if found.status not in (None, 404, 405):
+            return f"; there may be a server at {place}"
+    return ""
+
+
+def _media_type(found: Exchange) -> str:
+    return found.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def check_headers(talk: Talk) -> None:

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import attrs
 
+from ..._util import printable
 from ..._value import JSONObject
-from .._output import printable
 from ._rules import RULES, Severity
 
 #: Longest quotation of what was sent or seen, in characters.

@@ -165,7 +165,8 @@ _AUTHORIZATION: Final = {
     ),
     "token": Rule(
         "note",
-        "give a token with --header 'Authorization: Bearer TOKEN' to check the rest",
+        "log in with `noizu-mcp login URL`, or give a token with --header 'Authorization: Bearer "
+        "TOKEN', to check the rest",
         "basic/authorization",
     ),
 }

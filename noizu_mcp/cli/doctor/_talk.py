@@ -181,17 +181,18 @@ def _info_faults(info: Any) -> list[str]:
     return []
 
 
-async def discover(talk: Talk, *, is_alive: bool) -> JSONObject | None:
+async def discover(talk: Talk, *, is_alive: bool, start: float = 0.0) -> JSONObject | None:
     """Begin a conversation of 2026-07-28 with `server/discover`.
 
     Args:
         talk: The conversation.
+        start: Seconds that the server may take to start, besides those for the answer.
         is_alive: True if the server has answered `initialize`; it must then answer this, too.
 
     Returns:
         The result; None if the server does not speak 2026-07-28.
     """
-    found = await talk.ask("server/discover", patience=min(PROBE_TIMEOUT, talk.patience))
+    found = await talk.ask("server/discover", patience=start + min(PROBE_TIMEOUT, talk.patience))
     if is_alive:
         talk.report.check("probe", found.replied, found.sent, found.seen)
     result = found.result

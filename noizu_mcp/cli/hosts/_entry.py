@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ..._util import relative_path
+from ...server import missing_requirements, script_requirements
 from ...transports import diverted_stdio
 from .._arguments import read_texts
 from .._errors import USAGE, CommandError
-from .._remedies import missing_requirements, script_requirements
 from .._target import load_server
 from .._use import read_url
 from ._hosts import Entry
@@ -86,7 +86,7 @@ def _anywhere(process: list[str], *, absolute: bool) -> list[str]:
 
 
 def _own_server(target: str, name: str | None, env: dict[str, str]) -> Named:
-    place, colon, server = target.partition(":") if ".py:" in target else (target, "", "")
+    place, colon, server = target.rpartition(":") if ".py:" in target else (target, "", "")
     is_file = place.endswith(".py")
     if is_file and os.path.isfile(place):
         place = os.path.abspath(place)

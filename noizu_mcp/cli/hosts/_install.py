@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from ..._nearest import hint_at
 from .._errors import OK, USAGE, CommandError
 from .._output import json_of
-from .._target import hint_at
 from ._entry import Named, read_entry, shown_path
 from ._hosts import HOSTS, Entry, Host
 from ._json_edit import EditError, read_json_text, remove_member, set_member

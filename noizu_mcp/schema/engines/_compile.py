@@ -18,6 +18,10 @@ from ..jsonschema._keywords import LATEST
 from ..jsonschema._values import MAX_VALUE_DEPTH, find_not_json, is_deeper
 from ..jsonschema._violation import Fault, Violation
 
+# A pattern of a few characters may take a millisecond to compile.
+MAX_PATTERNS = 100
+MAX_PATTERN_SIZE = 10_000
+
 EngineName = Literal["auto", "native", "python"]
 Verdict = Callable[[Any], bool]
 CompilePart = Callable[[Any], Verdict]
@@ -60,8 +64,8 @@ def compile_schema(
         engine: "native" is jsonschema-rs, which serves everything; "python" serves the common
             keywords of 2020-12 and refuses the rest; "auto" is the native one if it is installed.
         documents: Other schema documents by their URI, for `$ref`.
-        trusted: False for a schema that came from a peer: limits on size, depth and cost apply, and
-            the Python engine refuses it.
+        trusted: False for a schema that came from a peer: limits on size, depth, cost and patterns
+            apply, and the Python engine refuses it.
 
     Raises:
         SchemaError: The schema is not valid, has a reference that leads nowhere, or breaks a limit.
@@ -77,10 +81,20 @@ def compile_schema(
     if fault is not None:
         raise schema_error([Fault(*fault)])
     document = Document(plain, documents)
-    caps = [] if trusted else document.broken_caps()
+    caps = [] if trusted else document.broken_caps() or _broken_pattern_caps(document)
     if caps:
         raise SchemaError(f"the schema is refused: {'; '.join(caps)}")
     return compile_document(schema, document, engine, trusted=trusted)
+
+
+def _broken_pattern_caps(document: Document) -> list[str]:
+    """Return in words each limit for the patterns of a peer that a schema breaks."""
+    patterns = document.patterns()
+    size = sum(map(len, patterns))
+    if len(patterns) > MAX_PATTERNS or size > MAX_PATTERN_SIZE:
+        text = f"{len(patterns)} patterns with {size} characters"
+        return [f"{text}, more than {MAX_PATTERNS} or than {MAX_PATTERN_SIZE}"]
+    return []
 
 
 def compile_document(
@@ -108,7 +122,7 @@ def compile_document(
         else:
             from ._native import compile_native, guarded
 
-            bare, compile_part = compile_native(document)
+            bare, compile_part = compile_native(document, trusted=trusted)
             verdict = guarded(bare)
     else:
         from ._python import compile_python
@@ -169,9 +183,11 @@ def pattern_compiler(engine: EngineName) -> CompileMatcher:
     def compile_matcher(pattern: str) -> Callable[[str], bool]:
         if native:
             from ._native import match_pattern
-        else:
-            from ._patterns import match_pattern
-        return match_pattern(pattern)
+
+            return match_pattern(pattern)
+        from ._patterns import match_pattern as match_translated
+
+        return match_translated(pattern)
 
     return compile_matcher
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import jsonschema_rs
@@ -21,6 +22,8 @@ _BACKTRACK_LIMIT = 10_000
 # Between two steps a lookaround with a repetition reads on to the end of the text: with the limit
 # above, `(?=[a-z]+@)[a-z]+@` takes 4 seconds for 80,000 letters.
 _READING_LIMIT = 1_000
+# Bytes of a compiled pattern of a peer: a text costs up to 5 microseconds for each character then.
+_PEER_PATTERN = 64 * 1024
 _READS_ON = re.compile(r"\(\?<?[=!](?:[^()]|\([^()]*\))*[*+,]")
 
 _VALIDATORS: Mapping[str, Any] = {
@@ -28,8 +31,14 @@ _VALIDATORS: Mapping[str, Any] = {
 }
 
 
-def compile_native(document: Document) -> tuple[Verdict, Callable[[JSONObject], Verdict]]:
+def compile_native(
+    document: Document, *, trusted: bool = True
+) -> tuple[Verdict, Callable[[JSONObject], Verdict]]:
     """Compile a schema with jsonschema-rs. Nothing is ever fetched.
+
+    Args:
+        document: The schema.
+        trusted: False for a schema of a peer: its patterns must be matched in linear time.
 
     Returns:
         The verdict of the schema, not `guarded` yet; and a function that returns the verdict of
@@ -47,7 +56,7 @@ def compile_native(document: Document) -> tuple[Verdict, Callable[[JSONObject], 
     make = _VALIDATORS.get(dialect, jsonschema_rs.Draft202012Validator)
     own_dialect = {"$schema": dialect} if dialect in documents else {}
     patterns = [each for _path, node in document.nodes for _at, each in patterns_of(node)]
-    options = _options(dialect, documents, patterns)
+    options = _options(dialect, documents, patterns, trusted=trusted)
 
     def compile_part(schema: JSONObject) -> Verdict:
         return guarded(make({**own_dialect, **schema}, **options).is_valid)
@@ -55,30 +64,39 @@ def compile_native(document: Document) -> tuple[Verdict, Callable[[JSONObject], 
     try:
         return make(document.root, **options).is_valid, compile_part
     except ValueError as error:
-        raise _reason(document, error) from None
+        raise _reason(document, error, trusted=trusted) from None
 
 
-def _reason(document: Document, error: ValueError) -> SchemaError:
+def _reason(document: Document, error: ValueError, *, trusted: bool) -> SchemaError:
     """Return in our words why the engine refuses a schema."""
-    faults = document.faults(match_pattern) if document.dialect == LATEST else []
+    compile_pattern = partial(match_pattern, trusted=trusted)
+    faults = document.faults(compile_pattern) if document.dialect == LATEST else []
     if not faults:
         text = f"not valid in {document.dialect}, or a reference that leads nowhere"
+        text += "" if trusted else ", or a pattern that is not served for a peer"
         faults = [Fault(tuple(getattr(error, "instance_path", ())), text)]
     return schema_error(faults)
 
 
-def match_pattern(pattern: str) -> Callable[[str], bool]:
+def match_pattern(pattern: str, *, trusted: bool = True) -> Callable[[str], bool]:
     """Return a function that tells if a pattern is found in a text.
+
+    Args:
+        pattern: The pattern.
+        trusted: As for `compile_native`.
 
     Raises:
         ValueError: The pattern is not a regular expression of the engine.
     """
-    options = _options(LATEST, {}, [pattern])
+    options = _options(LATEST, {}, [pattern], trusted=trusted)
     try:
         validator = jsonschema_rs.Draft202012Validator({"pattern": pattern}, **options)
     except ValueError:
         # The engine tells where, in the words of its library for regular expressions.
-        raise ValueError("not a regular expression of ECMA-262") from None
+        text = "not a regular expression of ECMA-262"
+        if not trusted:
+            text += ", or too large, or one with a lookaround or a backreference"
+        raise ValueError(text) from None
     return guarded(validator.is_valid)
 
 
@@ -95,12 +113,18 @@ def guarded(verdict: Verdict) -> Verdict:
     return is_valid
 
 
-def _options(dialect: str, documents: Mapping[str, Any], patterns: Iterable[str]) -> dict[str, Any]:
-    reads_on = any(map(_READS_ON.search, patterns))
-    limit = _READING_LIMIT if reads_on else _BACKTRACK_LIMIT
-    options: dict[str, Any] = {
-        "pattern_options": jsonschema_rs.FancyRegexOptions(backtrack_limit=limit)
-    }
+def _options(
+    dialect: str, documents: Mapping[str, Any], patterns: Iterable[str], *, trusted: bool
+) -> dict[str, Any]:
+    regexes: Any
+    if trusted:
+        reads_on = any(map(_READS_ON.search, patterns))
+        limit = _READING_LIMIT if reads_on else _BACKTRACK_LIMIT
+        regexes = jsonschema_rs.FancyRegexOptions(backtrack_limit=limit)
+    else:
+        # The linear engine: a peer chooses the pattern and the text, and many texts.
+        regexes = jsonschema_rs.RegexOptions(size_limit=_PEER_PATTERN)
+    options: dict[str, Any] = {"pattern_options": regexes}
     if dialect not in documents:
         # `format` is an annotation (2020-12 validation section 7.2.1), unless a metaschema of the
         # author's own asks for more.

@@ -163,17 +163,26 @@ class Document:
                 waiting.extend(self._next_nodes(node))
         return list(found.values())
 
-    def survey(self) -> Survey:
-        """Return the cost of the schema and if it is recursive, in time linear in its size."""
+    def patterns(self) -> set[str]:
+        """Return the regular expressions of all nodes, also those that only a reference finds."""
+        nodes = [*self.reachable(), *(node for _path, node in self.nodes)]
+        return {pattern for node in nodes for _place, pattern in patterns_of(node)}
+
+    def survey(self, weigh: Callable[[Node], int] = lambda _: 1) -> Survey:
+        """Return the cost of the schema and if it is recursive, in time linear in its size.
+
+        Args:
+            weigh: Returns the cost of one visit of a node.
+        """
         if not any(keyword in node for _path, node in self.nodes for keyword in REFERENCES):
-            return Survey(len(self.nodes) or 1, recursive=False)
+            return Survey(sum(weigh(node) for _path, node in self.nodes) or 1, recursive=False)
         costs: dict[int, int] = {}
         recursive: bool = False
         for component in components([self.root], self._next_nodes):
             members = {id(node) for node in component}
             edges = [id(child) for node in component for child in self._next_nodes(node)]
             outer = sum(costs[edge] for edge in edges if edge not in members)
-            costs.update(dict.fromkeys(members, len(members) + outer))
+            costs.update(dict.fromkeys(members, sum(map(weigh, component)) + outer))
             if not members.isdisjoint(edges) or any(map(self._leads_out_of_sight, component)):
                 recursive = True
         return Survey(costs[id(self.root)], recursive)

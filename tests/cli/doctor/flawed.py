@@ -275,6 +275,8 @@ class Web(BaseHTTPRequestHandler):
             self.reply(200, documents[self.path])
         elif self.path not in ("/mcp", "/moved"):
             self.reply(404)
+        elif self.server.flaw == "sse":
+            self.reply(200, b"event: endpoint", Content_Type="text/event-stream; charset=utf-8")
         elif not self.is_refused():
             self.reply(200 if self.server.flaw == "get" else 405)
 
@@ -296,6 +298,8 @@ class Web(BaseHTTPRequestHandler):
             self.reply(307, Location="/moved")
         elif flaw == "redirect-away":
             self.reply(308, Location="https://elsewhere.invalid/mcp")
+        elif flaw == "sse" or self.path not in ("/mcp", "/moved"):
+            self.reply(405 if self.path == "/mcp" else 404)
         elif flaw == "broken":
             self.reply(500, "oops", Content_Type="text/plain")
         elif not self.is_refused():

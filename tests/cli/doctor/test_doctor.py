@@ -1,7 +1,9 @@
 """`noizu-mcp doctor`: servers with one flaw each have exactly that finding."""
 
+import argparse
 import importlib.util
 import json
+import os
 import re
 import ssl
 import sys
@@ -269,8 +271,9 @@ def test_a_server_that_wants_a_token(change, rules, examine):
     """The way to a token is followed, and each gap in it found."""
     with serving("none", {}) as server:
         server.documents = change(documents_of(server.origin), server.origin)
-        status, found, _ = examine(f"{server.origin}/mcp")
+        status, found, report = examine(f"{server.origin}/mcp")
 
+    assert report["facts"]["revisions"] == "unknown without a token"
     assert {rule for rule, _ in found} == {"token", *rules}
     assert status == bool(rules - {"registration"})
 
@@ -384,6 +387,26 @@ def test_plain_http_elsewhere():
     assert report.failed
 
 
+@pytest.mark.parametrize(
+    ("flaw", "path", "text"),
+    [
+        ("sse", "/mcp", "HTTP 405; GET opens an event stream, as in the transport HTTP+SSE"),
+        ("none", "/", "HTTP 404; there may be a server at {origin}/mcp"),
+        ("sse", "", "HTTP 404"),
+        ("none", "/elsewhere", "HTTP 404"),
+    ],
+)
+def test_a_server_at_another_place(flaw, path, text, examine):
+    """A URL without a server is told together with the place where there may be one."""
+    with serving(flaw) as server:
+        status, found, report = examine(f"{server.origin}{path}")
+
+    assert (status, found) == (1, {("start", "error")})
+    seen = report["findings"][0]["seen"]
+    assert seen.startswith(text.format(origin=server.origin))
+    assert ("; " in seen) == ("; " in text)
+
+
 def test_nobody_is_there(examine):
     """A port without a server is one finding."""
     with serving("none") as server:
@@ -429,15 +452,16 @@ def test_answers_without_end(examine, monkeypatch):
     assert ("message", "error") in found
 
 
-@pytest.mark.parametrize(
-    "example",
-    [
-        "weather.py",
-        pytest.param("everything.py", marks=pytest.mark.slow),
-        pytest.param("resources.py", marks=pytest.mark.slow),
-        pytest.param("prompts.py", marks=pytest.mark.slow),
-    ],
-)
+def test_a_target_in_python():
+    """It is started as a host starts it, with the variables of this program."""
+    target = _doctor._target(argparse.Namespace(target="app.py", process=None, header=[]))
+
+    assert target.args[-2:] == ("run", "app.py")
+    assert target.env == dict(os.environ)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", ["everything.py", "weather.py", "resources.py", "prompts.py"])
 def test_our_own_servers_are_well(example, examine):
     """Examples of the documentation have no finding, as a command."""
     target = str(ROOT / "docs" / "examples" / example)

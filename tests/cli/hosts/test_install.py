@@ -410,6 +410,7 @@ def test_a_project_in_its_folder(home, folder, run):
     assert out.startswith("demo: added to .vscode/mcp.json\n")
 
 
+@pytest.mark.slow
 def test_other_commands_load_nothing_of_it(folder):
     """Hosts and editors of their files load with the command that needs them."""
     code = (

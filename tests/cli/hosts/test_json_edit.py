@@ -52,6 +52,7 @@ def texts(draw, comments):
     return document, f"{gap()}{shown(document)}{gap()}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("comments", [False, True])
 def test_a_set_member_changes_nothing_else(comments):
     """The edited text has the member, and every other value and comment as before."""
@@ -70,6 +71,7 @@ def test_a_set_member_changes_nothing_else(comments):
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("comments", [False, True])
 def test_a_removed_member_takes_nothing_else(comments):
     """The edited text lacks the member only; without such a member it is the same text."""

@@ -34,6 +34,7 @@ text = '''
 """
 
 
+@pytest.mark.slow
 @given(table=tables, name=st.text(letters, min_size=1, max_size=6))
 def test_an_added_table_changes_nothing_else(table, name):
     """The text before is the beginning of the text after, and the table has its values."""

@@ -68,6 +68,20 @@ async def test_a_token_goes_with_every_request():
     assert {each.headers.get("authorization") for each in script.heard} == {"Bearer abc"}
 
 
+async def test_a_strategy_wins_over_other_headers():
+    """Those of the target, also from a function, are there beside its own."""
+
+    async def headers():
+        return {"authorization": "Basic x", "X-Team": "a"}
+
+    async with serving(Script(server_discover=modern, tools_call=done)) as script:
+        async with connect(Http(script.url, headers=headers), auth=Bearer("abc")) as client:
+            await client.call_tool("echo")
+
+    sent = {(each.headers["authorization"], each.headers["x-team"]) for each in script.heard}
+    assert sent == {("Bearer abc", "a")}
+
+
 async def test_a_refused_token_is_final():
     """The error quotes the scope and the metadata that the server names."""
     async with serving(Script(server_discover=guarded("never", done))) as script:
@@ -78,6 +92,18 @@ async def test_a_refused_token_is_final():
     assert len(script.heard) == 1
     assert "answered 401 Said; it wants the scope files:read" in str(caught.value)
     assert str(caught.value).endswith("its metadata is at https://x/meta")
+
+
+async def test_the_body_of_a_refusal_is_told():
+    """It is read before the credentials are asked, and is there for the error."""
+
+    async def refuse(heard):
+        await heard.refuse(403, -32600, "the door is closed")
+
+    async with serving(Script(tools_call=refuse)) as script:
+        async with connect(script.url, auth=Bearer("abc")) as client:
+            with pytest.raises(AuthError, match="answered 403 Said: the door is closed"):
+                await client.call_tool("echo")
 
 
 async def test_without_credentials_the_error_says_what_to_give():

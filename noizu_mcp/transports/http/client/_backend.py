@@ -1,6 +1,6 @@
 """The one module that talks to the HTTP library: requests out, answers in, its errors as ours."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
@@ -29,7 +29,7 @@ CHALLENGES: Final = (401, 403)
 #: Bytes of the body of a refusal that are read.
 ERROR_SIZE: Final = 64 * 1024
 #: Seconds to read it before the credentials are asked, which may take minutes.
-_REFUSAL_TIMEOUT: Final = 5.0
+REFUSAL_TIMEOUT: Final = 5.0
 #: Redirects within one origin that one request follows.
 MAX_MOVES: Final = 3
 _MOVED: Final = (307, 308)  # those that keep method and body
@@ -104,7 +104,7 @@ class Answer:
         slow, is empty afterwards.
         """
         kept = None
-        with trio.move_on_after(_REFUSAL_TIMEOUT):
+        with trio.move_on_after(REFUSAL_TIMEOUT):
             kept = await self.read(ERROR_SIZE)
         await self.discard()
         await self._response.aclose()
@@ -152,6 +152,7 @@ class Backend:
         from urllib.request import getproxies  # the library has loaded it
 
         self.auth = auth
+        self._sent: frozenset[tuple[str, str]] = frozenset()
         self._library = httpx2
         self._make_body = _network.Body
         self._target = target
@@ -205,11 +206,9 @@ class Backend:
         """
         merged = await self._merge(headers, body)
         moves = refusals = 0
-        given: Mapping[str, str] = {}
         try:
             while moves <= MAX_MOVES:
-                if self.auth is not None:
-                    given = await self.auth.headers(method, str(self._url))
+                given = await self._authorize(method)
                 everything = {**merged, **given} if given else merged
                 response = await self._exchange(method, everything, body, on_written)
                 try:
@@ -218,6 +217,8 @@ class Backend:
                         continue
                     answer = Answer(response)
                     try:
+                        if self.auth is not None:
+                            self.auth.note(str(self._url), answer)
                         if self.auth is not None and answer.status in CHALLENGES:
                             refusals += 1
                             await answer.detach()
@@ -272,6 +273,22 @@ class Backend:
         if "set-cookie" in response.headers:
             self._client.cookies.extract_cookies(response)
         return response
+
+    @property
+    def credentials(self) -> Hashable:
+        """The headers of `auth` in the last request, without a proof, which differs each time.
+
+        None if a function makes headers: they may be those of another user each time.
+        """
+        return None if callable(self._target.headers) else self._sent
+
+    async def _authorize(self, method: str) -> Mapping[str, str]:
+        """Return the headers of the credentials for a request, and note whose they are."""
+        if self.auth is None:
+            return {}
+        given = await self.auth.headers(method, str(self._url))
+        self._sent = frozenset(given.items()) - {("dpop", given.get("dpop", ""))}
+        return given
 
     async def _merge(self, headers: Mapping[str, str], body: bytes | None) -> dict[str, str]:
         given = self._target.headers

@@ -39,6 +39,7 @@ class ClientState:
         version: The revision of the handshake; None before it.
         reached: True once the server has answered any request.
         session_ended: Set when the GET stream finds that the session is gone.
+        tell_gap: Called when the GET stream comes back and may have lost messages in between.
     """
 
     shown: str
@@ -49,6 +50,7 @@ class ClientState:
     version: str | None = None
     reached: bool = False
     session_ended: trio.Event = attrs.field(factory=trio.Event)
+    tell_gap: Callable[[], object] = attrs.field(default=lambda: None)
 
     def start_session(self, head: Mapping[str, str], result: Any) -> None:
         """Note the session and the revision that the answer to `initialize` begins.

@@ -3,7 +3,8 @@
 Theory of operation. The stream opens once the handshake is complete, and is read until one of:
 
 - it ends or breaks: the client returns to it after a delay that doubles with each failure, from
-  the last event on. A stream that brought an event, or lasted `_LIVED` seconds, counts as a
+  the last event on. If its events have no ids, `state.tell_gap` says that some may be lost. A
+  stream that brought an event, or lasted `_LIVED` seconds, counts as a
   success and resets the delay; so neither a server that hangs up at once nor a dead network is
   asked more often than once a minute;
 - 405 or 404 at the first attempt: the server has no such stream, which the specification allows;
@@ -93,6 +94,9 @@ class GetStream:
         async with self._state.backend.send("GET", headers) as answer:
             self.answered.set()
             if answer.status == 200 and answer.media_type == EVENTS:
+                if self._opened and not self._parser.last_id:
+                    # The server cannot know what this client has missed.
+                    self._state.tell_gap()
                 self._opened = True
                 await self._state.read_event_stream(answer, self._parser, self._deliver)
                 return True

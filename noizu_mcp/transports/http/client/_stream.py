@@ -28,7 +28,7 @@ Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-
 """
 
 from collections import deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
@@ -90,7 +90,6 @@ class HttpStream(MessageStream):
     ) -> None:
         self.mirrored = {}
         self.address = target.shown
-        self._target = target
         self._inbox: Inbox[Received | Unanswered] = Inbox()
         self._state = ClientState(target.shown, Backend(target, auth), self._inbox, limits)
         self._queue: deque[_Outgoing] = deque()
@@ -123,8 +122,8 @@ class HttpStream(MessageStream):
 
     @property
     def credentials(self) -> Hashable:
-        """None if a function makes the headers: it may return those of another user each time."""
-        return None if callable(self._target.headers) else ()
+        """A value for the credentials of the last request; see `Backend`."""
+        return self._state.backend.credentials
 
     async def receive(self) -> Sequence[Received | Unanswered]:
         """Wait for messages; see `MessageStream`."""
@@ -150,6 +149,10 @@ class HttpStream(MessageStream):
         """Wait until the GET stream finds that the session is gone; see `MessageStream`."""
         await self._state.session_ended.wait()
         self._state.session_ended = trio.Event()  # for the end of the next session
+
+    def observe_gaps(self, tell: Callable[[], object]) -> None:
+        """Call a function when the GET stream may have lost messages; see `MessageStream`."""
+        self._state.tell_gap = tell
 
     async def aclose(self) -> None:
         """End the session, within `END_TIMEOUT`; see `MessageStream`."""

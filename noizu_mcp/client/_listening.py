@@ -1,0 +1,115 @@
+"""A listen request that stays open (2026-07-28 `basic/patterns/subscriptions`).
+
+Theory of operation. A listen request is *new* until the server acknowledges it, then *open* until
+it ends: by a result, by a notification, by an error, or with its stream. A new one that ends fails
+the task. An open one that ends is sent again: at once if it lasted `LIVED` seconds, else after
+pauses that grow up to `MAX_PAUSE`, so that a server that ends each of them is not asked all the
+time. Changes in between were told to nobody, so after the next acknowledgement the notices of all
+of them are made up: the handler, the kept answers and the live lists then know.
+
+The task ends with its nursery, which also ends the subscription at the server; or when the server
+does not know the method any more.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import trio
+
+from .._errors import PEER_FAILURES, ConnectionClosed, McpError
+from .._value import JSONObject
+from ..engine import logger
+from ..jsonrpc import METHOD_NOT_FOUND, Notification
+from ..protocol import CHANGES, RESOURCE_UPDATED
+from ._session import ClientSession
+
+#: The longest pause between two attempts, in seconds.
+MAX_PAUSE: Final = 60.0
+#: Seconds after which a listen request counts as a success; an earlier end is a failed attempt.
+LIVED: Final = 10.0
+
+
+async def listen(
+    session: ClientSession,
+    kinds: Sequence[str],
+    uris: Sequence[str] = (),
+    *,
+    task_status: trio.TaskStatus[Mapping[str, Any]],
+) -> None:
+    """Keep a listen request open; see the theory of operation.
+
+    Args:
+        session: The connection, of 2026-07-28.
+        kinds: The lists whose changes are wanted; names in `CHANGES`.
+        uris: URIs of resources whose updates are wanted.
+        task_status: Started with the kinds of notification that the server agreed to send.
+
+    Raises:
+        McpError: The server refused the first request.
+        ProtocolError: It ended it without an acknowledgement.
+        ConnectionClosed: The connection ended, or the stream of the first request broke.
+        TransportError: The server cannot be reached.
+    """
+    wanted: JSONObject = {CHANGES[kind][1]: True for kind in kinds}
+    if uris:
+        wanted["resourceSubscriptions"] = list(uris)
+    notices = [Notification(CHANGES[kind][0], None) for kind in kinds]
+    notices += [Notification(RESOURCE_UPDATED, {"uri": uri}) for uri in uris]
+
+    def tell() -> None:
+        for notice in notices:
+            session.receive_notice(notice)
+
+    status = _Acknowledged(task_status, tell)
+    failures = 0
+    while True:
+        began, why = trio.current_time(), "it ended"
+        request = session.peer.request("subscriptions/listen", {"notifications": wanted})
+        try:
+            await session.listen(request, task_status=status)
+        except PEER_FAILURES as error:
+            if not status.came:
+                raise
+            if isinstance(error, McpError) and error.code == METHOD_NOT_FOUND:
+                logger.warning("changes are not told any more: %s", error)
+                return
+            why = str(error)
+        failures = 0 if trio.current_time() - began > LIVED else failures + 1
+        if failures == 1:
+            logger.warning("subscriptions/listen is sent again: %s", why)
+        with trio.move_on_after(pause(failures)):
+            await session.wait_ended()
+            raise ConnectionClosed(f"the connection ended, and subscriptions/listen with it: {why}")
+
+
+def pause(failures: int) -> float:
+    """Return the seconds before the next attempt.
+
+    Args:
+        failures: The number of failed attempts in a row.
+    """
+    return 0.0 if failures == 0 else min(2.0 ** min(failures - 1, 10), MAX_PAUSE)
+
+
+class _Acknowledged:
+    """The task status of a listen request that may be sent again.
+
+    Args:
+        first: Started at the first acknowledgement.
+        again: Called at each later one.
+    """
+
+    def __init__(
+        self, first: trio.TaskStatus[Mapping[str, Any]], again: Callable[[], None]
+    ) -> None:
+        self.came = False
+        self._first = first
+        self._again = again
+
+    def started(self, value: Any = None) -> None:
+        """Take an acknowledgement."""
+        if self.came:
+            self._again()
+        else:
+            self.came = True
+            self._first.started(value)

@@ -1,0 +1,129 @@
+"""Schemas and values of a peer: neither takes long, and what would is left out."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noizu_mcp import SchemaError
+from noizu_mcp.schema import PeerSchema, compile_schema, describe
+from noizu_mcp.schema._peer_schema import MAX_EXPLAINED, MAX_MATCHED, MAX_WORK
+
+LINEAR = [
+    r"^[^@\s]+@[^@\s]+\.[^@\s]+$",
+    r"^[0-9a-f]{8}-[0-9a-f]{4}$",
+    r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$",
+    "(a+)+$",
+]
+
+
+@pytest.mark.parametrize("pattern", LINEAR)
+def test_patterns_of_every_day(pattern):
+    """They are served, also those that another engine would step back in."""
+    (violation,) = PeerSchema({"pattern": pattern}).violations("a" * 50 + "!")
+    assert violation.keyword == "pattern"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(?=(a+)+$)b",
+        r"^(a+)+\1$",
+        r"[\p{L}\p{N}]{500}",
+        "(a{1000}){1000}",
+    ],
+)
+@pytest.mark.parametrize("dialect", ["2020-12/schema", "2019-09/schema"])
+def test_patterns_that_could_take_long(pattern, dialect):
+    """A lookaround, a backreference and a pattern that is large once compiled are refused."""
+    schema = {"$schema": f"https://json-schema.org/draft/{dialect}", "pattern": pattern}
+    with pytest.raises(SchemaError, match=r"lookaround or a backreference|not served for a peer"):
+        PeerSchema(schema)
+
+
+@pytest.mark.parametrize(
+    "patterns", [[f"a{n}" for n in range(101)], ["a?" * 2500, "b?" * 2501]], ids=["many", "long"]
+)
+def test_many_patterns(patterns):
+    """Their number and their characters are limited, wherever they stand."""
+    for schema in (
+        {"allOf": [{"pattern": each} for each in patterns]},
+        {"patternProperties": dict.fromkeys(patterns, True)},
+        {"$ref": "#/x-hidden", "x-hidden": {"anyOf": [{"pattern": each} for each in patterns]}},
+    ):
+        with pytest.raises(SchemaError, match="more than 100 or than 10000"):
+            PeerSchema(schema)
+
+
+def test_the_same_pattern_in_many_places():
+    """It counts once."""
+    schema = {"properties": {f"p{n}": {"pattern": "^a+$"} for n in range(500)}}
+    assert PeerSchema(schema).violations({"p1": "a"}) == []
+
+
+def any_of(count):
+    return {"items": {"anyOf": [{"type": "string", "minLength": n} for n in range(count)]}}
+
+
+LISTED = {"enum": [[n] for n in range(1000)]}
+COSTLY = {
+    "alternatives": (any_of(1000), ["a"] * (MAX_WORK // 1000)),
+    "an enum": ({"items": LISTED}, [[999]] * (MAX_WORK // 2000)),
+    "an enum behind references": (
+        {
+            "items": {"allOf": [{"$ref": "#/$defs/a"}] * 50},
+            "$defs": {"a": LISTED},
+        },
+        [[999]] * (MAX_WORK // 80_000),
+    ),
+    "a const": ({"items": {"const": list(range(1000))}}, [list(range(1000))] * 5),
+    "texts": ({"items": {"pattern": "b"}}, ["a" * 1000] * (MAX_MATCHED // 1000 + 1)),
+    "names": ({"patternProperties": {"b": {}}}, {"a" * MAX_MATCHED + "a": 1}),
+    "patterns": ({"allOf": [{"pattern": f"b{n}"} for n in range(50)]}, "a" * (MAX_MATCHED // 49)),
+}
+
+
+@pytest.mark.parametrize("name", COSTLY)
+def test_a_value_that_would_take_long(name):
+    """It is not judged, and a small one is."""
+    schema, value = COSTLY[name]
+    compiled = PeerSchema(schema)
+    assert compiled.violations(value) is None
+    small = value[:1] if isinstance(value, list | str) else {"a": 1}
+    assert compiled.violations(small) is not None
+
+
+def test_a_large_value_has_one_line():
+    """To look for each violation would take longer than to judge."""
+    compiled = PeerSchema(any_of(100))
+    large = ["a"] * (MAX_EXPLAINED // 100)
+    assert compiled.violations([*large, "a" * 99]) == []
+    assert describe(compiled.violations([*large, 1])) == ["(root): does not match the schema"]
+    assert describe(compiled.violations(["a", 1])) != ["(root): does not match the schema"]
+
+
+def test_true_and_false_are_schemas():
+    """They accept everything, and nothing."""
+    assert PeerSchema(True).violations(5) == []
+    assert len(PeerSchema(False).violations(5)) == 1
+
+
+SCHEMAS = st.sampled_from(
+    [
+        {"type": "integer", "minimum": 3},
+        {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
+        {"items": {"enum": [1, "a", None]}},
+        {"$ref": "#/$defs/t", "$defs": {"t": {"items": {"$ref": "#/$defs/t"}, "maxItems": 2}}},
+    ]
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner),
+    max_leaves=10,
+)
+
+
+@given(schema=SCHEMAS, value=VALUES)
+def test_small_values_are_judged_like_others(schema, value):
+    """The bounds change no verdict."""
+    expected = compile_schema(schema).violations(value)
+    assert PeerSchema(schema).violations(value) == expected
