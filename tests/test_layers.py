@@ -134,7 +134,7 @@ LATE = {
     ("telemetry/_tracing", "._spans"): "opentelemetry, an extra, loads with the first tracing",
     ("client/_connect", "._recording"): "loads with the first listener of a client",
     ("transports/http/client/_backend", "httpx2"): "an extra, loads with the first URL",
-    ("transports/http/client/_backend", "._network"): "httpx2, loads with the first URL",
+    ("transports/http/client/_backend", "."): "`_network`: httpx2, loads with the first URL",
     ("transports/http/client/_backend", "urllib.request"): "httpx2 loads it, with the first URL",
     ("transports/http/client/_client_state", "....auth.client"): "loads with the first 401 or 403",
     ("client/_connect", "..auth.client"): "loads with the first `auth=`",

@@ -1238,7 +1238,7 @@ async def test_what_the_library_calls_otherwise(name, monkeypatch):
     async def send(*args, **options):
         raise getattr(httpx2, name)("refused")
 
-    monkeypatch.setattr(httpx2.AsyncClient, "send", send)
+    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", send)
     said = "no connection within 3 s" if name == "ConnectTimeout" else "refused"
     with pytest.raises(TransportError, match=f"cannot reach http://x/mcp: {said}"):
         async with connect(Http("http://x/mcp", connect_timeout=3)):

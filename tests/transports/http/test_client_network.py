@@ -76,3 +76,21 @@ async def test_a_proxy_of_the_environment(monkeypatch):
         async with connect("http://mcp.invalid/mcp") as client:
             assert (await client.call_tool("t")).text == "done"
     assert {heard.headers["host"] for heard in script.heard} == {"mcp.invalid"}
+
+
+@pytest.mark.parametrize("through_proxy", [True, False])
+async def test_cookies_come_back(monkeypatch, through_proxy):
+    """A cookie of a server, such as that of a load balancer, is sent with the next request."""
+
+    async def call(heard):
+        await heard.result(DONE, set_cookie="node=7; Path=/")
+
+    async with serving(Script(tools_call=call)) as script:
+        if through_proxy:
+            monkeypatch.setenv("http_proxy", script.url.removesuffix("/mcp"))
+        async with connect(script.url) as client:
+            await client.call_tool("t")
+            await client.call_tool("t")
+    first, second = script.of("tools/call")
+    assert "cookie" not in first.headers
+    assert second.headers["cookie"] == "node=7"

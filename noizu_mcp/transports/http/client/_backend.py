@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from ....auth.client import RequestAuth
+    from ._network import JoiningTransport
 
 #: Seconds for a server to take a part of a body. A call may take long, but taking bytes may not.
 WRITE_TIMEOUT: Final = 30.0
@@ -145,7 +146,7 @@ class Backend:
         try:
             import httpx2
 
-            from ._network import Body, JoiningTransport
+            from . import _network
         except ImportError:
             raise TransportError(_INSTALL) from None
         from urllib.request import getproxies  # the library has loaded it
@@ -153,7 +154,7 @@ class Backend:
         self.auth = auth
         self._sent: frozenset[tuple[str, str]] = frozenset()
         self._library = httpx2
-        self._make_body = Body
+        self._make_body = _network.Body
         self._target = target
         # Parsed here and not for each request: a tenth of the time of a call.
         self._url = httpx2.URL(target.url)
@@ -168,13 +169,13 @@ class Backend:
         self._timeout = timeout.as_dict()
         # The authorities of the system take 20 ms to load: plain HTTP needs none.
         verify = (target.tls or True) if self._url.scheme == "https" else False
-        transport = None
+        self._transport: JoiningTransport | None = None
         # The library finds a proxy of the environment only for a transport of its own.
         if not getproxies():
             context = httpx2.create_ssl_context(verify) if verify else None
-            transport = JoiningTransport(context, limits)
+            self._transport = _network.JoiningTransport(context, limits)
         self._client = httpx2.AsyncClient(
-            limits=limits, timeout=timeout, verify=verify, transport=transport
+            limits=limits, timeout=timeout, verify=verify, transport=self._transport
         )
 
     @asynccontextmanager
@@ -203,27 +204,13 @@ class Backend:
             NetworkFailure: No answer arrived, or it broke off while the block was reading it.
             AuthError: The server refused the credentials, and no others could be got.
         """
-        extensions = {"timeout": self._timeout}
-        merged = await self._merge(headers)
-        if body is not None:
-            # With a stream of ours the library adds no headers, and reads the given ones only once.
-            merged.setdefault("host", self._url.netloc.decode())
-            merged["content-length"] = str(len(body))
+        merged = await self._merge(headers, body)
         moves = refusals = 0
         try:
             while moves <= MAX_MOVES:
                 given = await self._authorize(method)
                 everything = {**merged, **given} if given else merged
-                # Built here, since `build_request` merges and parses again what never changes.
-                request = self._library.Request(
-                    method,
-                    self._url,
-                    headers=[(name.encode(), value.encode()) for name, value in everything.items()],
-                    cookies=self._client.cookies,
-                    stream=None if body is None else self._make_body(body, on_written),
-                    extensions=extensions,
-                )
-                response = await self._client.send(request, stream=True)
+                response = await self._exchange(method, everything, body, on_written)
                 try:
                     if self._follow(response):
                         moves += 1
@@ -249,6 +236,33 @@ class Backend:
             raise NetworkFailure(text, connected=False) from error
         except self._library.RequestError as error:
             raise NetworkFailure(_reason(error), connected=True) from error
+
+    async def _exchange(
+        self,
+        method: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        on_written: Callable[[], object] | None,
+    ) -> "httpx2.Response":
+        """Send one request; returns when the head of the answer is there."""
+        # Built here, since `build_request` merges and parses again what never changes.
+        request = self._library.Request(
+            method,
+            self._url,
+            headers=[(name.encode(), value.encode()) for name, value in headers.items()],
+            cookies=self._client.cookies,
+            stream=None if body is None else self._make_body(body, on_written),
+            extensions={"timeout": self._timeout},
+        )
+        if self._transport is None:
+            return await self._client.send(request, stream=True)
+        # Past the client of the library, which looks for redirects, credentials and hooks of its
+        # own: a tenth of the time of a call.
+        response = await self._transport.handle_async_request(request)
+        response.request = request
+        if "set-cookie" in response.headers:
+            self._client.cookies.extract_cookies(response)
+        return response
 
     @property
     def credentials(self) -> Hashable:
@@ -287,7 +301,7 @@ class Backend:
             method, str(self._url), answer, sent=given, operation=operation, attempt=attempt
         )
 
-    async def _merge(self, headers: Mapping[str, str]) -> dict[str, str]:
+    async def _merge(self, headers: Mapping[str, str], body: bytes | None) -> dict[str, str]:
         given = self._target.headers
         if callable(given):
             given = await given()  # credentials that change are looked up for each request
@@ -295,6 +309,10 @@ class Backend:
         merged = dict(_DEFAULTS)
         for each in (given or {}, headers):
             merged.update((name.lower(), value) for name, value in each.items())
+        if body is not None:
+            # For a stream of ours the library adds no headers, so it reads them only once.
+            merged.setdefault("host", self._url.netloc.decode())
+            merged["content-length"] = str(len(body))
         return merged
 
     def _follow(self, response: "httpx2.Response") -> bool:
