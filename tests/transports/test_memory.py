@@ -2,10 +2,11 @@
 
 import pytest
 import trio
+import trio.testing
 
 from noizu_mcp import Limits
 from noizu_mcp.transports import memory_pair
-from noizu_mcp.transports._inbox import CAPACITY
+from noizu_mcp.transports._inbox import CAPACITY, Inbox
 
 
 async def taken(stream):
@@ -68,3 +69,15 @@ async def test_closing_ends_both_directions():
     assert not await taken(theirs)
     with pytest.raises(trio.BrokenResourceError):
         theirs.send_nowait([b"2"])
+
+
+async def test_all_who_wait_for_room_get_it():
+    """Readers of several streams wait for the same inbox; each goes on when it is emptied."""
+    inbox = Inbox()
+    inbox.put("large", CAPACITY + 1)
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            for _ in range(2):
+                nursery.start_soon(inbox.room)
+            await trio.testing.wait_all_tasks_blocked()
+            assert await inbox.take_all() == ["large"]

@@ -130,6 +130,7 @@ def test_wrong_values_are_refused(make: Any, message: str) -> None:
         ("x", 'content: expected an object, got "x"'),
         ({}, "content.type: expected a string, got nothing"),
         ({"type": "text"}, "content.text: expected a string, got nothing"),
+        ({"type": "text", "text": 5}, "content.text: expected a string, got 5"),
         ({"type": "image", "data": "?", "mimeType": "a"}, 'content.data: expected base64, got "?"'),
         (
             {"type": "resource", "resource": {"uri": "a:b", "text": "", "blob": ""}},
