@@ -9,7 +9,7 @@ from .._util import UNSET, Unset, final, json_text
 from .._value import JSONObject, Value
 from ._common import Annotations, Icon, without_envelope
 from ._content import Content, as_blocks
-from ._wire import Item, Wire, as_tuple, kind_of, merge_extra, read_items
+from ._wire import Item, Kind, Wire, as_tuple, kind_of, merge_extra, read_items
 
 
 @final
@@ -42,7 +42,8 @@ class ToolDefinition(Wire):
 
 _FLAG = Item("is_error", "isError", kind_of(bool), required=False)
 _META = Item("meta", "_meta", kind_of(dict), required=False)
-_CONTENT = Item("content", "content", kind_of(tuple[Any, ...]), required=True)
+# A plain list: each block is checked when it is read.
+_CONTENT = Item("content", "content", Kind("a list", list), required=True)
 
 
 @final
