@@ -149,11 +149,11 @@ def single_failure(*consequences: type[BaseException]) -> Iterator[None]:
     try:
         yield
     except BaseExceptionGroup as group:
-        _, causes = group.split(consequences)
+        left_out, causes = group.split(consequences)
         # With nothing but consequences, one of them is the failure, and the first says enough.
         error = unwrap_single(causes) if causes else next(_leaves(group))
         # Several failures, and none was left out: the group keeps its own traceback.
-        if error is group:
+        if error is causes and left_out is None:
             raise
         # The groups say nothing that the traceback of the exception itself does not.
         raise error from error.__cause__

@@ -101,10 +101,10 @@ def test_a_resource_of_a_server_without_good_templates(folder, run):
         "        RESULT\n"
     )
     broken = "return [{'uriTemplate': 'a://{', 'name': 'broken'}]"
-    for result in (broken, "raise McpError(-32603, 'no')"):
-        (folder / "odd.py").write_text(text.replace("RESULT", result))
+    for name, result in (("odd.py", broken), ("odder.py", "raise McpError(-32603, 'no')")):
+        (folder / name).write_text(text.replace("RESULT", result))
         told = "noizu-mcp: no resource x://y; there are: a://b\n"
-        assert run("read", "odd.py", "x://y") == (2, "", told)
+        assert run("read", name, "x://y") == (2, "", told)
 
 
 def test_prompt(run):

@@ -38,6 +38,7 @@ def test_repr_shows_what_is_there() -> None:
     )
     result = ToolResult.from_wire({"content": [], "isError": True, "new": 1})
     assert repr(result) == "ToolResult(content=(), is_error=True, extra={'new': 1})"
+    assert repr(ToolResult(violations=["a"])) == "ToolResult(content=(), violations=['a'])"
 
 
 def test_ok_and_error() -> None:

@@ -1233,12 +1233,12 @@ async def test_broken_messages_of_our_own():
 @pytest.mark.parametrize("name", ["ConnectTimeout", "ProxyError"])
 async def test_what_the_library_calls_otherwise(name, monkeypatch):
     """Not reached is not reached, however long it took and through whom."""
-    httpx2 = pytest.importorskip("httpx2")
+    httpcore2 = pytest.importorskip("httpcore2")
 
     async def send(*args, **options):
-        raise getattr(httpx2, name)("refused")
+        raise getattr(httpcore2, name)("refused")
 
-    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", send)
+    monkeypatch.setattr(httpcore2.AsyncConnectionPool, "handle_async_request", send)
     said = "no connection within 3 s" if name == "ConnectTimeout" else "refused"
     with pytest.raises(TransportError, match=f"cannot reach http://x/mcp: {said}"):
         async with connect(Http("http://x/mcp", connect_timeout=3)):

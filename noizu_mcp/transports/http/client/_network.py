@@ -9,12 +9,20 @@ Imported with the first URL, since the library is.
 """
 
 import ssl
-from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import httpcore2
 import httpx2
+
+_ERRORS: Final = (
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.ProxyError,
+    httpcore2.TimeoutException,
+    httpcore2.UnsupportedProtocol,
+)
 
 #: Bytes of a request that are held; the system takes as many at once, however slow the server is.
 SMALL: Final = 8 * 1024
@@ -38,8 +46,10 @@ class Body(httpx2.AsyncByteStream):
             self._on_written()  # it asks for more only then
 
 
-class JoiningTransport(httpx2.AsyncHTTPTransport):
-    """The transport of the library, over a network that joins writes.
+class JoiningTransport(httpx2.AsyncBaseTransport):
+    """A transport over a network that joins writes.
+
+    That of the library makes a pool that cannot be given a network.
 
     Args:
         ssl_context: For `https`; None: the authorities of the system.
@@ -47,7 +57,6 @@ class JoiningTransport(httpx2.AsyncHTTPTransport):
     """
 
     def __init__(self, ssl_context: ssl.SSLContext | None, limits: httpx2.Limits) -> None:
-        # In place of the constructor above, which makes a pool that cannot be given a network.
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=ssl_context,
             max_connections=limits.max_connections,
@@ -55,6 +64,64 @@ class JoiningTransport(httpx2.AsyncHTTPTransport):
             keepalive_expiry=limits.keepalive_expiry,
             network_backend=_Network(),
         )
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request; returns when the head of the answer is there.
+
+        Raises:
+            httpx2.TransportError: No answer arrived.
+        """
+        url = request.url
+        sent = httpcore2.Request(
+            method=request.method,
+            url=httpcore2.URL(
+                scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+            ),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=request.extensions,
+        )
+        with _errors_of_the_library():
+            answer = await self._pool.handle_async_request(sent)
+        return httpx2.Response(
+            answer.status,
+            headers=answer.headers,
+            stream=_AnswerBody(answer.stream),
+            extensions=answer.extensions,
+        )
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._pool.aclose()
+
+
+class _AnswerBody(httpx2.AsyncByteStream):
+    """The body of an answer.
+
+    Args:
+        stream: The stream of the pool.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with _errors_of_the_library():
+            async for part in self._stream:
+                yield part
+
+    async def aclose(self) -> None:
+        """Give the connection back to the pool."""
+        await self._stream.aclose()
+
+
+@contextmanager
+def _errors_of_the_library() -> Iterator[None]:
+    """Raise the errors of the pool as those of the library; both have the same names."""
+    try:
+        yield
+    except _ERRORS as error:
+        raise getattr(httpx2, type(error).__name__)(str(error)) from error
 
 
 class _Network(httpcore2.AsyncNetworkBackend):
