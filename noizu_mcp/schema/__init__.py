@@ -12,7 +12,6 @@ from ._declared_schema import read_fields as read_fields
 from ._declared_schema import read_parameters as read_parameters
 from ._declared_schema import read_raw as read_raw
 from ._declared_schema import read_shape as read_shape
-from ._peer_schema import PeerSchema as PeerSchema
 from ._schema_class import Schema as Schema
 from ._schema_class import to_problems as to_problems
 from .convert._dump import dump_value as dump_value
@@ -35,8 +34,9 @@ from .publish._headers import header_paths as header_paths
 from .report._messages import describe as describe
 
 # The forms of elicitation load with the first question to a user, the reader of text with the first
-# value that its schema refuses.
+# value that its schema refuses, the schemas of peers with the client.
 _LATE = {
+    "PeerSchema": "._peer_schema",
     "coerce_text": ".convert._coerce",
     "flat_for": "._elicitation_form",
     "flat_shape": "._elicitation_form",
@@ -45,6 +45,7 @@ _LATE = {
 if _TYPE_CHECKING:
     from ._elicitation_form import flat_for as flat_for
     from ._elicitation_form import flat_shape as flat_shape
+    from ._peer_schema import PeerSchema as PeerSchema
     from .convert._coerce import coerce_text as coerce_text
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)

@@ -130,7 +130,7 @@ async def follow(url: str) -> str:
     import httpx2
 
     # The servers of the suite speak plain HTTP: no certificates are read.
-    async with httpx2.AsyncClient(verify=False) as browser:
+    async with httpx2.AsyncClient(verify=False, timeout=60) as browser:
         return (await browser.get(url)).headers["location"]
 
 

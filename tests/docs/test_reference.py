@@ -170,14 +170,14 @@ def test_limits_of_logins() -> None:
 
     assert {cells[0] for cells in rows(text)[1:]} == {
         f"{_oauth.LOGIN_TIMEOUT:g} s",
-        f"{_fetch.FETCH_TIMEOUT:g} s, {_fetch.FETCH_SIZE}",
+        f"{_tokens.TOKEN_TIMEOUT:g} s, {_fetch.FETCH_SIZE}",
         f"{_request_auth.MAX_REFUSALS}",
         f"{_tokens.EXPIRY_MARGIN:g} s",
         f"{_redirect.HEAD_SIZE}, {_redirect.REQUEST_TIMEOUT:g} s, {_redirect.MAX_CONNECTIONS}",
         f"{_backend.ERROR_SIZE}, {_backend.REFUSAL_TIMEOUT:g} s",
         f"{_discovery.MAX_ITEMS}",
     }
-    assert f"has {_tokens.TOKEN_TIMEOUT:g} s for a request for tokens" in text
+    assert f"{_tokens.TOKEN_TIMEOUT:g} s for a request for tokens" in text
 
 
 def test_limits_of_authorization() -> None:

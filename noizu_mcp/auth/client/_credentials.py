@@ -36,7 +36,16 @@ from .._fetch import Fetcher, FetchRequest, FetchResponse, HTTPFetcher, addresse
 from ._discovery import Discovered, discover
 from ._stores import CredentialStore
 from ._strategy import ClientRequest, ProtectedServer, Refusal, origin_of
-from ._tokens import LOST, NONCE_WANTED, Login, TokenClient, TokenRefused, Tokens, union
+from ._tokens import (
+    LOST,
+    NONCE_WANTED,
+    TOKEN_TIMEOUT,
+    Login,
+    TokenClient,
+    TokenRefused,
+    Tokens,
+    union,
+)
 
 #: Scopes that an error lists.
 _SHOWN: Final = 20
@@ -360,6 +369,7 @@ class ClientFetcher:
         if own not in self._fetchers:
             # The certificates that the program trusts for the server are for the server only.
             self._fetchers[own] = HTTPFetcher(
+                timeout=TOKEN_TIMEOUT,
                 ssl_context=self._server.tls if own else None,
                 public_only=self._public_only,
             )
