@@ -36,8 +36,7 @@ from ..types import (
 from ._answers import answer_rounds, read_roots
 from ._cache import CACHE_SIZE, READ, Key, ResponseCache
 from ._checks import OutputChecks, Strictness
-from ._listening import listen
-from ._lists import (
+from ._list_reader import (
     PROMPTS,
     RESOURCES,
     SKILL_LIST,
@@ -48,6 +47,7 @@ from ._lists import (
     ListReader,
     note_headers,
 )
+from ._listening import listen
 from ._progress import Progress, reporter
 from ._session import ClientSession
 from ._views import LiveList

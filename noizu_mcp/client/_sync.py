@@ -34,7 +34,7 @@ from ._bound_handler import ForwardingHandler
 from ._client import Client
 from ._connect import connect
 from ._handlers import ClientHandler
-from ._lists import Definition
+from ._list_reader import Definition
 from ._trio_thread import Held, TrioThread, trio_thread
 from ._views import ListView, LiveList
 

@@ -22,8 +22,8 @@ from .._errors import PEER_FAILURES, ConnectionClosed, McpError
 from ..engine import logger, single_failure
 from ..jsonrpc import METHOD_NOT_FOUND, Notification
 from ..protocol import CHANGES
+from ._list_reader import Definition, ListKind
 from ._listening import listen, pause
-from ._lists import Definition, ListKind
 from ._session import ClientSession
 
 #: Seconds between a notice and the reading of the list: further notices need no reading of theirs.

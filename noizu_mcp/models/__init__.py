@@ -2,9 +2,9 @@
 
 from .._util import publish as _publish
 from ._compose import SchemaLoss as SchemaLoss
+from ._model_tools import ModelCall as ModelCall
+from ._model_tools import ModelTools as ModelTools
+from ._model_tools import tools_for as tools_for
 from ._results import result_for as result_for
-from ._tools import ModelCall as ModelCall
-from ._tools import ModelTools as ModelTools
-from ._tools import tools_for as tools_for
 
 _publish(globals())

@@ -9,8 +9,8 @@ from .._util import json_text
 from .._value import JSONObject
 from ..jsonrpc import parse_json
 from ..types import Content, ResourceContents, ToolResult
+from ._model_tools import ModelCall
 from ._providers import ProviderName, provider_named
-from ._tools import ModelCall
 
 #: Characters of text in a result, by default: about 25,000 tokens.
 MAX_CHARS: Final = 100_000

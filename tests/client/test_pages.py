@@ -3,7 +3,7 @@
 import pytest
 
 from noizu_mcp import McpError, Page, ProtocolError
-from noizu_mcp.client import _lists
+from noizu_mcp.client import _list_reader
 
 LISTS = {
     "list_tools": ("tools/list", "tools", {"name": "t", "inputSchema": {"type": "object"}}),
@@ -62,7 +62,7 @@ async def test_a_cursor_that_ends_in_the_middle(scripted):
 
 async def test_a_list_without_an_end(scripted, monkeypatch):
     """Pages without end are a `ProtocolError`, also if every cursor is new."""
-    monkeypatch.setattr(_lists, "MAX_PAGES", 3)
+    monkeypatch.setattr(_list_reader, "MAX_PAGES", 3)
     cursors = iter("abcdef")
     async with scripted() as (client, script):
         script.answers["tools/list"] = lambda _: {"tools": [], "nextCursor": next(cursors)}

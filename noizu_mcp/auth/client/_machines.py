@@ -26,9 +26,9 @@ from ..._errors import AuthError
 from ...types import as_scopes
 from .._configuration import check_url, read_text
 from .._fetch import Fetcher, HTTPFetcher
+from ._client_registration import ClientIdentity
 from ._credentials import ClientFetcher, GrantRequest, TokenCredentials, load_signing
 from ._discovery import IssuerMetadata, issuer_metadata
-from ._registration import ClientIdentity
 from ._stores import CredentialStore, MemoryStore
 from ._strategy import Credentials, ProtectedServer
 from ._tokens import SHOWN, Login, Params, Registration, TokenClient

@@ -14,10 +14,10 @@ from ..._errors import AuthError
 from ..._log import logger
 from .._configuration import check_url, is_loopback, read_count, read_seconds, read_text
 from .._fetch import Fetcher
+from ._client_registration import ClientIdentity, register, registration_key, stored_registration
 from ._code_flow import CodeFlow, check_login
 from ._credentials import ClientFetcher, GrantRequest, TokenCredentials
 from ._redirect import RedirectListener, open_listener
-from ._registration import ClientIdentity, register, registration_key, stored_registration
 from ._stores import CredentialStore, MemoryStore
 from ._strategy import Credentials, ProtectedServer
 from ._tokens import Login, Registration, TokenClient, TokenRefused, union
