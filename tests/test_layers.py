@@ -31,9 +31,9 @@ LAYERS: dict[str, set[str]] = {
     | {"transports", "skills"},
     "aio": {"types", "engine", "transports", "client"},
     "testing": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
-    | {"transports", "client"},
+    | {"transports", "client", "models"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
-    | {"client", "testing", "auth"},
+    | {"client", "testing", "auth", "models"},
 }
 # Files at the root that stand below all layers, in their own order.
 BELOW = (
@@ -79,6 +79,7 @@ LATE = {
     ("client/_client", "._skills"): "loads with the first file of a skill",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
+    ("testing/contract/_schemas", "jsonschema_rs"): "loads with the first schema that has changed",
     ("testing/_grants", "jwt"): "PyJWT loads with the first authorization server",
     ("auth/client/_credentials", "."): "PyJWT loads with the first strategy that signs",
     ("components/declare/_options", "...uri"): "loads with the first URI template",

@@ -2,6 +2,9 @@
 
 from .._util import publish as _publish
 from ._compose import SchemaLoss as SchemaLoss
+from ._providers import PROVIDERS as PROVIDERS
+from ._providers import Provider as Provider
+from ._providers import ProviderName as ProviderName
 from ._results import result_for as result_for
 from ._tools import ModelCall as ModelCall
 from ._tools import ModelTools as ModelTools

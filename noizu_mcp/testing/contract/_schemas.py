@@ -1,0 +1,300 @@
+"""Two versions of a schema: does the new one still keep the promise of the old one?
+
+Theory of operation. The input of a tool must take all arguments that it took; its output must give
+no result that it could not give before. Both ask the same of two schemas: does the *taker* take
+every value that the *giver* gives? For an input the giver is the old schema, for an output the new
+one.
+
+jsonschema-rs can prove it, from the structure of both schemas. Otherwise an example is looked for
+that the giver gives and the taker refuses; both are judged by the engine that judges calls, so an
+example is always right. A change for which there is neither a proof nor an example counts as
+breaking.
+
+A schema that names properties and leaves open whether there may be others takes any others. Nobody
+sends them, and a result does not have them; a new optional property would otherwise break every
+such schema, since it says more about one of these others. So the giver is closed first.
+"""
+
+import json
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from itertools import islice
+from typing import Any, Final, Literal, NamedTuple
+
+from ..._errors import SchemaError
+from ..._util import UNSET, Unset, part_of
+from ..._value import JSON, JSONObject
+from ...schema import compile_schema, describe, subschemas
+from ._examples import instances
+
+Direction = Literal["input", "output"]
+
+#: The place of a property, as a JSON pointer.
+_PROPERTY: Final = re.compile(r"/properties/[^/]*\Z")
+#: Values that are tried as examples.
+_MAX_TRIED: Final = 2_000
+
+#: Keywords that judge no value.
+_ANNOTATIONS: Final = frozenset(
+    {
+        *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"),
+        *("format", "contentEncoding", "contentMediaType", "$comment"),
+    }
+)
+_DEFINITIONS: Final = ("$defs", "definitions")
+#: Keywords that judge a value as a whole beside the others.
+_IN_PLACE: Final = frozenset(
+    {
+        *("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"),
+        "dependentSchemas",
+    }
+)
+#: Keywords that say already what becomes of other properties.
+_CLOSING: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
+#: Of these, the ones of which some schema judges a value alone.
+_EITHER: Final = frozenset({"anyOf", "oneOf"})
+#: Keywords whose subschemas judge other values, and these alone.
+_PARTS: Final = frozenset(
+    {"properties", "patternProperties", "additionalProperties", "items", "prefixItems"}
+)
+
+
+class Difference(NamedTuple):
+    """The difference between two versions of a schema.
+
+    Attributes:
+        text: What the new one does, in words; empty if it judges every value alike.
+        is_breaking: True if it breaks the promise of the old one.
+        example: A value that shows it; `UNSET` if there is none.
+        reasons: One line for each rule that the example breaks.
+        added: The places of properties that are new, as JSON pointers.
+        removed: Those of properties that are gone.
+        annotations: The annotations that differ: place, old and new value; None for none.
+    """
+
+    text: str = ""
+    is_breaking: bool = False
+    example: JSON | Unset = UNSET
+    reasons: Sequence[str] = ()
+    added: Sequence[str] = ()
+    removed: Sequence[str] = ()
+    annotations: Sequence[tuple[str, JSON, JSON]] = ()
+
+
+_NARROWED: Final = {
+    "input": "it refuses arguments that it took",
+    "output": "it may give results that it could not give",
+}
+_UNPROVED: Final = {
+    "input": "there is no proof that it takes all arguments that it took, and no example",
+    "output": "there is no proof that its results fit the old schema, and no example",
+}
+_WIDENED: Final = {
+    "input": "it takes all arguments that it took, and others",
+    "output": "it promises more about its results",
+}
+
+
+def compare_schemas(direction: Direction, old: JSONObject, new: JSONObject) -> Difference:
+    """Compare two versions of a schema.
+
+    Args:
+        direction: `input` for the schema of arguments, `output` for that of results.
+        old: The older version.
+        new: The newer one.
+    """
+    before, after = dict(_nodes(old, "")), dict(_nodes(new, ""))
+    found = Difference(
+        added=_outermost(place for place in after if place not in before),
+        removed=_outermost(place for place in before if place not in after),
+        annotations=list(_annotations(before, after)),
+    )
+    if _text_of(_bare(old)) == _text_of(_bare(new)):
+        return found
+    for schema, which in ((old, "old"), (new, "new")):
+        try:
+            compile_schema(schema)
+        except SchemaError as error:
+            text = f"the {which} schema is not valid: {error}"
+            return found._replace(text=text, is_breaking=which == "new")
+    is_input = direction == "input"
+    taker, giver = (new, old) if is_input else (old, new)
+    closed = close(giver, is_input=is_input)
+    if _is_proved(taker, closed):
+        is_same = _is_proved(closed, close(taker, is_input=is_input))
+        return found._replace(text="" if is_same else _WIDENED[direction])
+    example, reasons = _refute(taker, closed)
+    text = (_UNPROVED if example is UNSET else _NARROWED)[direction]
+    return found._replace(text=text, is_breaking=True, example=example, reasons=reasons)
+
+
+def _text_of(schema: Any) -> str:
+    return json.dumps(schema, sort_keys=True)
+
+
+def _bare(schema: Any) -> Any:
+    """Leave out the annotations of a schema."""
+    return _copy(schema, lambda node: {k: v for k, v in node.items() if k not in _ANNOTATIONS})
+
+
+def _outermost(places: Iterable[str]) -> list[str]:
+    """Choose the places of properties that are in no other of these places."""
+    found: list[str] = []
+    for place in places:  # parents first
+        if _PROPERTY.search(place) and not place.startswith(tuple(f"{each}/" for each in found)):
+            found.append(place)
+    return found
+
+
+def _annotations(
+    before: Mapping[str, JSONObject], after: Mapping[str, JSONObject]
+) -> Iterator[tuple[str, JSON, JSON]]:
+    """Compare the annotations at places that both schemas have."""
+    for place, node in after.items():
+        for key in sorted(_ANNOTATIONS - {"$comment"}) if place in before else ():
+            values = before[place].get(key), node.get(key)
+            if _text_of(values[0]) != _text_of(values[1]):
+                yield f"{place}/{key}", *values
+
+
+def _nodes(schema: Any, place: str) -> Iterator[tuple[str, JSONObject]]:
+    """Walk a schema, with JSON pointers (RFC 6901)."""
+    if isinstance(schema, dict):
+        yield place, schema
+        for path, child in subschemas(schema):
+            steps = (str(step).replace("~", "~0").replace("/", "~1") for step in path)
+            yield from _nodes(child, "".join((place, *(f"/{step}" for step in steps))))
+
+
+def _copy(schema: Any, change: Callable[[JSONObject], JSONObject]) -> Any:
+    """Copy a schema, with a change to every schema object in it, those inside first."""
+    if not isinstance(schema, dict):
+        return schema
+    new = {key: copy(value) for key, value in schema.items()}
+    for path, child in subschemas(schema):
+        holder = new if len(path) == 1 else new[path[0]]
+        holder[path[-1]] = _copy(child, change)
+    return change(new)
+
+
+def close(schema: JSONObject, *, is_input: bool = False) -> JSONObject:
+    """Exclude the properties that a schema neither names nor mentions.
+
+    Args:
+        schema: The schema; it is not changed.
+        is_input: True for the schema of arguments, which names all of them, if any.
+
+    Returns:
+        A schema that refuses other properties, in every object of which the schema names some. One
+        that says what becomes of other properties keeps its word.
+    """
+    plain = _copy(schema, _unwrapped)
+    if is_input and not plain.keys() & {*_IN_PLACE, "properties"}:
+        plain = {**plain, "properties": {}}
+    closed: JSONObject = _close(plain, "", True, _shared(plain))
+    return closed
+
+
+def _unwrapped(node: JSONObject) -> JSONObject:
+    """Write `{"allOf": [schema]}`, which some libraries put around a reference, as the schema."""
+    parts = part_of(node, "allOf", list)
+    if _judging(node) == {"allOf"} and len(parts) == 1 and isinstance(parts[0], dict):
+        return {**parts[0], **{key: value for key, value in node.items() if key != "allOf"}}
+    return node
+
+
+def _judging(node: JSONObject) -> set[str]:
+    """List the keywords that judge values."""
+    return node.keys() - _ANNOTATIONS - {"$schema", "$id", "$anchor", *_DEFINITIONS}
+
+
+def _shared(schema: JSONObject) -> set[str]:
+    """Find the definitions that judge a value together with other schemas, as JSON pointers."""
+    found = set()
+    for place, node in _nodes(schema, ""):
+        *_, last, step = ("", *place.split("/"))
+        joined = last in ("allOf", "dependentSchemas") or step in ("not", "if", "then", "else")
+        if joined or _judging(node) != {"$ref"}:
+            found.add(str(node.get("$ref", "")).removeprefix("#"))
+    return found
+
+
+def _close(node: Any, place: str, alone: bool, shared: Container[str]) -> Any:
+    """Close the objects of a schema.
+
+    Args:
+        node: The schema.
+        place: A JSON pointer to it.
+        alone: True if no other schema judges the same value.
+        shared: See `_shared`.
+    """
+    if not isinstance(node, dict):
+        return node
+    judging = _judging(node)
+    new = {key: copy(value) for key, value in node.items()}
+    for path, child in subschemas(node):
+        keyword, inside = path[0], f"{place}/{path[0]}/{path[-1]}"
+        if keyword in _DEFINITIONS:
+            is_alone = inside not in shared and isinstance(child, dict) and "$anchor" not in child
+        else:
+            is_alone = keyword in _PARTS or (alone and keyword in _EITHER and judging == {keyword})
+        holder = new if len(path) == 1 else new[path[0]]
+        holder[path[-1]] = _close(child, inside, is_alone, shared)
+    is_open = _CLOSING.isdisjoint(judging) and not judging <= {"$ref", *_EITHER}
+    if alone and is_open and judging & {"properties", "patternProperties", "allOf", "$ref"}:
+        parts = [child for path, child in subschemas(node) if path[0] in _IN_PLACE]
+        seen = "$ref" in judging or any(map(_names_properties, parts))
+        new["unevaluatedProperties" if seen else "additionalProperties"] = False
+    return new
+
+
+def _names_properties(part: Any) -> bool:
+    """Tell whether a schema, or one in its place, may name properties."""
+    if not isinstance(part, dict):
+        return False
+    if part.keys() & {"properties", "patternProperties", "$ref", "$dynamicRef"}:
+        return True
+    inner = (child for path, child in subschemas(part) if path[0] in _IN_PLACE)
+    return any(map(_names_properties, inner))
+
+
+def _canonical(*schemas: JSONObject) -> list[Any]:
+    """Bring schemas into the form of jsonschema-rs for proofs.
+
+    Raises:
+        ValueError: It has no such form.
+        ImportError: jsonschema-rs is not installed.
+    """
+    import jsonschema_rs
+
+    return [
+        jsonschema_rs.canonicalize(schema, validate_formats=False, offline=True)
+        for schema in schemas
+    ]
+
+
+def _is_proved(taker: JSONObject, giver: JSONObject) -> bool:
+    """Tell whether there is a proof that one schema takes every value that another one gives."""
+    if _text_of(_bare(taker)) == _text_of(_bare(giver)):
+        return True
+    with suppress(ValueError, ImportError):
+        one, other = _canonical(taker, giver)
+        return str(one.covers(other)) == "yes"
+    return False
+
+
+def _refute(taker: JSONObject, giver: JSONObject) -> tuple[JSON | Unset, list[str]]:
+    """Find a value that one schema gives and another one refuses, and the rules that it breaks."""
+    sources = [giver]
+    with suppress(ValueError, ImportError):
+        ours, theirs = _canonical(giver, taker)
+        # The schema of exactly these values; the search in it is short.
+        sources.insert(0, ours.subtract(theirs).to_json_schema())
+    gives, judge = compile_schema(giver).is_valid, compile_schema(taker)
+    for source in sources:
+        for value in islice(instances(source), _MAX_TRIED):
+            if gives(value) and not judge.is_valid(value):
+                return value, describe(judge.violations(value))
+    return UNSET, []

@@ -1,0 +1,128 @@
+"""Limits of the APIs of models, from the table that `tools_for` uses, and its reports."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ...models import PROVIDERS, ProviderName, SchemaLoss, tools_for
+from ...schema import Document
+from ...types import ToolDefinition
+from ._rules import Finding, Severity, find
+from ._tools import pointer_of
+
+#: Places of one kind that a finding names.
+_MAX_PLACES: Final = 3
+
+
+def check_names(tool: ToolDefinition, apis: Sequence[ProviderName]) -> Iterator[Finding]:
+    """Check the names of a tool and of its parameters.
+
+    Args:
+        tool: The tool.
+        apis: The names of the APIs.
+    """
+    name = tool.name
+    refusing = [
+        api
+        for api in apis
+        if PROVIDERS[api].illegal.search(name) or not 0 < len(name) <= PROVIDERS[api].length
+    ]
+    if refusing:
+        yield find("tool-name", name, "", f"{', '.join(refusing)} cannot take the name")
+    for path, node in Document(tool.input_schema).nodes:
+        for key in node.get("properties", ()):
+            refusing = [api for api in apis if _refuses(api, key)]
+            if refusing:
+                # Anthropic refuses the request; Gemini documents the rule only.
+                severity: Severity = "error" if "anthropic" in refusing else "warning"
+                text = f"{', '.join(refusing)} cannot take the name {key!r}"
+                place = pointer_of((*path, "properties", key))
+                yield find("parameter-name", name, place, text, severity)
+
+
+def _refuses(api: ProviderName, key: str) -> bool:
+    illegal = PROVIDERS[api].illegal_key
+    return illegal is not None and bool(illegal.search(key) or not 0 < len(key) <= 64)
+
+
+def check_count(number: int, apis: Sequence[ProviderName]) -> Iterator[Finding]:
+    """Check how many tools there are.
+
+    Args:
+        number: Tools of the server.
+        apis: The names of the APIs.
+    """
+    for api in apis:
+        most = PROVIDERS[api].tools
+        if most is not None and number > most:
+            text = f"{number} tools; {api} takes at most {most} in one request"
+            yield find("tool-count", "", "", text)
+
+
+def check_schemas(
+    tools: Sequence[ToolDefinition], apis: Sequence[ProviderName]
+) -> Iterator[Finding]:
+    """Find what the APIs cannot take of input schemas.
+
+    Args:
+        tools: Tools with valid schemas and different names.
+        apis: The names of the APIs.
+
+    Yields:
+        One finding for each keyword and reason, with the APIs and the first places.
+    """
+    found: dict[tuple[str, str, str, str], tuple[dict[str, None], dict[str, None]]] = {}
+    for api in apis:
+        for tool in tools:
+            for loss in tools_for(api, [tool]).report:
+                _note(found, loss, api)
+        if PROVIDERS[api].strict is None:
+            continue
+        able = []
+        for tool in tools:
+            report = tools_for(api, [tool], strict=True).report
+            if all(loss.effect != "not strict" for loss in report):
+                able.append(tool)
+            for loss in report:
+                _note(found, loss, f"{api} strict")
+        yield from _check_together(able, api)
+    for (rule, tool_name, keyword, text), (paths, names) in found.items():
+        shown = [
+            name for name in names if name.removesuffix(" strict") not in names or " " not in name
+        ]
+        first, *others = paths
+        more = f", and at {len(others)} more places" if others else ""
+        seen = f"{', '.join(shown)}: {f'{keyword}: ' if keyword else ''}{text}{more}"
+        yield find(rule, tool_name, first, seen)
+
+
+def _note(
+    found: dict[tuple[str, str, str, str], tuple[dict[str, None], dict[str, None]]],
+    loss: SchemaLoss,
+    api: str,
+) -> None:
+    key = (_rule_of(loss), loss.tool, loss.keyword, loss.text)
+    paths, names = found.setdefault(key, ({}, {}))
+    paths[loss.path] = None
+    names[api] = None
+
+
+def _rule_of(loss: SchemaLoss) -> str:
+    if loss.effect == "not strict":
+        return "strict"
+    if loss.keyword == "inputSchema":
+        return "undescribed-schema"
+    alternatives = ("anyOf", "oneOf", "enum", "const", "not", "if", "then", "else")
+    if not loss.path and loss.keyword in alternatives:
+        return "root-alternatives"
+    return "keyword"
+
+
+def _check_together(tools: Sequence[ToolDefinition], api: ProviderName) -> Iterator[Finding]:
+    """Find tools that can be strict alone, and not in one request with the others."""
+    report = tools_for(api, tools, strict=True).report
+    refused = [loss for loss in report if loss.effect == "not strict"]
+    if refused:
+        text = (
+            f"{len(refused)} of {len(tools)} tools cannot be strict in one request with the others"
+        )
+        yield find("strict-together", "", "", f"{api}: {text}: {refused[0].text}")
