@@ -1,16 +1,12 @@
 """Limits of the APIs of models, from the table that `tools_for` uses, and its reports."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from ...models import PROVIDERS, ProviderName, SchemaLoss, tools_for
 from ...schema import Document
 from ...types import ToolDefinition
 from ._rules import Finding, Severity, find
 from ._tools import pointer_of
-
-#: Places of one kind that a finding names.
-_MAX_PLACES: Final = 3
 
 
 def check_names(tool: ToolDefinition, apis: Sequence[ProviderName]) -> Iterator[Finding]:
@@ -68,42 +64,34 @@ def check_schemas(
         apis: The names of the APIs.
 
     Yields:
-        One finding for each keyword and reason, with the APIs and the first places.
+        One finding for each tool, reason and set of APIs, with the keywords and the first place.
     """
-    found: dict[tuple[str, str, str, str], tuple[dict[str, None], dict[str, None]]] = {}
+    modes: dict[SchemaLoss, list[str]] = {}
     for api in apis:
+        able = list(tools)
         for tool in tools:
             for loss in tools_for(api, [tool]).report:
-                _note(found, loss, api)
-        if PROVIDERS[api].strict is None:
-            continue
-        able = []
-        for tool in tools:
-            report = tools_for(api, [tool], strict=True).report
-            if all(loss.effect != "not strict" for loss in report):
-                able.append(tool)
-            for loss in report:
-                _note(found, loss, f"{api} strict")
-        yield from _check_together(able, api)
-    for (rule, tool_name, keyword, text), (paths, names) in found.items():
-        shown = [
-            name for name in names if name.removesuffix(" strict") not in names or " " not in name
-        ]
-        first, *others = paths
-        more = f", and at {len(others)} more places" if others else ""
-        seen = f"{', '.join(shown)}: {f'{keyword}: ' if keyword else ''}{text}{more}"
-        yield find(rule, tool_name, first, seen)
-
-
-def _note(
-    found: dict[tuple[str, str, str, str], tuple[dict[str, None], dict[str, None]]],
-    loss: SchemaLoss,
-    api: str,
-) -> None:
-    key = (_rule_of(loss), loss.tool, loss.keyword, loss.text)
-    paths, names = found.setdefault(key, ({}, {}))
-    paths[loss.path] = None
-    names[api] = None
+                modes.setdefault(loss, []).append(api)
+            if PROVIDERS[api].strict is None:
+                continue
+            for loss in tools_for(api, [tool], strict=True).report:
+                found = modes.setdefault(loss, [])
+                # A loss of the API in every mode is told once.
+                found += [] if api in found else [f"{api} strict"]
+                if loss.effect == "not strict":
+                    able.remove(tool)
+        if PROVIDERS[api].strict is not None:
+            yield from _check_together(able, api)
+    groups: dict[tuple[str, str, str, str], list[SchemaLoss]] = {}
+    for loss, found in modes.items():
+        key = (_rule_of(loss), loss.tool, ", ".join(found), loss.text)
+        groups.setdefault(key, []).append(loss)
+    for (rule, name, found_in, text), losses in groups.items():
+        keywords = ", ".join(dict.fromkeys(loss.keyword for loss in losses if loss.keyword))
+        places = dict.fromkeys(loss.path for loss in losses)
+        more = f" (and at {len(places) - 1} more places)" if len(places) > 1 else ""
+        seen = f"{found_in}: {keywords}{': ' if keywords else ''}{text}{more}"
+        yield find(rule, name, losses[0].path, seen)
 
 
 def _rule_of(loss: SchemaLoss) -> str:
