@@ -89,7 +89,8 @@ def check_schemas(
     for (rule, name, found_in, text), losses in groups.items():
         keywords = ", ".join(dict.fromkeys(loss.keyword for loss in losses if loss.keyword))
         places = dict.fromkeys(loss.path for loss in losses)
-        more = f" (and at {len(places) - 1} more places)" if len(places) > 1 else ""
+        others = len(places) - 1
+        more = f" (and at {others} other place{'' if others == 1 else 's'})" if others else ""
         seen = f"{found_in}: {keywords}{': ' if keywords else ''}{text}{more}"
         yield find(rule, name, losses[0].path, seen)
 
