@@ -300,7 +300,7 @@ def test_properties_are_told():
 
     def of_tool(*names):
         return of(
-            tools={"t": {"inputSchema": {"properties": dict.fromkeys(names, {"type": "null"})}}}
+            tools={"t": {"inputSchema": {"properties": {key: {"type": "null"} for key in names}}}}
         )
 
     assert told(of_tool("a", "b"), of_tool("a", "c")) == [
