@@ -5,17 +5,16 @@ no result that it could not give before. Both ask the same of two schemas: does 
 every value that the *giver* gives? For an input the giver is the old schema, for an output the new
 one.
 
-jsonschema-rs can prove it, from the structure of both schemas. Otherwise an example is looked for
-that the giver gives and the taker refuses; both are judged by the engine that judges calls, so an
-example is always right. A change for which there is neither a proof nor an example counts as
-breaking.
+jsonschema-rs can prove it, and `_proof` for schemas that refer to themselves. Otherwise an example
+is looked for that the giver gives and the taker refuses; both are judged by the engine that judges
+calls, so an example is always right. A change for which there is neither a proof nor an example
+counts as breaking.
 
 A schema that names properties and leaves open whether there may be others takes any others. Nobody
 sends them, and a result does not have them; a new optional property would otherwise break every
 such schema, since it says more about one of these others. So the giver is closed first.
 """
 
-import json
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -28,6 +27,7 @@ from ..._util import UNSET, Unset, part_of
 from ..._value import JSON, JSONObject
 from ...schema import compile_schema, describe, subschemas
 from ._examples import instances
+from ._proof import ANNOTATIONS, DEFINITIONS, is_taken, judging, text_of
 
 Direction = Literal["input", "output"]
 
@@ -36,14 +36,6 @@ _PROPERTY: Final = re.compile(r"/properties/[^/]*\Z")
 #: Values that are tried as examples.
 _MAX_TRIED: Final = 2_000
 
-#: Keywords that judge no value.
-_ANNOTATIONS: Final = frozenset(
-    {
-        *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"),
-        *("format", "contentEncoding", "contentMediaType", "$comment"),
-    }
-)
-_DEFINITIONS: Final = ("$defs", "definitions")
 #: Keywords that judge a value as a whole beside the others.
 _IN_PLACE: Final = frozenset(
     {
@@ -111,7 +103,7 @@ def compare_schemas(direction: Direction, old: JSONObject, new: JSONObject) -> D
         removed=_outermost(place for place in before if place not in after),
         annotations=list(_annotations(before, after)),
     )
-    if _text_of(_bare(old)) == _text_of(_bare(new)):
+    if text_of(_bare(old)) == text_of(_bare(new)):
         return found
     for schema, which in ((old, "old"), (new, "new")):
         try:
@@ -130,13 +122,10 @@ def compare_schemas(direction: Direction, old: JSONObject, new: JSONObject) -> D
     return found._replace(text=text, is_breaking=True, example=example, reasons=reasons)
 
 
-def _text_of(schema: Any) -> str:
-    return json.dumps(schema, sort_keys=True)
-
-
 def _bare(schema: Any) -> Any:
     """Leave out the annotations of a schema."""
-    return _copy(schema, lambda node: {k: v for k, v in node.items() if k not in _ANNOTATIONS})
+    unread = {*ANNOTATIONS, "$comment"}
+    return _copy(schema, lambda node: {k: v for k, v in node.items() if k not in unread})
 
 
 def _outermost(places: Iterable[str]) -> list[str]:
@@ -153,9 +142,9 @@ def _annotations(
 ) -> Iterator[tuple[str, JSON, JSON]]:
     """Compare the annotations at places that both schemas have."""
     for place, node in after.items():
-        for key in sorted(_ANNOTATIONS - {"$comment"}) if place in before else ():
+        for key in sorted(ANNOTATIONS) if place in before else ():
             values = before[place].get(key), node.get(key)
-            if _text_of(values[0]) != _text_of(values[1]):
+            if text_of(values[0]) != text_of(values[1]):
                 yield f"{place}/{key}", *values
 
 
@@ -200,14 +189,9 @@ def close(schema: JSONObject, *, is_input: bool = False) -> JSONObject:
 def _unwrapped(node: JSONObject) -> JSONObject:
     """Write `{"allOf": [schema]}`, which some libraries put around a reference, as the schema."""
     parts = part_of(node, "allOf", list)
-    if _judging(node) == {"allOf"} and len(parts) == 1 and isinstance(parts[0], dict):
+    if judging(node) == {"allOf"} and len(parts) == 1 and isinstance(parts[0], dict):
         return {**parts[0], **{key: value for key, value in node.items() if key != "allOf"}}
     return node
-
-
-def _judging(node: JSONObject) -> set[str]:
-    """List the keywords that judge values."""
-    return node.keys() - _ANNOTATIONS - {"$schema", "$id", "$anchor", *_DEFINITIONS}
 
 
 def _shared(schema: JSONObject) -> set[str]:
@@ -216,7 +200,7 @@ def _shared(schema: JSONObject) -> set[str]:
     for place, node in _nodes(schema, ""):
         *_, last, step = ("", *place.split("/"))
         joined = last in ("allOf", "dependentSchemas") or step in ("not", "if", "then", "else")
-        if joined or _judging(node) != {"$ref"}:
+        if joined or judging(node) != {"$ref"}:
             found.add(str(node.get("$ref", "")).removeprefix("#"))
     return found
 
@@ -232,20 +216,20 @@ def _close(node: Any, place: str, alone: bool, shared: Container[str]) -> Any:
     """
     if not isinstance(node, dict):
         return node
-    judging = _judging(node)
+    keywords = judging(node)
     new = {key: copy(value) for key, value in node.items()}
     for path, child in subschemas(node):
         keyword, inside = path[0], f"{place}/{path[0]}/{path[-1]}"
-        if keyword in _DEFINITIONS:
+        if keyword in DEFINITIONS:
             is_alone = inside not in shared and isinstance(child, dict) and "$anchor" not in child
         else:
-            is_alone = keyword in _PARTS or (alone and keyword in _EITHER and judging == {keyword})
+            is_alone = keyword in _PARTS or (alone and keyword in _EITHER and keywords == {keyword})
         holder = new if len(path) == 1 else new[path[0]]
         holder[path[-1]] = _close(child, inside, is_alone, shared)
-    is_open = _CLOSING.isdisjoint(judging) and not judging <= {"$ref", *_EITHER}
-    if alone and is_open and judging & {"properties", "patternProperties", "allOf", "$ref"}:
+    is_open = _CLOSING.isdisjoint(keywords) and not keywords <= {"$ref", *_EITHER}
+    if alone and is_open and keywords & {"properties", "patternProperties", "allOf", "$ref"}:
         parts = [child for path, child in subschemas(node) if path[0] in _IN_PLACE]
-        seen = "$ref" in judging or any(map(_names_properties, parts))
+        seen = "$ref" in keywords or any(map(_names_properties, parts))
         new["unevaluatedProperties" if seen else "additionalProperties"] = False
     return new
 
@@ -277,12 +261,12 @@ def _canonical(*schemas: JSONObject) -> list[Any]:
 
 def _is_proved(taker: JSONObject, giver: JSONObject) -> bool:
     """Tell whether there is a proof that one schema takes every value that another one gives."""
-    if _text_of(_bare(taker)) == _text_of(_bare(giver)):
-        return True
     with suppress(ValueError, ImportError):
         one, other = _canonical(taker, giver)
-        return str(one.covers(other)) == "yes"
-    return False
+        if str(one.covers(other)) == "yes":
+            return True
+    # Of schemas that refer to themselves the engine knows nothing.
+    return is_taken(taker, giver)
 
 
 def _refute(taker: JSONObject, giver: JSONObject) -> tuple[JSON | Unset, list[str]]:
