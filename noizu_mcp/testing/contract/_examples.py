@@ -6,7 +6,7 @@ pattern of a text, makes them less often right, never wrong.
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Final
 
 from ..._util import part_of
@@ -119,22 +119,21 @@ class _Maker:
                     yield [*(found[0] for found in places[:-1]), value]
 
     def _objects(self, schema: JSONObject, depth: int) -> Iterator[JSON]:
-        named = part_of(schema, "properties", dict)
         other = schema.get("additionalProperties", True)
+        members = {**dict(_unnamed(schema)), **part_of(schema, "properties", dict)}
+        values = {
+            name: list(islice(self.values(members.get(name, other), depth - 1), _MAX_PARTS))
+            for name in dict.fromkeys((*part_of(schema, "required", list), *members))
+        }
         needed = part_of(schema, "required", list)
-        own = {name: self._member(named.get(name, other), depth) for name in needed}
-        if all(own.values()):
-            least = {name: values[0] for name, values in own.items()}
-            yield least
-            optional = [name for name in (*named, *_names(schema)) if name not in own]
-            others = {name: self._member(named.get(name, other), depth) for name in optional}
-            # One member at a time: a value with one fault says most.
-            for name, values in chain(own.items(), others.items()):
-                yield from ({**least, name: value} for value in values)
-            yield {**least, **{name: values[0] for name, values in others.items() if values}}
-
-    def _member(self, schema: Any, depth: int) -> list[JSON]:
-        return list(islice(self.values(schema, depth - 1), _MAX_PARTS))
+        if not all(values[name] for name in needed):
+            return
+        least = {name: values[name][0] for name in needed}
+        yield least
+        # One member at a time: a value with one fault says most.
+        for name, found in values.items():
+            yield from ({**least, name: value} for value in found)
+        yield {**least, **{name: found[0] for name, found in values.items() if found}}
 
 
 def _merge(part: Any, rest: JSONObject) -> JSONObject:
@@ -150,15 +149,17 @@ def _merge(part: Any, rest: JSONObject) -> JSONObject:
     return found
 
 
-def _names(schema: JSONObject) -> Iterator[str]:
-    """Give names for members that a schema does not name."""
+def _unnamed(schema: JSONObject) -> Iterator[tuple[str, Any]]:
+    """Give members that a schema allows without their names, with their schemas."""
+    other = schema.get("additionalProperties", True)
     names = schema.get("propertyNames")
     if isinstance(names, dict):
-        yield from (each for each in names.get("enum", ()) if isinstance(each, str))
-        yield from [names["const"]] if isinstance(names.get("const"), str) else ()
-    for pattern in part_of(schema, "patternProperties", dict):
-        yield from _literals(pattern)
-    yield "other"
+        for name in (*part_of(names, "enum", list), names.get("const")):
+            if isinstance(name, str):
+                yield name, other
+    for pattern, own in part_of(schema, "patternProperties", dict).items():
+        yield from ((text, own) for text in _literals(pattern))
+    yield "other", other
 
 
 def _numbers(kind: str, schema: JSONObject) -> Iterator[JSON]:
