@@ -1,4 +1,4 @@
-"""Two versions of a schema: does the new one still keep the promise of the old one?
+"""Comparison of two versions of a schema: whether the new one keeps the promise of the old one.
 
 Theory of operation. The input of a tool must take all arguments that it took; its output must give
 no result that it could not give before. Both ask the same of two schemas: does the *taker* take
@@ -22,7 +22,7 @@ from copy import copy
 from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
-from ..._errors import SchemaError
+from ..._errors import SchemaError, SchemaUnsupported
 from ..._util import UNSET, Unset, part_of
 from ..._value import JSON, JSONObject
 from ...schema import compile_schema, describe, subschemas
@@ -109,7 +109,7 @@ def compare_schemas(direction: Direction, old: JSONObject, new: JSONObject) -> D
         try:
             compile_schema(schema)
         except SchemaError as error:
-            text = f"the {which} schema is not valid: {error}"
+            text = f"the {which} schema cannot be used: {error}"
             return found._replace(text=text, is_breaking=which == "new")
     is_input = direction == "input"
     taker, giver = (new, old) if is_input else (old, new)
@@ -276,7 +276,10 @@ def _refute(taker: JSONObject, giver: JSONObject) -> tuple[JSON | Unset, list[st
         ours, theirs = _canonical(giver, taker)
         # The schema of exactly these values; the search in it is short.
         sources.insert(0, ours.subtract(theirs).to_json_schema())
-    gives, judge = compile_schema(giver).is_valid, compile_schema(taker)
+    try:
+        gives, judge = compile_schema(giver).is_valid, compile_schema(taker)
+    except SchemaUnsupported:  # the Python engine cannot judge what has been closed
+        return UNSET, []
     for source in sources:
         for value in islice(instances(source), _MAX_TRIED):
             if gives(value) and not judge.is_valid(value):
