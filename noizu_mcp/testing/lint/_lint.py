@@ -62,6 +62,8 @@ class LintReport(Value):
         Raises:
             ValueError: It is another one.
         """
+        if severity not in SEVERITIES:
+            raise ValueError(f"unknown severity {severity!r}; there are: {', '.join(SEVERITIES)}")
         return tuple(each for each in self.findings if _rank(each.severity) <= _rank(severity))
 
     def to_json(self) -> JSONObject:

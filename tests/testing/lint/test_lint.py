@@ -396,6 +396,8 @@ def test_rules_can_be_left_out():
         lint_tools([bad], ignore=["nope"])
     with pytest.raises(ValueError, match="unknown API 'nope'; there are: anthropic"):
         lint_tools([bad], apis=["nope"])
+    with pytest.raises(ValueError, match="unknown severity 'nope'; there are: error"):
+        lint_tools([bad]).at_least("nope")
 
 
 def test_the_report():
