@@ -1,6 +1,6 @@
 """The changes between two contracts, and their effect on those that use the server."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -159,7 +159,9 @@ def _compare_prompts(name: str, old: JSONObject, new: JSONObject) -> Iterator[Ch
             yield change(effect="compatible", member=member, text="it may be left out now")
         if key in before and key in after:
             texts = ("title", "description")
-            yield from _compare_texts("prompts", name, before[key], after[key], texts, f"{member}/")
+            yield from _compare_texts(
+                "prompts", name, before[key], after[key], texts, prefix=f"{member}/"
+            )
     yield from _compare_rest("prompts", name, old, new, ("arguments",))
 
 
@@ -185,7 +187,8 @@ def _compare_texts(
     name: str,
     old: JSONObject,
     new: JSONObject,
-    members: tuple[str, ...] | list[str],
+    members: Iterable[str],
+    *,
     prefix: str = "",
 ) -> Iterator[Change]:
     for key in members:

@@ -9,7 +9,7 @@ from ..._util import part_of, snake_case
 from ..._value import JSONObject
 from ...schema import Document, compile_schema
 from ...types import ToolDefinition
-from ._rules import Finding, find
+from ._rules import Finding, Severity, find
 
 #: References and alternatives that are followed to a type or a description.
 _MAX_DEPTH: Final = 16
@@ -105,7 +105,7 @@ def _check_parameters(
 ) -> Iterator[Finding]:
     """Check the properties of one object of a schema."""
     # Those of objects inside of arguments matter less: a model sees them in their context.
-    severity = None if not path else "note"
+    severity: Severity | None = "note" if path else None
     properties = part_of(node, "properties", dict)
     texts: dict[str, str | None] = {}
     for name, schema in properties.items():
