@@ -7,10 +7,10 @@ lower, so that values of a recursive schema end.
 
 from collections.abc import Callable
 from copy import deepcopy
-from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
 
 from ._case import Case, Goals, identity
 from ._containers import DEEPEST, Values, arrays, objects
@@ -49,7 +49,7 @@ class Builder:
         depth = min(depth, DEEPEST)
         found = self._made.get((goals, depth))
         if found is None:
-            found = st.deferred(partial(self._choose, goals, depth))
+            found = st.deferred(lambda: self._choose(goals, depth))
             self._made[goals, depth] = found
         return found
 
@@ -58,7 +58,11 @@ class Builder:
         if depth == DEEPEST:
             least = min(choice.height for choice in choices)
             choices = [choice for choice in choices if choice.height == least]
-        return st.one_of([self._of_kind(each.case, each.kind, depth) for each in choices])
+        cases: dict[int, list[Values]] = {}
+        for each in choices:
+            made = self._of_kind(each.case, each.kind, depth)
+            cases.setdefault(id(each.case), []).append(made)
+        return pick([pick(kinds) for kinds in cases.values()])
 
     def _of_kind(self, case: Case, kind: str, depth: int) -> Values:
         if kind in self._scalars:
@@ -72,6 +76,20 @@ class Builder:
     def _listed(self, case: Case) -> Values:
         # A copy: a test may change what it gets.
         return st.sampled_from(self._planner.candidates(case)).map(deepcopy)
+
+
+def pick(options: list[Values]) -> Values:
+    """Return the strategy that takes each of some others equally often.
+
+    `one_of` would take apart the options that are made of several strategies, as those of integers
+    are, and draw mostly from these.
+    """
+    return options[0] if len(options) == 1 else _picked(options)
+
+
+@st.composite
+def _picked(draw: DrawFn, options: list[Values]) -> Any:
+    return draw(options[draw(st.integers(0, len(options) - 1))])
 
 
 def _booleans(case: Case) -> Values:
