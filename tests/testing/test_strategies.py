@@ -81,9 +81,8 @@ SCHEMAS = {
     "two patterns": {"type": "string", "allOf": [{"pattern": "^a"}, {"pattern": "[bc]$"}]},
     "part with a length": {"type": "string", "pattern": "ab+", "minLength": 12},
     "ends with a length": {"type": "string", "pattern": "^(ab)+$", "minLength": 6},
-    "pattern of ECMA": {"type": "string", "pattern": r"^\p{Lu}\u{61}\cA\/[^]\d$"},
-    "groups": {"type": "string", "pattern": r"^(?<a>x|y)-\k<a>[[&|~$]\p{N}\P{L}$"},
-    "a pair": {"type": "string", "pattern": "^\\ud83d\\ude00$"},
+    "pattern of ECMA": {"type": "string", "pattern": r"^\p{Lu}\u{61}\cA\/\_\d$"},
+    "groups": {"type": "string", "pattern": r"^(?<a>x|y)-[[&|~$]\p{N}\P{L}[\p{L}]$"},
     "not a pattern": {"type": "string", "not": {"pattern": "a"}},
     "lookahead": {"type": "string", "pattern": "^(?!ab)[a-c]{2}$"},
     "tuple": {"prefixItems": [{"type": "integer"}, {"type": "string"}], "items": False, "type": "array", "minItems": 2},
@@ -129,7 +128,7 @@ def test_values_that_fit(name):
     values = draw(from_schema(SCHEMAS[name]))
     assert values
     judge = jsonschema.validators.validator_for(SCHEMAS[name], jsonschema.Draft202012Validator)
-    if r"\p" not in str(SCHEMAS[name]) and r"\k" not in str(SCHEMAS[name]):
+    if r"\p" not in str(SCHEMAS[name]):
         assert [each for each in values if not judge(SCHEMAS[name]).is_valid(each)] == []
 
 
