@@ -1,12 +1,22 @@
 """Strategies for tools: arguments that they take, arguments that they refuse, and their results."""
 
-import datetime
+import datetime as dt
 
 import pydantic
 import pytest
 from hypothesis import find, settings
 
-from noizu_mcp import DefinitionError, Schema, Server, Tool, ToolDefinition, Toolkit, field, mcp, tool
+from noizu_mcp import (
+    DefinitionError,
+    Schema,
+    Server,
+    Tool,
+    ToolDefinition,
+    Toolkit,
+    field,
+    mcp,
+    tool,
+)
 from noizu_mcp.testing import Unsatisfiable, arguments, connect, invalid_arguments, results
 
 from .drawing import draw
@@ -18,7 +28,7 @@ class Search(Tool):
     class Input(Schema):
         query: str = field(min_length=1)
         limit: int = field(default=10, min=1, max=50)
-        since: datetime.date | None = None
+        since: dt.date | None = None
 
     class Output(Schema):
         hits: int = field(min=0)
@@ -57,7 +67,7 @@ class One(Toolkit):
 class Order(pydantic.BaseModel):
     sku: str = pydantic.Field(pattern="^[A-Z]{3}$")
     count: int = pydantic.Field(ge=1, le=9)
-    when: datetime.datetime
+    when: dt.datetime
 
 
 def buy(order: Order) -> Order:

@@ -298,10 +298,9 @@ def _no_array(case: Case) -> bool:
 
 
 def _no_object(case: Case) -> bool:
-    return (
-        max(case.min_members, len(case.required)) > case.max_members
-        or not case.absent.isdisjoint(case.required)
-    )  # fmt: skip
+    return max(
+        case.min_members, len(case.required)
+    ) > case.max_members or not case.absent.isdisjoint(case.required)
 
 
 _BROKEN: Final[Mapping[str, Callable[[Case], bool]]] = {

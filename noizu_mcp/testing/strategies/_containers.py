@@ -101,7 +101,9 @@ def _place(draw: DrawFn, planner: Planner, rule: Contains, goals: list[Goals]) -
     chosen = set()
     if rule.least:
         size = rule.least
-        chosen = set(draw(st.lists(st.sampled_from(free), min_size=size, max_size=size, unique=True)))
+        chosen = set(
+            draw(st.lists(st.sampled_from(free), min_size=size, max_size=size, unique=True))
+        )
     opposite = Goal(rule.goal.node, "not", rule.goal.scope)
     for at in range(len(goals)):
         if at in chosen:

@@ -300,9 +300,7 @@ def _unique(place: Place, value: bool) -> list[Case]:
 
 def _properties(place: Place, value: JSONObject) -> list[Case]:
     seen = Names(frozenset(value))
-    rules = [
-        Members(Names(frozenset({name})), (place.goal(node),)) for name, node in value.items()
-    ]
+    rules = [Members(Names(frozenset({name})), (place.goal(node),)) for name, node in value.items()]
     if place.fits:
         return [Case(members=tuple(rules), seen=seen)]
     return [

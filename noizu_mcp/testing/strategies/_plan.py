@@ -161,7 +161,11 @@ class Planner:
                 return inf
             heights.append(1 + self.height(self.goals_of(case, name)))
         for rule in case.somewhere:
-            tries = [self.height(join(slot.goals, rule.goals)) for slot in slots if covers(rule.where, slot)]
+            tries = [
+                self.height(join(slot.goals, rule.goals))
+                for slot in slots
+                if covers(rule.where, slot)
+            ]
             heights.append(1 + min(tries, default=inf))
         missing = case.min_members - len(case.required)
         if missing > 0:
@@ -175,7 +179,9 @@ class Planner:
     def slots(self, case: Case) -> list[Slot]:
         """Return the names that members may have, by their goals."""
         sets = [rule.where for rule in (*case.members, *case.somewhere)]
-        names = dict.fromkeys((*case.required, *(name for each in sets for name in sorted(each.names))))
+        names = dict.fromkeys(
+            (*case.required, *(name for each in sets for name in sorted(each.names)))
+        )
         patterns = dict.fromkeys(pattern for each in sets for pattern in each.patterns)
         found = [
             Slot(name, Names(frozenset({name})), self.goals_of(case, name))
@@ -253,7 +259,10 @@ class Planner:
             and all(name in value for name in case.required)
             and all(self.is_name(case, name) for name in value)
             and all(self.fits(self.goals_of(case, name), item) for name, item in value.items())
-            and all(any(self._is_somewhere(rule, *each) for each in value.items()) for rule in case.somewhere)
+            and all(
+                any(self._is_somewhere(rule, *each) for each in value.items())
+                for rule in case.somewhere
+            )
         )
 
     def _is_somewhere(self, rule: Any, name: str, item: Any) -> bool:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC
-from math import inf
 from typing import Final
 
 from hypothesis import strategies as st
