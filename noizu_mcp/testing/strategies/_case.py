@@ -193,7 +193,12 @@ class Case:
         return attrs.evolve(self, **_UNSEEN)
 
 
-_UNSEEN: Final = {"seen": Names(), "all_seen": False, "seen_items": 0, "seen_contains": ()}
+_UNSEEN: Final[Mapping[str, Any]] = {
+    "seen": Names(),
+    "all_seen": False,
+    "seen_items": 0,
+    "seen_contains": (),
+}
 #: The case of every value.
 ANY: Final = Case()
 
@@ -359,9 +364,11 @@ def identity(value: Any) -> Hashable:
         return ("array", tuple(map(identity, value)))
     if isinstance(value, dict):
         return ("object", frozenset((name, identity(item)) for name, item in value.items()))
-    return value  # type: ignore[no-any-return]  # a text or a number: 1 == 1.0 in Python, too
+    # A text or a number: 1 equals 1.0 in Python, too.
+    scalar: Hashable = value
+    return scalar
 
 
 def fraction(number: float) -> Fraction:
     """Return a number of a schema in decimal, as its author wrote it: 0.1 is a tenth."""
-    return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
+    return Fraction(repr(number))

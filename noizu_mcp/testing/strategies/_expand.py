@@ -206,13 +206,19 @@ def _const(place: Place, value: Any) -> list[Case]:
 Rule = Callable[[Place, Any], list[Case]]
 
 
+def _limit(name: str, value: Any, kinds: frozenset[str] = ANY.kinds) -> Case:
+    """Return the case with one limit, for some types."""
+    limits: dict[str, Any] = {name: value, "kinds": kinds}
+    return Case(**limits)
+
+
 def _bound(name: str, opposite: str, *, exclusive: bool) -> Rule:
     """Return the rule of `minimum` and its kin: a limit, which the broken one turns around."""
 
     def rule(place: Place, value: float) -> list[Case]:
         if place.fits:
-            return [attrs.evolve(ANY, **{name: (value, exclusive)})]
-        return [attrs.evolve(ANY, kinds=NUMBERS, **{opposite: (value, not exclusive)})]
+            return [_limit(name, (value, exclusive))]
+        return [_limit(opposite, (value, not exclusive), kinds=NUMBERS)]
 
     return rule
 
@@ -228,8 +234,8 @@ def _at_least(part: str, kinds: frozenset[str]) -> Rule:
     def rule(place: Place, value: float) -> list[Case]:
         count = int(value)
         if place.fits:
-            return [attrs.evolve(ANY, **{f"min_{part}": count})]
-        return [attrs.evolve(ANY, kinds=kinds, **{f"max_{part}": count - 1})] if count else []
+            return [_limit(f"min_{part}", count)]
+        return [_limit(f"max_{part}", count - 1, kinds=kinds)] if count else []
 
     return rule
 
@@ -240,8 +246,8 @@ def _at_most(part: str, kinds: frozenset[str]) -> Rule:
     def rule(place: Place, value: float) -> list[Case]:
         count = int(value)
         if place.fits:
-            return [attrs.evolve(ANY, **{f"max_{part}": count})]
-        return [attrs.evolve(ANY, kinds=kinds, **{f"min_{part}": count + 1})]
+            return [_limit(f"max_{part}", count)]
+        return [_limit(f"min_{part}", count + 1, kinds=kinds)]
 
     return rule
 

@@ -11,7 +11,7 @@ from math import inf
 from typing import Any, Final, NamedTuple
 
 from ...schema import compile_schema
-from ._case import KINDS, Case, Either, Goal, Goals, Names, identity, join, kind_of
+from ._case import KINDS, Case, Either, Goal, Goals, Names, Somewhere, identity, join, kind_of
 from ._expand import Expander
 from ._numbers import float_range, in_limits
 from ._texts import LONGEST
@@ -170,15 +170,18 @@ class Planner:
         missing = case.min_members - len(case.required)
         if missing > 0:
             free = [slot for slot in slots if slot.name not in case.required]
-            usable = sorted(self.height(slot.goals) for slot in free)
-            if any(slot.name is None for slot in free if self.height(slot.goals) < inf):
-                missing = 1
-            heights.append(1 + usable[missing - 1] if len(usable) >= missing else inf)
+            usable = [(self.height(slot.goals), slot.name) for slot in free]
+            # A slot of many names serves for any number of members.
+            many = [height for height, name in usable if name is None] * missing
+            names = [height for height, name in usable if name is not None]
+            least = sorted((*names, *many))
+            heights.append(1 + least[missing - 1] if len(least) >= missing else inf)
         return max(heights)
 
     def slots(self, case: Case) -> list[Slot]:
         """Return the names that members may have, by their goals."""
-        sets = [rule.where for rule in (*case.members, *case.somewhere)]
+        sets = [rule.where for rule in case.members]
+        sets += [rule.where for rule in case.somewhere]
         names = dict.fromkeys(
             (*case.required, *(name for each in sets for name in sorted(each.names)))
         )
@@ -265,7 +268,7 @@ class Planner:
             )
         )
 
-    def _is_somewhere(self, rule: Any, name: str, item: Any) -> bool:
+    def _is_somewhere(self, rule: Somewhere, name: str, item: Any) -> bool:
         covered = rule.where.covers(name, matches)
         return covered and self.fits(rule.names, name) and self.fits(rule.goals, item)
 
