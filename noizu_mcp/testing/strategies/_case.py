@@ -115,7 +115,13 @@ class Members:
 
 @attrs.frozen
 class Somewhere:
-    """Goals that one member with a name of a set reaches; `names` are the goals of its name."""
+    """Goals that one member with a name of a set reaches, instead of those of all such members.
+
+    Attributes:
+        where: The names.
+        goals: The goals of the member.
+        names: The goals of its name; they stand instead of those with the same subschemas.
+    """
 
     where: Names
     goals: Goals = ()
@@ -187,6 +193,17 @@ class Case:
     all_seen: bool = False
     seen_items: float = 0
     seen_contains: Goals = ()
+
+    def beside(self, rule: Somewhere) -> "Case":
+        """Return the case without the goals that a rule replaces for its one member."""
+        replaced = {id(goal.node) for goal in rule.names if isinstance(goal, Goal)}
+        names = tuple(
+            goal
+            for goal in self.names
+            if not isinstance(goal, Goal) or id(goal.node) not in replaced
+        )
+        members = tuple(each for each in self.members if each.where != rule.where)
+        return attrs.evolve(self, members=members, names=names)
 
     def unseen(self) -> "Case":
         """Return the case without what its subschemas have judged."""

@@ -161,11 +161,7 @@ class Planner:
                 return inf
             heights.append(1 + self.height(self.goals_of(case, name)))
         for rule in case.somewhere:
-            tries = [
-                self.height(join(slot.goals, rule.goals))
-                for slot in slots
-                if covers(rule.where, slot)
-            ]
+            tries = [self.height(goals) for _, goals in self.options(case, rule)]
             heights.append(1 + min(tries, default=inf))
         missing = case.min_members - len(case.required)
         if missing > 0:
@@ -197,6 +193,16 @@ class Planner:
         rest = Names(frozenset(names), tuple(patterns), others=True)
         goals = [rule.goals for rule in case.members if rule.where.others]
         return [*found, Slot(None, rest, join((), tuple(each for one in goals for each in one)))]
+
+    def options(self, case: Case, rule: Somewhere) -> list[tuple[Slot, Goals]]:
+        """Return the slots in which a member may follow a rule, with its goals there."""
+        found = []
+        for slot in self.slots(case.beside(rule)):
+            goals = join(slot.goals, rule.goals)
+            named = slot.name is None or self.fits(rule.names, slot.name)
+            if named and covers(rule.where, slot) and self.height(goals) < inf:
+                found.append((slot, goals))
+        return found
 
     def is_name(self, case: Case, name: str) -> bool:
         """Tell if a member of an object may have a name."""
