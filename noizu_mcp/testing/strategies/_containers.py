@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from ._case import Case, Contains, Goal, Goals, Somewhere, identity, join
-from ._plan import NAME, Planner, Slot, matches
+from ._expand import goals_of, matches
+from ._plan import NAME, Planner, Slot
 
 Values = SearchStrategy[Any]
 #: Returns the strategy for the values that reach goals at a depth.
@@ -145,7 +146,7 @@ class _Members:
 
     def required(self) -> dict[str, Goals]:
         """Return the goals of the members that are there in any case."""
-        return {name: self._planner.goals_of(self.case, name) for name in self.case.required}
+        return {name: goals_of(self.case, name) for name in self.case.required}
 
     def add(
         self, draw: DrawFn, slot: Slot, chosen: dict[str, Goals], rule: Somewhere | None = None
@@ -156,7 +157,7 @@ class _Members:
         if name is None:
             names = self._names(case, slot, () if rule is None else rule.names)
             name = draw(names.filter(lambda each: each not in chosen))
-        goals = join(self._planner.goals_of(case, name), more)
+        goals = join(goals_of(case, name), more)
         assume(self._planner.height(goals) < inf)
         chosen[name] = goals
 
