@@ -10,8 +10,10 @@ from ...schema import Document, compile_schema
 from ._case import ANY, Case, Either, Goal, Goals, Scope, combine, join, merge
 from ._keywords import RULES, UNEVALUATED, Place, left_over
 
-# Cases that are kept while the branches beside one of a `oneOf` are excluded.
-_MOST_EXCLUDING: Final = 12
+# Cases that are kept while the branches beside one of a `oneOf` are excluded: for each case, and
+# in all unless there are more before.
+_WAYS: Final = 3
+_ALL_WAYS: Final = 12
 
 
 @lru_cache(maxsize=1_000)
@@ -126,10 +128,12 @@ class Expander:
                     break
                 if merged is not None and self._is_possible(merged):
                     made.append(merged)
-            found.append(made[:_MOST_EXCLUDING])
-        most = max(_MOST_EXCLUDING, len(cases))
+                if len(made) == _WAYS:
+                    break
+            found.append(made)
+        most = max(_ALL_WAYS, len(cases))
         # The first way of each case, then the second, and so on.
-        ways = (made[at] for at in range(_MOST_EXCLUDING) for made in found if at < len(made))
+        ways = (made[at] for at in range(_WAYS) for made in found if at < len(made))
         return list(islice(ways, most))
 
     def _is_possible(self, case: Case) -> bool:
