@@ -6,9 +6,10 @@ every value that the *giver* gives? For an input the giver is the old schema, fo
 one.
 
 jsonschema-rs can prove it, and `_proof` for schemas that refer to themselves. Otherwise an example
-is looked for that the giver gives and the taker refuses; both are judged by the engine that judges
-calls, so an example is always right. A change for which there is neither a proof nor an example
-counts as breaking.
+is looked for that the giver gives and the taker refuses: among small values first, and then with
+Hypothesis, if it is installed. Both schemas are judged by the engine that judges calls, so an
+example is always right. A change for which there is neither a proof nor an example counts as
+breaking.
 
 A schema that names properties and leaves open whether there may be others takes any others. Nobody
 sends them, and a result does not have them; a new optional property would otherwise break every
@@ -26,6 +27,8 @@ from ..._errors import SchemaError, SchemaUnsupported
 from ..._util import UNSET, Unset, part_of
 from ..._value import JSON, JSONObject
 from ...schema import compile_schema, describe, subschemas
+from ..strategies._schemas import from_schema
+from ..strategies._violation import Unsatisfiable
 from ._examples import instances
 from ._proof import ANNOTATIONS, DEFINITIONS, is_taken, judging, text_of
 
@@ -35,6 +38,9 @@ Direction = Literal["input", "output"]
 _PROPERTY: Final = re.compile(r"/properties/[^/]*\Z")
 #: Values that are tried as examples.
 _MAX_TRIED: Final = 2_000
+
+#: Values that Hypothesis draws as examples.
+_MAX_DRAWN: Final = 500
 
 #: Keywords that judge a value as a whole beside the others.
 _IN_PLACE: Final = frozenset(
@@ -280,8 +286,42 @@ def _refute(taker: JSONObject, giver: JSONObject) -> tuple[JSON | Unset, list[st
         gives, judge = compile_schema(giver).is_valid, compile_schema(taker)
     except SchemaUnsupported:  # the Python engine cannot judge what has been closed
         return UNSET, []
-    for source in sources:
-        for value in islice(instances(source), _MAX_TRIED):
-            if gives(value) and not judge.is_valid(value):
-                return value, describe(judge.violations(value))
-    return UNSET, []
+
+    def is_example(value: JSON) -> bool:
+        return gives(value) and not judge.is_valid(value)
+
+    small = (value for source in sources for value in islice(instances(source), _MAX_TRIED))
+    found = next(filter(is_example, small), UNSET)
+    if found is UNSET:
+        found = search(sources[0], is_example)
+    return found, [] if found is UNSET else describe(judge.violations(found))
+
+
+def search(schema: JSONObject, is_example: Callable[[JSON], bool]) -> JSON | Unset:
+    """Look for a value with Hypothesis, an extra; the same one each time.
+
+    Args:
+        schema: A schema of the value.
+        is_example: Tells whether a value will do.
+
+    Returns:
+        A small value; `UNSET` if there is none among some hundred, or without Hypothesis.
+    """
+    try:
+        import hypothesis
+        from hypothesis.errors import NoSuchExample
+        from hypothesis.errors import Unsatisfiable as NothingDrawn
+    except ImportError:
+        return UNSET
+    options = hypothesis.settings(
+        max_examples=_MAX_DRAWN,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    try:
+        strategy = from_schema(schema)
+        return hypothesis.find(strategy, is_example, settings=options)
+    except (NoSuchExample, NothingDrawn, Unsatisfiable):
+        return UNSET

@@ -14,8 +14,18 @@ from noizu_mcp.testing.contract import _schemas
 from noizu_mcp.testing.contract._examples import instances
 from noizu_mcp.testing.contract._schemas import close, compare_schemas
 
+search = _schemas.search
+
 INTEGER = {"type": "integer"}
 TEXT = {"type": "string"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_search():
+    """Hypothesis does not search for each example of its own tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_schemas, "search", lambda *_: UNSET)
+        yield
 
 
 def shape(**properties):
@@ -161,14 +171,35 @@ def test_the_example_is_small(old, new, example, reason):
     assert reason in found.reasons[0]
 
 
+def patterned(old, new):
+    return [shape(a={**TEXT, "pattern": text}) for text in (old, new)]
+
+
 def test_without_a_proof_or_an_example_it_is_breaking():
     """The text says that nothing is known."""
-    old, new = (shape(a={**TEXT, "pattern": text}) for text in ("^[a-z]{9}x", "^[a-z]{9}"))
-    found = compare_schemas("input", old, new)
+    found = compare_schemas("input", *patterned("^[a-z]{9}x", "^[a-z]{9}"))
 
     assert found.is_breaking
     assert found.example is UNSET
     assert "no proof" in found.text
+
+
+def test_hypothesis_finds_examples_for_patterns(monkeypatch):
+    """The example is the same one each time, and no value is drawn for ever."""
+    monkeypatch.setattr(_schemas, "search", search)
+    old, new = patterned("^[a-z]{3,}$", "^[a-m]{3,}$")
+    examples = [compare_schemas("input", old, new).example for _ in range(2)]
+
+    assert examples == [{"a": "aan"}] * 2
+    assert search({"type": "null"}, lambda _: False) is UNSET
+    assert search({"not": {}}, lambda _: True) is UNSET
+
+
+def test_hypothesis_is_an_extra(monkeypatch):
+    """Without it there is no example."""
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+
+    assert search({"type": "null"}, lambda _: True) is UNSET
 
 
 @pytest.mark.parametrize(
