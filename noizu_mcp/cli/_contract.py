@@ -4,7 +4,7 @@ import argparse
 import sys
 from functools import partial
 
-from .._util import UNSET, json_text, printable
+from .._util import UNSET, printable
 from .._value import JSONObject
 from ..testing.contract import KINDS, Change, Kind, compare, fetch, read, save
 from ._errors import FAILED, OK, USAGE, CommandError
@@ -74,7 +74,7 @@ def _show(changes: tuple[Change, ...]) -> None:
     for change in changes:
         lines = [f"{change.effect.upper()}  {change.place}", f"  {change.text}"]
         if change.example is not UNSET:
-            lines.append(f"  example  {json_text(change.example)}")
+            lines.append(f"  example  {change.shown_example}")
             lines += [f"           {reason}" for reason in change.reasons]
         for line in lines:
             print(printable(line, sys.stdout, ""))

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Final
 
 from .._util import printable
+from .._value import JSONObject
 from ..models import PROVIDERS
 from ..testing.lint import RULES, LintReport, lint_tools
 from ..types import ToolDefinition
@@ -37,7 +38,7 @@ def lint(args: argparse.Namespace) -> int:
             text = f"--{option} {unknown[0]}: there are {', '.join(known)}"
             raise CommandError(text, USAGE)
     tools = use(args, _list)
-    chosen = {"apis": args.api} if args.api else {}
+    chosen: JSONObject = {"apis": args.api} if args.api else {}
     report = lint_tools(tools, ignore=args.ignore, **chosen)
     if args.json:
         print_json(report.to_json())

@@ -18,6 +18,8 @@ EFFECTS: Final[tuple[Effect, ...]] = ("breaking", "visible", "compatible")
 
 #: Characters of a value in the text of a change.
 _MAX_SHOWN: Final = 80
+#: Characters of an example for people.
+_MAX_EXAMPLE: Final = 500
 
 
 @final
@@ -53,6 +55,11 @@ class Change(Value):
         words = (self.kind.removesuffix("s") or "server", self.name, self.member)
         return " ".join(filter(None, words))
 
+    @property
+    def shown_example(self) -> str:
+        """The example as JSON, shortened for people."""
+        return _short(self.example, _MAX_EXAMPLE)
+
     def to_json(self) -> JSONObject:
         """Return the change for programs."""
         wire: JSONObject = {
@@ -70,7 +77,7 @@ class Change(Value):
     def __str__(self) -> str:
         text = f"{self.effect}: {self.place}: {self.text}"
         if self.example is not UNSET:
-            text += f"; example: {json_text(self.example)} ({'; '.join(self.reasons)})"
+            text += f"; example: {self.shown_example} ({'; '.join(self.reasons)})"
         return text
 
 
@@ -206,9 +213,9 @@ def _told(before: Any, after: Any) -> str:
     return f"{_short(after)}, was {_short(before)}"
 
 
-def _short(value: Any) -> str:
+def _short(value: Any, limit: int = _MAX_SHOWN) -> str:
     text = json_text(value)
-    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 _COMPARE: Final[Mapping[Kind, Callable[[str, JSONObject, JSONObject], Iterator[Change]]]] = {

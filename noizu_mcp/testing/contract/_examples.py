@@ -15,10 +15,13 @@ from ...schema import Document
 
 #: Levels of references, alternatives and nesting.
 _MAX_DEPTH: Final = 8
+#: Schemas that are read; a schema may branch at each level.
+_MAX_STEPS: Final = 20_000
 #: Values of one part of a value.
 _MAX_PARTS: Final = 60
 #: Characters of a text, and items of a list, that are made to reach a bound.
 _MAX_SIZE: Final = 10_000
+_LARGEST: Final = 10**300
 _TYPES: Final = ("null", "boolean", "integer", "number", "string", "array", "object")
 #: Texts in common formats, for patterns that ask for one.
 _TEXTS: Final = (
@@ -47,9 +50,11 @@ def instances(schema: Any) -> Iterator[JSON]:
 class _Maker:
     def __init__(self, document: Document) -> None:
         self._document = document
+        self._left = _MAX_STEPS
 
     def values(self, schema: Any, depth: int) -> Iterator[JSON]:
-        if schema is False or not depth:
+        self._left -= 1
+        if schema is False or not depth or self._left < 0:
             return
         if not isinstance(schema, dict):
             schema = {}
@@ -167,7 +172,8 @@ def _numbers(kind: str, schema: JSONObject) -> Iterator[JSON]:
     bounds = [
         schema[key]
         for key in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-        if key in schema
+        # Beyond that, integers and fractions cannot be added.
+        if key in schema and abs(schema[key]) < _LARGEST
     ]
     near: list[Any] = [0, 1, -1, step, -step]
     for bound in bounds:

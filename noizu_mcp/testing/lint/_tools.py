@@ -76,11 +76,12 @@ def check_tool(tool: ToolDefinition) -> Iterator[Finding]:
         yield find("tool-schema", name, "", fault)
         return
     document = Document(tool.input_schema)
+    parameters = _Parameters(document)
     for path, node in document.nodes:
         # A name, or a list of names.
         if "array" in node.get("type", ()) and "items" not in node:
             yield find("array-items", name, pointer_of(path), "a list without `items`")
-        yield from _check_parameters(name, path, node, document)
+        yield from _check_parameters(name, path, node, parameters)
 
 
 def find_fault(tool: ToolDefinition) -> str | None:
@@ -101,7 +102,7 @@ def pointer_of(path: Iterable[str | int]) -> str:
 
 
 def _check_parameters(
-    tool: str, path: tuple[str | int, ...], node: JSONObject, document: Document
+    tool: str, path: tuple[str | int, ...], node: JSONObject, parameters: "_Parameters"
 ) -> Iterator[Finding]:
     """Check the properties of one object of a schema."""
     # Those of objects inside of arguments matter less: a model sees them in their context.
@@ -110,14 +111,14 @@ def _check_parameters(
     texts: dict[str, str | None] = {}
     for name, schema in properties.items():
         place = pointer_of((*path, "properties", name))
-        texts[name] = description = _description_of(schema, document, _MAX_DEPTH)
+        texts[name] = description = parameters.description_of(schema)
         if not _plain(description):
             text = f"{name} has no description"
             yield find("parameter-description", tool, place, text, severity)
         elif description is not None and _repeats(description, name):
             text = f"the description is {description!r}"
             yield find("description-repeats-name", tool, place, text)
-        if not _is_typed(schema, document, _MAX_DEPTH):
+        if not parameters.is_typed(schema):
             yield find("parameter-type", tool, place, f"{name} has no type", severity)
     for group in _groups(properties, _folded):
         text = f"{', '.join(group)} differ in case, separators or plural only"
@@ -159,39 +160,57 @@ def _repeats(text: str, name: str) -> bool:
     return set(_words(text)) <= {*_words(name), *_EMPTY_WORDS}
 
 
-def _target(schema: JSONObject, document: Document) -> Any:
-    """Follow the reference of a schema; None if it has none, or one that is not followed."""
-    ref = schema.get("$ref")
-    try:
-        return document.find(ref, schema) if isinstance(ref, str) else None
-    except LookupError:  # a metaschema of the standard
-        return None
+class _Parameters:
+    """Reads the parameters of one schema, through references and alternatives.
 
+    Each schema object is read once: a peer could write one that branches without end.
+    """
 
-def _description_of(schema: Any, document: Document, depth: int) -> str | None:
-    """Find the description of a schema, or that of a part of it."""
-    if not isinstance(schema, dict) or not depth:
-        return None
-    own = schema.get("description")
-    if isinstance(own, str) and own.strip():
-        return own
-    parts = [_target(schema, document)]
-    for keyword in _JOINED:
-        parts += part_of(schema, keyword, list)
-    found = (_description_of(each, document, depth - 1) for each in parts)
-    return next(filter(None, found), None)
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._typed: dict[int, bool] = {}
+        self._texts: dict[int, str | None] = {}
 
+    def description_of(self, schema: Any, depth: int = _MAX_DEPTH) -> str | None:
+        """Find the description of a schema, or that of a part of it."""
+        if not isinstance(schema, dict) or not depth:
+            return None
+        own = schema.get("description")
+        if isinstance(own, str) and own.strip():
+            return own
+        if id(schema) not in self._texts:
+            self._texts[id(schema)] = None
+            parts = [self._target(schema)]
+            for keyword in _JOINED:
+                parts += part_of(schema, keyword, list)
+            found = (self.description_of(each, depth - 1) for each in parts)
+            self._texts[id(schema)] = next(filter(None, found), None)
+        return self._texts[id(schema)]
 
-def _is_typed(schema: Any, document: Document, depth: int) -> bool:
-    """Tell whether a schema names the types of its values; False allows none, which is a type."""
-    if not isinstance(schema, dict) or not depth:
-        return schema is False
-    if not schema.keys().isdisjoint(("type", "enum", "const")):
-        return True
-    if _is_typed(_target(schema, document), document, depth - 1):
-        return True
-    for keyword in _JOINED:
-        typed = [_is_typed(each, document, depth - 1) for each in part_of(schema, keyword, list)]
-        if typed and (any(typed) if keyword == "allOf" else all(typed)):
+    def is_typed(self, schema: Any, depth: int = _MAX_DEPTH) -> bool:
+        """Tell whether a schema names the types of its values; False allows none."""
+        if not isinstance(schema, dict) or not depth:
+            return schema is False
+        if id(schema) not in self._typed:
+            self._typed[id(schema)] = False
+            self._typed[id(schema)] = self._names_type(schema, depth)
+        return self._typed[id(schema)]
+
+    def _names_type(self, schema: JSONObject, depth: int) -> bool:
+        if not schema.keys().isdisjoint(("type", "enum", "const")):
             return True
-    return False
+        if self.is_typed(self._target(schema), depth - 1):
+            return True
+        for keyword in _JOINED:
+            typed = [self.is_typed(each, depth - 1) for each in part_of(schema, keyword, list)]
+            if typed and (any(typed) if keyword == "allOf" else all(typed)):
+                return True
+        return False
+
+    def _target(self, schema: JSONObject) -> Any:
+        """Follow a reference; None if there is none, or one that is not followed."""
+        ref = schema.get("$ref")
+        try:
+            return self._document.find(ref, schema) if isinstance(ref, str) else None
+        except LookupError:  # a metaschema of the standard
+            return None

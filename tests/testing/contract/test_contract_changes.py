@@ -361,4 +361,6 @@ def test_a_change_as_json():
     assert wire["example"] is None
     assert wire["reasons"] == ["a: b"]
     assert str(change) == "breaking: tool t inputSchema: it is other; example: null (a: b)"
+    long = Change("breaking", "tools", "t", "inputSchema", "it is other", "x" * 1_000)
+    assert (len(long.shown_example), long.to_json()["example"]) == (500, "x" * 1_000)
     assert "example" not in Change("visible", "", "", "instructions", "it is new").to_json()

@@ -437,3 +437,12 @@ def test_no_instance_is_made_of_nothing(schema):
     judge = compile_schema(schema)
 
     assert [each for each in instances(schema) if judge.is_valid(each)] == []
+
+
+def test_instances_are_bounded():
+    """A schema that branches at each level ends after some steps; large numbers are passed over."""
+    names = [f"n{number}" for number in range(12)]
+    schema = shape(**dict.fromkeys(names, {"$ref": "#"}))
+
+    assert sum(1 for _ in instances(schema)) < 1_000
+    assert list(instances({"type": "number", "minimum": 10**400})) == [0, 1, -1, 0.5]

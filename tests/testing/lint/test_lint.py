@@ -280,6 +280,23 @@ def test_a_parameter_without_type(schema):
     assert {"parameter-type", "parameter-description"} <= parameter(schema)
 
 
+def test_references_that_branch():
+    """Each schema is read once, however many ways lead to it."""
+    names = "abcdefghijklmnop"
+    definitions = {
+        name: {"anyOf": [{"$ref": f"#/$defs/{after}"}, {"$ref": f"#/$defs/{after}"}] * 3}
+        for name, after in zip(names, names[1:], strict=False)
+    }
+    root = {
+        "type": "object",
+        "properties": {"p": {"$ref": "#/$defs/a"}},
+        "$defs": {**definitions, "p": {"title": "P"}},
+    }
+    report = lint_tools([define(schema=root)], apis=[])
+
+    assert {each.rule for each in report.findings} == {"parameter-type", "parameter-description"}
+
+
 def test_no_value_is_a_type():
     """A parameter that must not be sent needs no type."""
     assert "parameter-type" not in parameter(False)
