@@ -442,7 +442,7 @@ def test_no_instance_is_made_of_nothing(schema):
 def test_instances_are_bounded():
     """A schema that branches at each level ends after some steps; large numbers are passed over."""
     names = [f"n{number}" for number in range(12)]
-    schema = shape(**dict.fromkeys(names, {"$ref": "#"}))
+    schema = shape(**{name: {"$ref": "#"} for name in names})
 
     assert sum(1 for _ in instances(schema)) < 1_000
     assert list(instances({"type": "number", "minimum": 10**400})) == [0, 1, -1, 0.5]
