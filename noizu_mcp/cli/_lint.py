@@ -9,7 +9,7 @@ from typing import Final
 from .._util import printable
 from .._value import JSONObject
 from ..models import PROVIDERS
-from ..testing.lint import RULES, LintReport, lint_tools
+from ..testing.lint import RULES, LintReport, fetch_tools, lint_tools
 from ..types import ToolDefinition
 from ._errors import FAILED, OK, USAGE, CommandError
 from ._output import print_json, print_table
@@ -48,7 +48,7 @@ def lint(args: argparse.Namespace) -> int:
 
 
 async def _list(connected: Connected) -> Sequence[ToolDefinition]:
-    return await connected.client.list_tools()
+    return await fetch_tools(connected.client)
 
 
 def _show(report: LintReport) -> None:

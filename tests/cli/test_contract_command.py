@@ -20,12 +20,12 @@ class Docs(Server, name="docs", version="1"):
 
 @pytest.fixture
 def edit(folder):
-    """A server in `app.py`, which can be edited."""
+    """A server in `app.py`, and its next version in `new.py`."""
 
-    def edit(text=""):
-        (folder / "app.py").write_text(ONE.replace("{}", text), encoding="utf-8")
+    def edit(text="", name="new.py"):
+        (folder / name).write_text(ONE.replace("{}", text), encoding="utf-8")
 
-    edit()
+    edit("", "app.py")
     return edit
 
 
@@ -47,7 +47,7 @@ def test_a_breaking_change(run, edit):
     """It is shown with an example and its reason; the status is 1."""
     run("contract", "write", "app.py")
     edit(", max=10, description='Most.'")
-    status, out, _ = run("contract", "check", "app.py:Docs")
+    status, out, _ = run("contract", "check", "new.py:Docs")
 
     assert status == 1
     assert out.splitlines() == [
@@ -68,7 +68,7 @@ def test_json(run, edit):
         "tools": 1,
     }
     edit(", max=10")
-    status, out, _ = run("contract", "check", "app.py", "--json")
+    status, out, _ = run("contract", "check", "new.py", "--json")
     found = json.loads(out)
 
     assert (status, found["ok"]) == (1, False)
@@ -80,8 +80,8 @@ def test_exact(run, edit):
     run("contract", "write", "app.py", "--file", "c.json")
     edit(", description='Most.'")
 
-    assert run("contract", "check", "app.py", "--file", "c.json")[0] == 0
-    assert run("contract", "check", "app.py", "--file", "c.json", "--exact")[0] == 1
+    assert run("contract", "check", "new.py", "--file", "c.json")[0] == 0
+    assert run("contract", "check", "new.py", "--file", "c.json", "--exact")[0] == 1
 
 
 def test_wrong_files(run, edit, folder):

@@ -129,7 +129,8 @@ def read(path: str | os.PathLike[str]) -> JSONObject:
         components = found.get(kind, {})
         if not _is_object(components) or not all(map(_is_object, components.values())):
             raise ValueError(f"{path}: {kind} is no object with objects; write it again")
-    return found
+    contract: JSONObject = found
+    return contract
 
 
 def _is_object(value: Any) -> bool:

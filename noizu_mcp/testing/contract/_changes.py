@@ -119,13 +119,13 @@ def _compare_tools(name: str, old: JSONObject, new: JSONObject) -> Iterator[Chan
         "input", name, old.get("inputSchema", {}), new.get("inputSchema", {})
     )
     before, after = (each.get("outputSchema") for each in (old, new))
-    if before is None and after is not None:
+    if before is not None and after is not None:
+        yield from _compare_schema("output", name, before, after)
+    elif after is not None:
         yield Change("compatible", "tools", name, "outputSchema", "its results have a schema now")
-    elif before is not None and after is None:
+    elif before is not None:
         text = "its results have no schema any more"
         yield Change("breaking", "tools", name, "outputSchema", text)
-    elif before is not None:
-        yield from _compare_schema("output", name, before, after)
     yield from _compare_rest("tools", name, old, new, schemas)
 
 

@@ -10,9 +10,11 @@ from typing import Any, Final
 
 import attrs
 
+from ..._errors import McpError
 from ..._util import final, json_text
 from ..._value import JSONObject, Value
 from ...client import Client
+from ...jsonrpc import METHOD_NOT_FOUND
 from ...models import PROVIDERS, ProviderName
 from ...types import ToolDefinition
 from .._use_server import use_server
@@ -95,8 +97,24 @@ def lint(
         ValueError: There is no such API or rule.
         BaseException: See `connect`.
     """
-    tools: Sequence[ToolDefinition] = use_server(target, Client.list_tools)
-    return lint_tools(tools, apis=apis, ignore=ignore)
+    return lint_tools(use_server(target, fetch_tools), apis=apis, ignore=ignore)
+
+
+async def fetch_tools(client: Client) -> Sequence[ToolDefinition]:
+    """List the tools of a server; none if it has no tools at all.
+
+    Args:
+        client: A client of the server.
+
+    Raises:
+        McpError: The server cannot list them.
+    """
+    try:
+        return await client.list_tools()
+    except McpError as error:
+        if error.code != METHOD_NOT_FOUND:
+            raise
+        return ()
 
 
 def lint_tools(

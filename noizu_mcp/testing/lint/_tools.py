@@ -66,7 +66,7 @@ def check_tool(tool: ToolDefinition) -> Iterator[Finding]:
     name, description = tool.name, tool.description
     if not _plain(description):
         yield find("description-missing", name, "", "it has no description")
-    elif _repeats(description, f"{name} {tool.title or ''}"):
+    elif _repeats(description or "", f"{name} {tool.title or ''}"):
         text = f"the description is {description!r}"
         yield find("description-repeats-name", name, "", text)
     if name.lower() in _VAGUE:
@@ -115,7 +115,7 @@ def _check_parameters(
         if not _plain(description):
             text = f"{name} has no description"
             yield find("parameter-description", tool, place, text, severity)
-        elif description is not None and _repeats(description, name):
+        elif _repeats(description or "", name):
             text = f"the description is {description!r}"
             yield find("description-repeats-name", tool, place, text)
         if not parameters.is_typed(schema):

@@ -34,7 +34,7 @@ class Kit(Toolkit):
         return [query] * limit
 
 
-class Config(Resource, uri="config://app", mime_type="application/json", size=2):
+class Config(Resource, uri="config://app", name="config", mime_type="application/json", size=2):
     """The configuration."""
 
     annotations = ContentAnnotations(priority=0.5, last_modified="2026-01-01T00:00:00Z")

@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noizu_mcp import Server, SyncClient, ToolDefinition, Toolkit, connect, field, mcp, tool
+from noizu_mcp import (
+    McpError,
+    Server,
+    SyncClient,
+    ToolDefinition,
+    Toolkit,
+    connect,
+    field,
+    mcp,
+    tool,
+)
 from noizu_mcp.testing.lint import RULES, Finding, estimate_tokens, lint, lint_tools
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[3] / "docs" / "examples").glob("*.py"))
@@ -63,7 +73,25 @@ def test_examples_have_no_error(example):
         pytest.skip("no server")
     pytest.importorskip("pydantic")
 
-    assert lint(str(example)).at_least("error") == ()
+    server = {"dynamic": ":Plugins"}.get(example.stem, "")
+    assert lint(f"{example}{server}").at_least("error") == ()
+
+
+@pytest.mark.parametrize(("code", "fails"), [(-32601, False), (-32603, True)])
+def test_a_server_that_cannot_list(code, fails):
+    """A server without tools has no findings; any other error is raised."""
+
+    class Bare(Server, name="bare", version="1"):
+        """It answers the list of tools with an error."""
+
+        async def list_tools(self, cursor, ctx):
+            raise McpError(code, "no")
+
+    if fails:
+        with pytest.raises(McpError, match="no"):
+            lint(Bare)
+    else:
+        assert lint(Bare).tokens == {}
 
 
 async def test_an_async_test_gives_the_tools():
