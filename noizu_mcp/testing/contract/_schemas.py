@@ -188,7 +188,7 @@ def close(schema: JSONObject, *, is_input: bool = False) -> JSONObject:
     plain = _copy(schema, _unwrapped)
     if is_input and not plain.keys() & {*_IN_PLACE, "properties"}:
         plain = {**plain, "properties": {}}
-    closed: JSONObject = _close(plain, "", True, _shared(plain))
+    closed: JSONObject = _close(plain, "", _shared(plain))
     return closed
 
 
@@ -203,21 +203,30 @@ def _unwrapped(node: JSONObject) -> JSONObject:
 def _shared(schema: JSONObject) -> set[str]:
     """Find the definitions that judge a value together with other schemas, as JSON pointers."""
     found = set()
-    for place, node in _nodes(schema, ""):
-        *_, last, step = ("", *place.split("/"))
-        joined = last in ("allOf", "dependentSchemas") or step in ("not", "if", "then", "else")
-        if joined or judging(node) != {"$ref"}:
-            found.add(str(node.get("$ref", "")).removeprefix("#"))
+    waiting: list[tuple[Any, bool]] = [(schema, True)]
+    while waiting:
+        node, alone = waiting.pop()
+        if isinstance(node, dict):
+            if not alone or judging(node) != {"$ref"}:
+                found.add(str(node.get("$ref", "")).removeprefix("#"))
+            waiting += [
+                (child, path[0] in DEFINITIONS or (alone and _judges_alone(path[0], node)))
+                for path, child in subschemas(node)
+            ]
     return found
 
 
-def _close(node: Any, place: str, alone: bool, shared: Container[str]) -> Any:
-    """Close the objects of a schema.
+def _judges_alone(keyword: str | int, node: JSONObject) -> bool:
+    """Tell whether no other schema judges the values of a subschema, if none those of the node."""
+    return keyword in _PARTS or (keyword in _EITHER and judging(node) == {keyword})
+
+
+def _close(node: Any, place: str, shared: Container[str]) -> Any:
+    """Close the objects of a schema that judges its values alone; parts that do not stay open.
 
     Args:
         node: The schema.
         place: A JSON pointer to it.
-        alone: True if no other schema judges the same value.
         shared: See `_shared`.
     """
     if not isinstance(node, dict):
@@ -229,11 +238,12 @@ def _close(node: Any, place: str, alone: bool, shared: Container[str]) -> Any:
         if keyword in DEFINITIONS:
             is_alone = inside not in shared and isinstance(child, dict) and "$anchor" not in child
         else:
-            is_alone = keyword in _PARTS or (alone and keyword in _EITHER and keywords == {keyword})
-        holder = new if len(path) == 1 else new[path[0]]
-        holder[path[-1]] = _close(child, inside, is_alone, shared)
+            is_alone = _judges_alone(keyword, node)
+        if is_alone:
+            holder = new if len(path) == 1 else new[path[0]]
+            holder[path[-1]] = _close(child, inside, shared)
     is_open = _CLOSING.isdisjoint(keywords) and not keywords <= {"$ref", *_EITHER}
-    if alone and is_open and keywords & {"properties", "patternProperties", "allOf", "$ref"}:
+    if is_open and keywords & {"properties", "patternProperties", "allOf", "$ref"}:
         parts = [child for path, child in subschemas(node) if path[0] in _IN_PLACE]
         seen = "$ref" in keywords or any(map(_names_properties, parts))
         new["unevaluatedProperties" if seen else "additionalProperties"] = False

@@ -269,6 +269,8 @@ UNEVALUATED = {"unevaluatedProperties": False}
         ({"patternProperties": {"^x": TEXT}}, {"patternProperties": {"^x": TEXT}, **CLOSED}),
         ({"items": shape(a=TEXT)}, {"items": {**shape(a=TEXT), **CLOSED}}),
         ({"not": shape(a=TEXT)}, None),
+        ({"not": {"items": shape(a=TEXT)}}, None),
+        ({"not": {"items": {"$ref": "#/$defs/A"}}, "$defs": {"A": shape(a=TEXT)}}, None),
         ({"contains": shape(a=TEXT)}, None),
         (
             {**shape(a=TEXT), "oneOf": [{"required": ["a"]}, True]},
