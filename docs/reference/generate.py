@@ -159,14 +159,29 @@ PAGES = (
         "testing",
         "noizu_mcp.testing",
         "noizu_mcp.testing",
-        "See [testing in memory](../../tutorial/testing.md).",
+        "See [testing in memory](../../tutorial/testing.md) and "
+        "[testing by properties](../../how-to/property-tests.md).",
         {
             "Transcripts": "Transcript Entry",
             "Answers": "ScriptedHandler Asked",
             "Assertions": "assert_notification assert_progress refute_notification",
+            "Strategies": "arguments invalid_arguments results from_schema violating Violation "
+            "Unsatisfiable",
             "Authorization": "AuthorizationServer AuthorizationRequest serve_authorization "
             "serve_protected",
             "Connections": "connect",
+        },
+    ),
+    Page(
+        "checks",
+        "Checks of tools and contracts",
+        "",
+        "See [check tools as models read them](../../how-to/lint.md) and "
+        "[keep a contract](../../how-to/contract.md).",
+        {
+            "noizu_mcp.testing.lint": "lint lint_tools LintReport Finding estimate_tokens",
+            "noizu_mcp.testing.contract": "write check compare Change ContractBroken fetch save "
+            "read",
         },
     ),
     Page(
@@ -189,8 +204,25 @@ PAGES = (
     ),
 )
 # Classes that the package instantiates: the arguments of their constructors are not public.
-HANDED_OUT = {"Client", "CompiledSchema", "Context", "Fault", "Host", "HttpApp", "LiveList"}
-HANDED_OUT |= {"MessageStream", "ModelTools", "RunningSet", "Telemetry", "Violation"}
+HANDED_OUT = {
+    "Change",
+    "Client",
+    "CompiledSchema",
+    "Context",
+    "Fault",
+    "Host",
+    "HttpApp",
+    "LiveList",
+}
+HANDED_OUT |= {
+    "Finding",
+    "LintReport",
+    "MessageStream",
+    "ModelTools",
+    "RunningSet",
+    "Telemetry",
+    "Violation",
+}
 # Methods that are documented in full; other methods get their signature and their first sentence.
 IN_FULL = {"Server", "Context", "Client", "ClientHandler"}
 # Methods of public classes that other layers of the package call.
@@ -253,6 +285,8 @@ FOLDERS = """## Public folders
 |---|---|
 | `noizu_mcp.testing` | [transcripts of messages](api/testing.md), scripted answers, assertions \
 about notifications |
+| `noizu_mcp.testing.lint`, `noizu_mcp.testing.contract` | [checks of tools](api/checks.md), and \
+contracts |
 | `noizu_mcp.aio` | [the client for asyncio programs](api/aio.md), asyncio code in trio tasks |
 | `noizu_mcp.auth` | [verifiers of tokens](api/auth.md), `BearerAuth`, `RequireScopes`; `OAuth` \
 and other strategies of clients |
