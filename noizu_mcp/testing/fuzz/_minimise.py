@@ -1,0 +1,178 @@
+"""Suspicions made into findings: confirmed on a new connection, and made as small as possible.
+
+Theory of operation. A suspicion is a step whose answer a check refuses, and the steps before it.
+First the step is taken alone on a new connection, then with more and more of the steps before it,
+until the check refuses its answer again. Then steps are left out, and the arguments of the rest are
+made smaller, as long as the check still refuses. A smaller case must stay of its kind: valid
+arguments stay valid, and wrong ones break the same keyword.
+
+One step is tried on the connection at hand, which is faster; the result is confirmed on a new one.
+Each progress is told at once, so that nothing is lost when the time is over.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import attrs
+
+from ..._value import JSON
+from ._case import Case, Component, Finding, Step
+from ._probes import PROBES, find
+from ._shrink import shrink
+from ._subject import Subject
+
+#: Numbers of steps before a step that are tried with it.
+TAILS: Final = (1, 3, 7)
+#: Smaller values that are tried.
+ATTEMPTS: Final = 120
+
+Used = tuple[Component, Step]
+
+
+@attrs.frozen
+class Suspicion:
+    """A step whose answer a check refuses.
+
+    Attributes:
+        check: The name of the check.
+        stateless: The era.
+        steps: The steps on the connection, with their components; the last one is judged.
+        seen: What came back.
+        keyword: The keyword that its arguments break, for wrong ones.
+    """
+
+    check: str
+    stateless: bool
+    steps: Sequence[Used]
+    seen: str
+    keyword: str | None = None
+
+
+async def minimise(subject: Subject, suspicion: Suspicion, tell: Callable[[Finding], None]) -> None:
+    """Confirm a suspicion and make it small.
+
+    Args:
+        subject: The server.
+        suspicion: The suspicion.
+        tell: Called with the finding, and again with each smaller one.
+    """
+    await _Search(subject, suspicion, tell).run()
+
+
+class _Search:
+    def __init__(
+        self, subject: Subject, suspicion: Suspicion, tell: Callable[[Finding], None]
+    ) -> None:
+        self._subject = subject
+        self._check = suspicion.check
+        self._suspicion = suspicion
+        self._tell = tell
+        self._patience = subject.quick
+
+    async def run(self) -> None:
+        steps = await self._confirm()
+        if steps is None:
+            if self._check not in PROBES:
+                last = self._suspicion.steps[-1:]
+                self._report(last, self._suspicion.seen, steady=False)
+            return
+        steps = await self._fewer(steps)
+        if self._check in ("order", "cursors", "protocol"):
+            return
+        for index in range(len(steps)):
+            steps = await self._smaller(steps, index)
+
+    def _report(self, steps: Sequence[Used], seen: str, *, steady: bool = True) -> None:
+        component = steps[-1][0]
+        case = self._case(steps)
+        self._tell(Finding(self._check, component.kind, component.name, case, seen, steady))
+
+    def _case(self, steps: Sequence[Used]) -> Case:
+        return Case(self._suspicion.stateless, tuple(step for _, step in steps))
+
+    async def _holds(self, steps: Sequence[Used], *, anew: bool = True) -> str | None:
+        return await find(
+            self._subject,
+            self._check,
+            steps[-1][0],
+            self._case(steps),
+            self._patience,
+            anew=anew,
+        )
+
+    async def _confirm(self) -> Sequence[Used] | None:
+        """Find the last step, or a tail of the steps, that shows the fault again."""
+        steps = self._suspicion.steps
+        tails = [steps[-1:]]
+        # A second answer may come after the next request was sent: the step before is to blame.
+        if self._check in ("one-answer", "message") and len(steps) > 1:
+            tails.append(steps[-2:-1])
+        tails += [steps[-1 - length :] for length in TAILS if length < len(steps)]
+        for tail in tails:
+            seen = await self._holds(tail)
+            if seen is not None:
+                self._report(tail, seen)
+                return tail
+        return None
+
+    async def _fewer(self, steps: Sequence[Used]) -> Sequence[Used]:
+        """Leave out steps, from the first to the last but one."""
+        index = 0
+        while index < len(steps) - 1:
+            fewer = [*steps[:index], *steps[index + 1 :]]
+            seen = await self._holds(fewer)
+            if seen is None:
+                index += 1
+                continue
+            steps = fewer
+            self._report(steps, seen)
+        return steps
+
+    async def _smaller(self, steps: Sequence[Used], index: int) -> Sequence[Used]:
+        """Make the arguments of one step smaller."""
+        component, step = steps[index]
+        if component.kind not in ("tool", "prompt", "completion"):
+            return steps
+        value = component.value_of(step)
+        is_last = index == len(steps) - 1
+        # Other steps keep their values valid, or wrong, as they were.
+        keyword = self._suspicion.keyword if is_last else None
+        is_like = _likeness(component, value, keyword)
+        anew = len(steps) > 1 or self._check in PROBES
+
+        def changed(candidate: JSON) -> Sequence[Used]:
+            other = attrs.evolve(component.step(candidate), cancel_after=step.cancel_after)
+            return [*steps[:index], (component, other), *steps[index + 1 :]]
+
+        async def holds(candidate: JSON) -> bool:
+            if not is_like(candidate):
+                return False
+            seen = await self._holds(changed(candidate), anew=anew)
+            if seen is not None and anew:
+                self._report(changed(candidate), seen)
+            return seen is not None
+
+        least = changed(await shrink(value, holds, attempts=ATTEMPTS))
+        if anew:
+            return least
+        # Calls before it may have had a part in it.
+        seen = await self._holds(least)
+        if seen is None:
+            return steps
+        self._report(least, seen)
+        return least
+
+
+def _likeness(component: Component, value: JSON, keyword: str | None) -> Callable[[JSON], bool]:
+    """Make the test that keeps valid arguments valid, and wrong ones wrong in the same way."""
+    was_valid = component.violations(value) == []
+
+    def is_like(candidate: JSON) -> bool:
+        if component.kind != "completion" and not isinstance(candidate, dict):
+            return False
+        violations = component.violations(candidate)
+        if was_valid or not violations:
+            return was_valid == (violations == [])
+        return keyword is None or any(each.keyword == keyword for each in violations)
+
+    return is_like
