@@ -23,8 +23,9 @@ from ._subject import Subject
 
 #: Numbers of steps before a step that are tried with it.
 TAILS: Final = (1, 3, 7)
-#: Smaller values that are tried.
+#: Smaller values that are tried; fewer where each needs a new connection.
 ATTEMPTS: Final = 120
+ATTEMPTS_ANEW: Final = 30
 
 Used = tuple[Component, Step]
 
@@ -138,7 +139,7 @@ class _Search:
         # Other steps keep their values valid, or wrong, as they were.
         keyword = self._suspicion.keyword if is_last else None
         is_like = _likeness(component, value, keyword)
-        anew = len(steps) > 1 or self._check in PROBES
+        anew = len(steps) > 1 or self._check == "notice"
 
         def changed(candidate: JSON) -> Sequence[Used]:
             other = attrs.evolve(component.step(candidate), cancel_after=step.cancel_after)
@@ -152,7 +153,8 @@ class _Search:
                 self._report(changed(candidate), seen)
             return seen is not None
 
-        least = changed(await shrink(value, holds, attempts=ATTEMPTS))
+        attempts = ATTEMPTS_ANEW if anew else ATTEMPTS
+        least = changed(await shrink(value, holds, attempts=attempts))
         if anew:
             return least
         # Calls before it may have had a part in it.

@@ -223,13 +223,13 @@ def _list_of(step: Step) -> List:
     return next(each for each in LISTS if each.method == step.method)
 
 
-Probe = Callable[[Subject, Component, Case, float | None], Awaitable[str | None]]
+Probe = Callable[[Subject, Component, Case, float | None, bool], Awaitable[str | None]]
 
 
 async def _order(
-    subject: Subject, component: Component, case: Case, patience: float | None
+    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
 ) -> str | None:
-    del component, patience
+    del component, patience, anew
     which = _list_of(case.steps[-1])
     first = await read_list(subject, which, stateless=case.stateless)
     second = await read_list(subject, which, stateless=case.stateless)
@@ -238,29 +238,30 @@ async def _order(
 
 
 async def _cursors(
-    subject: Subject, component: Component, case: Case, patience: float | None
+    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
 ) -> str | None:
-    del component, patience
+    del component, patience, anew
     which = _list_of(case.steps[-1])
     return (await read_list(subject, which, stateless=case.stateless)).seen
 
 
 async def _protocol(
-    subject: Subject, component: Component, case: Case, patience: float | None
+    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
 ) -> str | None:
-    del patience
+    del patience, anew
     return (await attack(subject, component.name, stateless=case.stateless))[0]
 
 
 async def _eras(
-    subject: Subject, component: Component, case: Case, patience: float | None
+    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
 ) -> str | None:
     if component.kind == "list":
         return await _lists_of_eras(subject, case)
-    # Twice in one era first: a result that differs from call to call tells nothing.
+    # Twice in each era: a result that differs from call to call tells nothing.
     seen: list[Outcome] = []
     for stateless in (False, False, True, True):
-        outcomes = await subject.run(attrs.evolve(case, stateless=stateless), patience)
+        other = attrs.evolve(case, stateless=stateless)
+        outcomes = await subject.run(other, patience, anew=anew, settle=False)
         if len(outcomes) < len(case.steps):
             return None
         seen.append(outcomes[-1])
@@ -296,10 +297,10 @@ def essence(outcome: Outcome) -> Any:
 
 
 async def _cancel(
-    subject: Subject, component: Component, case: Case, patience: float | None
+    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
 ) -> str | None:
     del component
-    outcomes = await subject.run(case, patience)
+    outcomes = await subject.run(case, patience, anew=anew)
     if len(outcomes) < len(case.steps):
         return None
     last = outcomes[-1]
@@ -312,17 +313,13 @@ async def _cancel(
 
 
 async def _notice(
-    subject: Subject, component: Component, case: Case, patience: float | None
+    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
 ) -> str | None:
-    del component
+    del component, anew  # a list that has changed would not change again
     connection = await subject.fresh(stateless=False)
     if connection is None:
         return None
-    declared = [
-        each
-        for each in LISTS
-        if part_of(connection.capabilities, each.capability, dict).get("listChanged") is True
-    ]
+    declared = _announced(connection.capabilities)
     before = [await _names(subject, each) for each in declared]
     notices: set[str] = set()
     for step in case.steps:
@@ -335,6 +332,21 @@ async def _notice(
         if after != names and which.notice not in notices:
             return f"{which.method} lists {after} instead of {names}, without {which.notice}"
     return None
+
+
+async def names_of(subject: Subject) -> list[Any]:
+    """Return the names in all lists whose changes are announced."""
+    connection = await subject.connect(stateless=False)
+    capabilities = {} if connection is None else connection.capabilities
+    return [await _names(subject, each) for each in _announced(capabilities)]
+
+
+def _announced(capabilities: JSONObject) -> list[List]:
+    return [
+        each
+        for each in LISTS
+        if part_of(capabilities, each.capability, dict).get("listChanged") is True
+    ]
 
 
 async def _names(subject: Subject, which: List) -> list[Any]:
@@ -379,7 +391,7 @@ async def find(
         What is wrong, or None.
     """
     if check in PROBES:
-        return await PROBES[check](subject, component, case, patience)
+        return await PROBES[check](subject, component, case, patience, anew)
     outcomes = await subject.run(case, patience, anew=anew, settle=check in _SETTLING)
     if len(outcomes) < len(case.steps):
         return None
