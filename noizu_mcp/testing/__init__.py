@@ -1,6 +1,7 @@
-"""Tools for tests: a client in memory, scripted answers, transcripts, an authorization server.
+"""Tools for tests: a client in memory, scripted answers, transcripts, strategies, and more.
 
-The authorization server loads when it is first used: it needs the extra `auth`.
+The authorization server and the strategies load when they are first used: they need the extras
+`auth` and `testing`.
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -19,8 +20,15 @@ from ._transcript import refute_notification as refute_notification
 _LATE = {
     "AuthorizationRequest": "._authorization_server",
     "AuthorizationServer": "._authorization_server",
+    "Unsatisfiable": ".strategies._violation",
+    "Violation": ".strategies._violation",
+    "arguments": ".strategies._tools",
+    "from_schema": ".strategies._schemas",
+    "invalid_arguments": ".strategies._tools",
+    "results": ".strategies._tools",
     "serve_authorization": "._protected",
     "serve_protected": "._protected",
+    "violating": ".strategies._schemas",
 }
 
 if _TYPE_CHECKING:
@@ -28,6 +36,13 @@ if _TYPE_CHECKING:
     from ._authorization_server import AuthorizationServer as AuthorizationServer
     from ._protected import serve_authorization as serve_authorization
     from ._protected import serve_protected as serve_protected
+    from .strategies._schemas import from_schema as from_schema
+    from .strategies._schemas import violating as violating
+    from .strategies._tools import arguments as arguments
+    from .strategies._tools import invalid_arguments as invalid_arguments
+    from .strategies._tools import results as results
+    from .strategies._violation import Unsatisfiable as Unsatisfiable
+    from .strategies._violation import Violation as Violation
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 

@@ -1,0 +1,106 @@
+"""Strategies for whole schemas: the plan of a schema, with the schema engine behind it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hypothesis import event, note
+from hypothesis.strategies import SearchStrategy
+
+from ...schema import Document
+from ._build import Builder
+from ._case import Goal, Goals, Mood
+from ._expand import Expander
+from ._plan import Planner
+from ._texts import FORMATS, Formats
+from ._violation import Unsatisfiable, Violation
+
+# Values that the engine refuses, one after the other, before a plan is given up.
+_MISSES = 300
+
+
+def select_formats(formats: bool | Mapping[str, SearchStrategy[str]]) -> Formats:
+    """Return the strategies of formats that a caller asks for; see `from_schema`."""
+    if isinstance(formats, bool):
+        return FORMATS if formats else {}
+    return {**FORMATS, **formats}
+
+
+def checked(
+    document: Document,
+    mood: Mood,
+    accepts: Callable[[Any], bool],
+    formats: Formats,
+    *,
+    beside: tuple[Any, ...] = (),
+) -> SearchStrategy[Any]:
+    """Return the strategy for the values that fit or break a schema.
+
+    Args:
+        document: The schema.
+        mood: "is" for values that fit, "near" for those that break it.
+        accepts: Tells if a value is one of those.
+        formats: The strategies of the formats.
+        beside: Other schemas that the values fit.
+
+    Raises:
+        Unsatisfiable: There is no such value.
+    """
+    planner = Planner(Expander(document, frozenset(formats)))
+    goals: Goals = (Goal(document.root, mood), *map(Goal, beside))
+    text = "no value fits the schema" if mood == "is" else "no value breaks the schema"
+    if not planner.choices(goals):
+        raise Unsatisfiable(text)
+    met, misses = False, 0
+
+    def check(value: Any) -> bool:
+        nonlocal met, misses
+        met = met or accepts(value)
+        if met:
+            return accepts(value)
+        misses += 1
+        if misses >= _MISSES:
+            raise Unsatisfiable(f"{text}, or none was found in {_MISSES} tries")
+        return False
+
+    return Builder(planner, formats).values(goals).filter(check)
+
+
+def labelled(
+    values: SearchStrategy[Any], explain: Callable[[Any], list[Any]]
+) -> SearchStrategy[Violation]:
+    """Return the strategy for values together with the keyword and the place that they break.
+
+    Args:
+        values: The values; each breaks a schema.
+        explain: Returns the violations of a value.
+    """
+
+    def label(value: Any) -> Violation:
+        first = explain(value)[0]
+        return Violation(value, first.keyword, first.path)
+
+    return values.map(label)
+
+
+
+
+def noted(
+    values: SearchStrategy[Any],
+    explain: Callable[[Any], list[Any]],
+    describe: Callable[[list[Any]], list[str]],
+) -> SearchStrategy[Any]:
+    """Return the strategy for values whose violations Hypothesis notes.
+
+    Args:
+        values: The values.
+        explain: Returns the violations of a value.
+        describe: Puts violations into words.
+    """
+
+    def note_violation(value: Any) -> Any:
+        violations = explain(value)
+        event("breaks", violations[0].keyword)
+        note(f"breaks {violations[0].keyword}: {describe(violations[:1])[0]}")
+        return value
+
+    return values.map(note_violation)

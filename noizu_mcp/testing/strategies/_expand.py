@@ -1,0 +1,511 @@
+"""Goals resolved into cases: the meaning of each keyword, and of its opposite.
+
+The rule of a keyword is a function of its subschema and of a mood. For "is" it returns the cases of
+the values that fit the keyword. For "not" and "near" it returns those of the values that break it;
+"near" hands its mood on to the subschemas, so that a value breaks one keyword somewhere inside, and
+fits the others beside it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from math import inf
+from typing import Any, Final
+
+import attrs
+
+from ..._value import JSONObject
+from ...schema import Document
+from ._case import (
+    ANY,
+    NUMBERS,
+    Case,
+    Contains,
+    Either,
+    Goal,
+    Goals,
+    Items,
+    Members,
+    Mood,
+    Names,
+    Scope,
+    Somewhere,
+    combine,
+    fraction,
+    identity,
+)
+
+_KINDS: Final[Mapping[str, frozenset[str]]] = {
+    **{name: frozenset({name}) for name in ("null", "boolean", "integer", "string")},
+    **{name: frozenset({name}) for name in ("array", "object")},
+    "number": NUMBERS,
+}
+_TEXT, _ARRAY, _OBJECT = _KINDS["string"], _KINDS["array"], _KINDS["object"]
+_OPPOSITE: Final[Mapping[Mood, Mood]] = {"is": "not", "not": "is", "near": "is"}
+
+
+class Place:
+    """A subschema on the way to a value: its keywords, and how they reach other subschemas.
+
+    Args:
+        expander: Resolves the goals.
+        node: The subschema.
+        scope: The base URIs up to and including its own.
+        mood: The mood in which its keywords are read.
+    """
+
+    def __init__(self, expander: "Expander", node: JSONObject, scope: Scope, mood: Mood) -> None:
+        self.expander = expander
+        self.node = node
+        self.scope = scope
+        self.mood = mood
+        self.fits = mood == "is"
+
+    def goal(self, node: Any, mood: Mood | None = None) -> Goal:
+        """Return the goal of another subschema, by default in the mood of this one."""
+        return Goal(node, mood or self.mood, self.scope)
+
+    def cases(self, *goals: Goal) -> list[Case]:
+        """Return the cases in which a value reaches all of these goals."""
+        return self.expander.cases(goals)
+
+    def target(self, keyword: str) -> Any:
+        """Return the subschema to which a reference leads; None if it is not at hand."""
+        return self.expander.target(self.node[keyword], keyword, self.node, self.scope)
+
+
+class Expander:
+    """Resolves goals into cases; each once.
+
+    Args:
+        document: The schema.
+        formats: The formats that are known; the others are not looked at.
+    """
+
+    def __init__(self, document: Document, formats: frozenset[str]) -> None:
+        self.formats = formats
+        self._document = document
+        self._known: dict[Goals, list[Case]] = {}
+        self._open: set[Goal] = set()
+        self._dynamic = any("$dynamicRef" in node for node in document.reachable())
+
+    def cases(self, goals: Goals) -> list[Case]:
+        """Return the cases in which a value reaches all goals."""
+        found = self._known.get(goals)
+        if found is None:
+            found = [ANY]
+            for goal in goals:
+                found = combine(found, self._alternatives(goal))
+            self._known[goals] = found
+        return found
+
+    def _alternatives(self, goal: Goal | Either) -> list[Case]:
+        if isinstance(goal, Either):
+            return [case for option in goal.options for case in self.cases(option)]
+        if not isinstance(goal.node, dict):
+            return [ANY] if goal.node is (goal.mood == "is") else []
+        if goal in self._open:
+            # A subschema that applies itself to the same value asks nothing new.
+            return [ANY]
+        scope = goal.scope
+        if self._dynamic:
+            base = self._document.base_of(goal.node)
+            scope = scope if base in scope else (*scope, base)
+        self._open.add(goal)
+        try:
+            place = Place(self, goal.node, scope, goal.mood)
+            if goal.mood == "is":
+                return self._fitting(place, goal.node)
+            found = list(self._breaking(place))
+            return found if goal.mood == "near" else [case.unseen() for case in found]
+        finally:
+            self._open.discard(goal)
+
+    def _fitting(self, place: Place, keywords: Mapping[str, Any]) -> list[Case]:
+        """Return the cases that fit some keywords of a subschema."""
+        found = [ANY]
+        for keyword in keywords:
+            if keyword in _RULES:
+                found = combine(found, _RULES[keyword](place, keywords[keyword]))
+        # These come last: they look at what the others have judged.
+        for keyword in keywords:
+            if keyword in _UNEVALUATED:
+                rule, goal = _UNEVALUATED[keyword], place.goal(keywords[keyword], "is")
+                found = [made for case in found for made in combine([case], [rule(case, goal)])]
+        return found
+
+    def _breaking(self, place: Place) -> Iterator[Case]:
+        """Yield the cases that break a keyword of a subschema.
+
+        For "near" the other keywords are fitted, unless that contradicts the broken one.
+        """
+        near, node = place.mood == "near", place.node
+        fitting = Place(self, node, place.scope, "is")
+        for keyword in node:
+            rest = {name: value for name, value in node.items() if name != keyword}
+            if keyword in _RULES:
+                broken = _RULES[keyword](place, node[keyword])
+                if near:
+                    broken = combine(broken, self._fitting(fitting, rest)) or broken
+                yield from broken
+            elif keyword in _UNEVALUATED:
+                goal = place.goal(node[keyword])
+                for case in self._fitting(fitting, rest):
+                    yield from combine([case], _left_over(keyword, case, goal))
+
+    def target(self, ref: str, keyword: str, node: JSONObject, scope: Scope) -> Any:
+        """Return the subschema to which a reference leads; None if it is not at hand.
+
+        Args:
+            ref: The reference.
+            keyword: `$ref` or `$dynamicRef`.
+            node: The subschema that has it.
+            scope: The dynamic scope.
+        """
+        try:
+            target = self._document.find(ref, node)
+        except LookupError:
+            return None
+        if keyword == "$ref" or not isinstance(target, dict):
+            return target
+        dynamic, name = self._document.dynamic, ref.partition("#")[2]
+        if dynamic.get((self._document.base_of(target), name)) is target:
+            # The outermost resource with that anchor is meant (2020-12 core section 8.2.3.2).
+            known = (dynamic[base, name] for base in scope if (base, name) in dynamic)
+            return next(known, target)
+        return target
+
+
+def _type(place: Place, value: Any) -> list[Case]:
+    names = [value] if isinstance(value, str) else value
+    kinds = frozenset[str]().union(*(_KINDS[name] for name in names))
+    if place.fits:
+        return [Case(kinds=kinds)]
+    return [Case(kinds=ANY.kinds - kinds)] if kinds != ANY.kinds else []
+
+
+def _values(place: Place, values: list[Any]) -> list[Case]:
+    if place.fits:
+        return [Case(values=tuple(values))]
+    excluded = frozenset(map(identity, values))
+    near = [each for value in values for each in _neighbours(value)]
+    near = [each for each in near if identity(each) not in excluded]
+    return [Case(excluded=excluded), *([Case(values=tuple(near))] if near else [])]
+
+
+def _neighbours(value: Any) -> Iterator[Any]:
+    """Yield values that are easily taken for a value."""
+    if isinstance(value, str):
+        yield from (f"{value} ", value.swapcase(), value[:-1], f"{value}{value[-1:]}")
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield from (value + 1, value - 1)
+
+
+def _const(place: Place, value: Any) -> list[Case]:
+    return _values(place, [value])
+
+
+Rule = Callable[[Place, Any], list[Case]]
+
+
+def _bound(name: str, opposite: str, *, exclusive: bool) -> Rule:
+    """Return the rule of `minimum` and its kin: a limit, which the broken one turns around."""
+
+    def rule(place: Place, value: float) -> list[Case]:
+        if place.fits:
+            return [attrs.evolve(ANY, **{name: (value, exclusive)})]
+        return [attrs.evolve(ANY, kinds=NUMBERS, **{opposite: (value, not exclusive)})]
+
+    return rule
+
+
+def _multiple(place: Place, value: float) -> list[Case]:
+    divisor = (fraction(value),)
+    return [Case(multiples=divisor) if place.fits else Case(kinds=NUMBERS, not_multiples=divisor)]
+
+
+def _at_least(part: str, kinds: frozenset[str]) -> Rule:
+    """Return the rule of `minLength`, `minItems` or `minProperties`."""
+
+    def rule(place: Place, value: float) -> list[Case]:
+        count = int(value)
+        if place.fits:
+            return [attrs.evolve(ANY, **{f"min_{part}": count})]
+        return [attrs.evolve(ANY, kinds=kinds, **{f"max_{part}": count - 1})] if count else []
+
+    return rule
+
+
+def _at_most(part: str, kinds: frozenset[str]) -> Rule:
+    """Return the rule of `maxLength`, `maxItems` or `maxProperties`."""
+
+    def rule(place: Place, value: float) -> list[Case]:
+        count = int(value)
+        if place.fits:
+            return [attrs.evolve(ANY, **{f"max_{part}": count})]
+        return [attrs.evolve(ANY, kinds=kinds, **{f"min_{part}": count + 1})]
+
+    return rule
+
+
+def _pattern(place: Place, value: str) -> list[Case]:
+    return [Case(patterns=(value,)) if place.fits else Case(kinds=_TEXT, not_patterns=(value,))]
+
+
+def _format(place: Place, value: str) -> list[Case]:
+    # An annotation: no value breaks it (2020-12 validation section 7.2.1).
+    known = place.fits and value in place.expander.formats
+    return [Case(formats=(value,))] if known else [ANY] if place.fits else []
+
+
+def _prefix_items(place: Place, value: list[Any]) -> list[Case]:
+    rules = [Items(index, index + 1, (place.goal(node),)) for index, node in enumerate(value)]
+    if place.fits:
+        return [Case(items=tuple(rules), seen_items=len(rules))]
+    return [Case(kinds=_ARRAY, min_items=rule.first + 1, items=(rule,)) for rule in rules]
+
+
+def _items(place: Place, value: Any) -> list[Case]:
+    if isinstance(value, list):
+        # The form before 2020-12.
+        return _prefix_items(place, value)
+    first, goals = len(place.node.get("prefixItems", ())), (place.goal(value),)
+    if place.fits:
+        return [Case(items=(Items(first, inf, goals),), seen_items=inf)]
+    return [
+        Case(kinds=_ARRAY, min_items=index + 1, items=(Items(index, index + 1, goals),))
+        for index in (first, first + 1)
+    ]
+
+
+def _contains(place: Place, value: Any) -> list[Case]:
+    goal = place.goal(value, "is")
+    least = int(place.node.get("minContains", 1))
+    most = place.node.get("maxContains", inf)
+    if place.fits:
+        rule = Contains(goal, least, most)
+        return [Case(contains=(rule,), min_items=least, seen_contains=(goal,))]
+    found = []
+    if least:
+        found.append(Case(kinds=_ARRAY, contains=(Contains(goal, 0, least - 1),)))
+    if most < inf:
+        more = int(most) + 1
+        found.append(Case(kinds=_ARRAY, contains=(Contains(goal, more),), min_items=more))
+    return found
+
+
+def _unique(place: Place, value: bool) -> list[Case]:
+    if not value:
+        return [ANY] if place.fits else []
+    return [Case(unique=True) if place.fits else Case(kinds=_ARRAY, repeated=True, min_items=2)]
+
+
+def _properties(place: Place, value: JSONObject) -> list[Case]:
+    seen = Names(frozenset(value))
+    rules = [
+        Members(Names(frozenset({name})), (place.goal(node),)) for name, node in value.items()
+    ]
+    if place.fits:
+        return [Case(members=tuple(rules), seen=seen)]
+    return [
+        Case(kinds=_OBJECT, required=(name,), members=(rule,), seen=seen)
+        for name, rule in zip(value, rules, strict=True)
+    ]
+
+
+def _pattern_properties(place: Place, value: JSONObject) -> list[Case]:
+    seen = Names(patterns=tuple(value))
+    sets = [Names(patterns=(pattern,)) for pattern in value]
+    goals = [(place.goal(node),) for node in value.values()]
+    if place.fits:
+        return [Case(members=tuple(map(Members, sets, goals)), seen=seen)]
+    somewhere = map(Somewhere, sets, goals)
+    return [Case(kinds=_OBJECT, somewhere=(each,), seen=seen) for each in somewhere]
+
+
+def _additional(place: Place, value: Any) -> list[Case]:
+    declared = frozenset(place.node.get("properties", ()))
+    where = Names(declared, tuple(place.node.get("patternProperties", ())), others=True)
+    goals = (place.goal(value),)
+    if place.fits:
+        return [Case(members=(Members(where, goals),), all_seen=True)]
+    return [Case(kinds=_OBJECT, somewhere=(Somewhere(where, goals),), all_seen=True)]
+
+
+def _property_names(place: Place, value: Any) -> list[Case]:
+    goals = (place.goal(value),)
+    if place.fits:
+        return [Case(names=goals)]
+    return [Case(kinds=_OBJECT, somewhere=(Somewhere(Names(others=True), names=goals),))]
+
+
+def _required(place: Place, value: list[str]) -> list[Case]:
+    if place.fits:
+        return [Case(required=tuple(value))]
+    return [Case(kinds=_OBJECT, absent=frozenset({name})) for name in value]
+
+
+def _dependent(place: Place, value: JSONObject) -> list[Case]:
+    """Apply `dependentRequired`, `dependentSchemas` and `dependencies` of older drafts."""
+    found = [ANY] if place.fits else []
+    for because, wanted in value.items():
+        there = Case(kinds=_OBJECT, required=(because,))
+        if not isinstance(wanted, list):
+            then = combine([there], place.cases(place.goal(wanted)))
+        elif place.fits:
+            then = combine([there], [Case(required=tuple(wanted))])
+        else:
+            missing = [Case(absent=frozenset({name})) for name in wanted]
+            then = combine([there], missing)
+        if place.fits:
+            found = combine(found, [Case(absent=frozenset({because})), *then])
+        else:
+            found += then
+    return found
+
+
+def _all_of(place: Place, value: list[Any]) -> list[Case]:
+    if place.fits:
+        return place.cases(*map(place.goal, value))
+    return [case for index in range(len(value)) for case in _one_broken(place, value, index, "is")]
+
+
+def _one_broken(place: Place, value: list[Any], index: int, others: Mood) -> list[Case]:
+    """Return the cases that break one of several subschemas; "near", and the others have a mood."""
+    if place.mood == "not" and others == "is":
+        return place.cases(place.goal(value[index]))
+    rest = [place.goal(each, others) for at, each in enumerate(value) if at != index]
+    return place.cases(place.goal(value[index]), *rest)
+
+
+def _any_of(place: Place, value: list[Any]) -> list[Case]:
+    if place.fits:
+        return [case for each in value for case in place.cases(place.goal(each))]
+    # "near": one of the branches is broken narrowly.
+    indexes = range(len(value) if place.mood == "near" else 1)
+    return [case for index in indexes for case in _one_broken(place, value, index, "not")]
+
+
+def _one_of(place: Place, value: list[Any]) -> list[Case]:
+    if place.fits:
+        found = []
+        for index, each in enumerate(value):
+            others = [place.goal(one, "not") for at, one in enumerate(value) if at != index]
+            found += place.cases(place.goal(each), *others)
+        return found
+    pairs = [(value[at], other) for at in range(len(value)) for other in value[at + 1 :]]
+    both = [
+        case
+        for left, right in pairs[:_MOST_PAIRS]
+        for case in place.cases(place.goal(left, "is"), place.goal(right, "is"))
+    ]
+    return [*both, *_any_of(place, value)]
+
+
+# Pairs of branches of a `oneOf` that are tried together.
+_MOST_PAIRS: Final = 40
+
+
+def _not(place: Place, value: Any) -> list[Case]:
+    return place.cases(place.goal(value, _OPPOSITE[place.mood]))
+
+
+def _if(place: Place, value: Any) -> list[Case]:
+    found = []
+    for keyword, mood in (("then", "is"), ("else", "not")):
+        condition = place.goal(value, "is" if mood == "is" else "not")
+        if keyword in place.node:
+            found += place.cases(condition, place.goal(place.node[keyword]))
+        elif place.fits:
+            found += place.cases(condition)
+    return found
+
+
+def _reference(keyword: str) -> Rule:
+    def rule(place: Place, _value: str) -> list[Case]:
+        target = place.target(keyword)
+        return [ANY] if target is None else place.cases(place.goal(target))
+
+    return rule
+
+
+def _rest_of_members(case: Case, goal: Goal) -> Case:
+    if case.all_seen:
+        return ANY
+    where = attrs.evolve(case.seen, others=True)
+    return Case(members=(Members(where, (goal,)),), all_seen=True)
+
+
+def _rest_of_items(case: Case, goal: Goal) -> Case:
+    if case.seen_items == inf:
+        return ANY
+    # An item that a `contains` has judged is not left over.
+    options = ((goal,), *((each,) for each in case.seen_contains))
+    goals: Goals = (Either(options),) if case.seen_contains else (goal,)
+    return Case(items=(Items(int(case.seen_items), inf, goals),), seen_items=inf)
+
+
+def _left_over(keyword: str, case: Case, goal: Goal) -> list[Case]:
+    """Return the cases in which a member or an item that nothing has judged breaks a goal.
+
+    Args:
+        keyword: `unevaluatedProperties` or `unevaluatedItems`.
+        case: The case that fits the keywords beside it.
+        goal: The goal of the left over ones, broken.
+    """
+    if keyword == "unevaluatedProperties":
+        where = attrs.evolve(case.seen, others=True)
+        broken = Case(kinds=_OBJECT, somewhere=(Somewhere(where, (goal,)),))
+        return [] if case.all_seen else [broken]
+    if case.seen_items == inf:
+        return []
+    at = int(case.seen_items)
+    unjudged = (Goal(each.node, "not", each.scope) for each in _single(case.seen_contains))
+    rule = Items(at, at + 1, (goal, *unjudged))
+    return [Case(kinds=_ARRAY, min_items=at + 1, items=(rule,))]
+
+
+def _single(goals: Goals) -> list[Goal]:
+    return [goal for goal in goals if isinstance(goal, Goal)]
+
+
+_UNEVALUATED: Final[Mapping[str, Callable[[Case, Goal], Case]]] = {
+    "unevaluatedProperties": _rest_of_members,
+    "unevaluatedItems": _rest_of_items,
+}
+
+_RULES: Final[Mapping[str, Rule]] = {
+    "type": _type,
+    "enum": _values,
+    "const": _const,
+    "minimum": _bound("low", "high", exclusive=False),
+    "exclusiveMinimum": _bound("low", "high", exclusive=True),
+    "maximum": _bound("high", "low", exclusive=False),
+    "exclusiveMaximum": _bound("high", "low", exclusive=True),
+    "multipleOf": _multiple,
+    "minLength": _at_least("length", _TEXT),
+    "maxLength": _at_most("length", _TEXT),
+    "pattern": _pattern,
+    "format": _format,
+    "minItems": _at_least("items", _ARRAY),
+    "maxItems": _at_most("items", _ARRAY),
+    "prefixItems": _prefix_items,
+    "items": _items,
+    "contains": _contains,
+    "uniqueItems": _unique,
+    "minProperties": _at_least("members", _OBJECT),
+    "maxProperties": _at_most("members", _OBJECT),
+    "properties": _properties,
+    "patternProperties": _pattern_properties,
+    "additionalProperties": _additional,
+    "propertyNames": _property_names,
+    "required": _required,
+    "dependentRequired": _dependent,
+    "dependentSchemas": _dependent,
+    "dependencies": _dependent,
+    "allOf": _all_of,
+    "anyOf": _any_of,
+    "oneOf": _one_of,
+    "not": _not,
+    "if": _if,
+    "$ref": _reference("$ref"),
+    "$dynamicRef": _reference("$dynamicRef"),
+}
