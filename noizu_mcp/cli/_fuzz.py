@@ -8,6 +8,7 @@ from functools import partial
 from .._errors import TransportError
 from .._util import printable
 from ..client import Progress
+from ..testing import fuzz as engine
 from ..transports import Http, Stdio
 from ._display import Display
 from ._errors import FAILED, OK, USAGE, CommandError
@@ -26,35 +27,15 @@ def fuzz(args: argparse.Namespace) -> int:
         The exit status: 0 without findings, 1 with one.
 
     Raises:
-        CommandError: The target, or an option, is malformed; or the extra is not installed.
+        CommandError: The target, or an option, is malformed; or the server cannot be reached.
     """
-    try:
-        from ..testing import fuzz as room
-    except ImportError as error:
-        text = f"fuzz needs {error.name}: pip install 'noizu-mcp[testing]'"
-        raise CommandError(text, USAGE) from error
     target = _target(args)
     try:
         if args.replay is not None:
-            return _replay(args, target)
-        display = Display(None if args.json else sys.stderr)
-        try:
-            report = run_loop(
-                partial(
-                    room.fuzz,
-                    target,
-                    seed=args.seed,
-                    budget=args.budget,
-                    timeout=args.timeout,
-                    examples=args.examples,
-                    destructive=args.destructive,
-                    on_progress=_shown_by(display),
-                )
-            )
-        finally:
-            display.clear()
+            return _replay(args.replay, target)
+        report = _run(args, target)
         if args.keep is not None:
-            room.keep(args.keep, report.findings)
+            engine.keep(args.keep, report.findings)
     except (TransportError, ValueError, OSError) as error:
         raise CommandError(str(error)) from error
     if args.json:
@@ -65,6 +46,25 @@ def fuzz(args: argparse.Namespace) -> int:
     return FAILED if report.findings else OK
 
 
+def _run(args: argparse.Namespace, target: str | Stdio | Http) -> engine.Report:
+    display = Display(None if args.json else sys.stderr)
+    try:
+        return run_loop(
+            partial(
+                engine.fuzz,
+                target,
+                seed=args.seed,
+                budget=args.budget,
+                timeout=args.timeout,
+                examples=args.examples,
+                destructive=args.destructive,
+                on_progress=_shown_by(display),
+            )
+        )
+    finally:
+        display.clear()
+
+
 def _shown_by(display: Display) -> Callable[[float, str], None]:
     def on_progress(share: float, what: str) -> None:
         display.report(Progress(share, 1.0, what))
@@ -72,15 +72,13 @@ def _shown_by(display: Display) -> Callable[[float, str], None]:
     return on_progress
 
 
-def _replay(args: argparse.Namespace, target: str | Stdio | Http) -> int:
+def _replay(path: str, target: str | Stdio | Http) -> int:
     """Take the steps of kept findings again."""
-    from ..testing import fuzz as room
-
-    findings = room.load(args.replay)
+    findings = engine.load(path)
     still = 0
     for finding in findings:
         try:
-            run_loop(partial(room.replay, target, finding))
+            run_loop(partial(engine.replay, target, finding))
         except AssertionError as error:
             still += 1
             print(printable(str(error), sys.stdout, ""))

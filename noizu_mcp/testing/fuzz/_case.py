@@ -144,7 +144,10 @@ class Component:
         if self.kind in ("resource", "template"):
             params = {"uri": value}
         elif self.kind == "completion":
-            params = {**self.definition, "argument": {**self.definition["argument"], "value": value}}
+            params = {
+                **self.definition,
+                "argument": {**self.definition["argument"], "value": value},
+            }
         else:
             params = {"name": self.name, "arguments": value}
         return Step(METHODS[self.kind], params)

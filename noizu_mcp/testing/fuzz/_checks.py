@@ -34,10 +34,12 @@ _CRASH: Final = re.compile(
     r"""
     \ATool\ execution\ failed\Z
     | \b(?:list|string|tuple|bytearray)\ (?:assignment\ )?index\ out\ of\ range
-    | 'NoneType'\ object | \bobject\ (?:has\ no\ attribute|is\ not\ (?:subscriptable|iterable|callable))
+    | 'NoneType'\ object | \bobject\ has\ no\ attribute
+    | \bobject\ is\ not\ (?:subscriptable|iterable|callable)
     | \bunhashable\ type | \bdivision\ (?:or\ modulo\ )?by\ zero | \bmaximum\ recursion\ depth
     | \binvalid\ literal\ for\ int\(\) | \bcould\ not\ convert\ string\ to\ float
-    | codec\ can't\ (?:en|de)code | \bunsupported\ operand\ type | \bnot\ supported\ between\ instances
+    | codec\ can't\ (?:en|de)code | \bunsupported\ operand\ type
+    | \bnot\ supported\ between\ instances
     | \b(?:Key|Index|Type|Attribute|Name|ZeroDivision|Recursion|Assertion|UnboundLocal)Error\b
     | \bCannot\ read\ propert(?:y|ies)\ of\ (?:undefined|null) | \bis\ not\ a\ function\b
     | \bis\ not\ iterable\b | \bMaximum\ call\ stack\ size | \bReferenceError\b

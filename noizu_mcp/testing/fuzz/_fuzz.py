@@ -188,7 +188,9 @@ class _Run:
         for kind, _ in self._components:
             counts[kind] = counts.get(kind, 0) + 1
         facts = self._report.facts
-        facts["components"] = ", ".join(f"{n} × {kind}" for kind, n in counts.items()) or "none"
+        facts["components"] = (
+            ", ".join(f"{n} {kind}{'s' * (n != 1)}" for kind, n in counts.items()) or "none"
+        )
         took = trio.current_time() - self._began
         facts["run"] = f"{self._subject.calls} requests in {took:.1f} s, seed {self._report.seed}"
 

@@ -139,7 +139,9 @@ HOSTILE: Final = (
     Hostile(
         "deep nesting in a request",
         "anything",
-        _text('{"jsonrpc":"2.0","method":"noizu-mcp","params":{"a":' + "[" * 5000 + "]" * 5000 + "}}"),
+        _text(
+            '{"jsonrpc":"2.0","method":"noizu-mcp","params":{"a":' + "[" * 5000 + "]" * 5000 + "}}"
+        ),
     ),
     Hostile(
         "large number",
@@ -179,12 +181,18 @@ def _judge(hostile: Hostile, outcome: Outcome) -> str | None:
         return found.failure or "the server answers no more"
     if found.status is not None and found.status >= 500:
         return f"HTTP {found.status}"
+    if hostile.reaction == "error":
+        return _judge_error(hostile, outcome)
     if hostile.reaction != "anything" and outcome.faults:
         return ": ".join(outcome.faults[0])
-    if hostile.reaction == "refusal" and found.result is not None and not outcome.refused:
-        return f"a result: {found.seen}"
-    if hostile.reaction != "error":
-        return None
+    is_accepted = found.result is not None and not outcome.refused
+    return f"a result: {found.seen}" if hostile.reaction == "refusal" and is_accepted else None
+
+
+def _judge_error(hostile: Hostile, outcome: Outcome) -> str | None:
+    found = outcome.exchange
+    if outcome.faults:
+        return ": ".join(outcome.faults[0])
     if not found.replied:
         return "no answer"
     is_accepted = found.result is not None and not outcome.refused

@@ -79,12 +79,10 @@ class Pool:
 def _aliases(name: str) -> Iterator[str]:
     """Name what may stand for an argument: for `note_id` and `noteId` also `id`."""
     yield name
-    for ending in ("_id", "Id", "_ids", "Ids"):
-        if name.endswith(ending):
-            yield "id"
-    for ending in ("_name", "Name"):
-        if name.endswith(ending):
-            yield "name"
+    if name.endswith(("_id", "Id", "_ids", "Ids")):
+        yield "id"
+    if name.endswith(("_name", "Name")):
+        yield "name"
     if name.endswith("s"):
         yield name[:-1]
 
@@ -99,9 +97,7 @@ def _named(value: JSON, depth: int = 6) -> Iterator[tuple[str, JSON]]:
     elif isinstance(value, dict):
         for name, part in value.items():
             is_plain = isinstance(part, str | int | float) and not isinstance(part, bool)
-            if is_plain and len(str(part)) < 1000:
-                yield name, part
-            elif isinstance(part, list) and all(isinstance(each, str) for each in part):
+            if (is_plain and len(str(part)) < 1000) or (isinstance(part, list) and all(isinstance(each, str) for each in part)):
                 yield name, part
             else:
                 yield from _named(part, depth - 1)

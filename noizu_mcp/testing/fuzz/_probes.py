@@ -124,7 +124,9 @@ async def read_list(subject: Subject, which: List, *, stateless: bool) -> Pages:
         result = found.result
         page = None if result is None else result.get(which.key)
         if result is None or not isinstance(page, list):
-            seen = None if cursor is None else f"the cursor {cursor!r} leads to {found.exchange.seen}"
+            seen = (
+                None if cursor is None else f"the cursor {cursor!r} leads to {found.exchange.seen}"
+            )
             return Pages(items, seen, malformed)
         if cursor is not None:
             again = (await subject.ask(step, stateless=stateless)).result or {}

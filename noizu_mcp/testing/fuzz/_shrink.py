@@ -112,8 +112,7 @@ def _simpler_text(text: str) -> Iterator[JSON]:
         return
     yield ""
     distinct = list(dict.fromkeys(text))
-    for letter in distinct[:MAX_SINGLE]:
-        yield letter
+    yield from distinct[:MAX_SINGLE]
     half = len(text) // 2
     yield text[:half]
     yield text[half:]

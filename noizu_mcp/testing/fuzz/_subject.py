@@ -230,7 +230,7 @@ class Subject:
             return _unstarted(step)
         self.calls += 1
         found.used = True
-        link, talk = found.link, found.talk
+        link = found.link
         link.receiver.notifications.clear()
         found.faults.take()
         wait = self.timeout if patience is None else patience

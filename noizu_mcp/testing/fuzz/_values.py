@@ -11,7 +11,8 @@ import hypothesis
 from hypothesis.strategies import SearchStrategy
 
 from ..._value import JSON
-from ..strategies import Unsatisfiable, from_schema, violating
+from ..strategies._schemas import from_schema, violating
+from ..strategies._violation import Unsatisfiable
 from ._case import Component
 
 #: Texts that programs stumble over; each goes where the schema allows it.

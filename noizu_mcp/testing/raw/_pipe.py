@@ -104,9 +104,7 @@ class PipeLink:
             for line in lines:
                 await self._take(line)
             if len(rest) > MAX_LINE:
-                self._notes.check(
-                    "message", False, self._where, f"a line of over {MAX_LINE} bytes"
-                )
+                self._notes.check("message", False, self._where, f"a line of over {MAX_LINE} bytes")
                 break
         async with self._news:
             self.ended = True
