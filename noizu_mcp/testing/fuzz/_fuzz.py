@@ -31,7 +31,7 @@ from ._pool import Pool
 from ._probes import LISTS, discover, essence, find, names_of, read_list, variables_of
 from ._report import Report
 from ._subject import Subject
-from ._values import Value, values_for
+from ._values import Value, Values
 
 #: Seconds for a whole run, and for one answer.
 BUDGET: Final = 30.0
@@ -155,6 +155,10 @@ class _Run:
         self._history: dict[bool, deque[Used]] = {
             era: deque(maxlen=REMEMBERED) for era in (False, True)
         }
+        self._values = Values(report.seed)
+        self._turns: dict[tuple[Kind, str], int] = {}
+        # Templates as components whose arguments are their variables.
+        self._variables: dict[str, Component] = {}
         # Arguments for sequences, and the names in the lists when they were last read.
         self._valid: dict[tuple[Kind, str], list[JSON]] = {}
         self._names: tuple[int, Any] | None = None
@@ -284,7 +288,7 @@ class _Run:
         """Call a component with the values of a round that it did not have yet."""
         key = (component.kind, component.name)
         self._tell(f"{component.kind} {component.name}")
-        values = self._values(component, count)
+        values = self._draw(component, count)
         if not values and component.kind == "tool" and component.name not in self._report.unusable:
             self._report.unusable.append(component.name)
         sent = self._sent.setdefault(key, set())
@@ -310,20 +314,24 @@ class _Run:
         """Tell whether more calls would only cost time: each hangs, or kills the server."""
         return ("silence", *key) in self._known or self._deaths.get(key, 0) >= MAX_DEATHS
 
-    def _values(self, component: Component, count: int) -> list[Value]:
+    def _draw(self, component: Component, count: int) -> list[Value]:
+        key = (component.kind, component.name)
+        turn = self._turns[key] = self._turns.get(key, -1) + 1
         if component.kind == "resource":
             return [Value(component.name)]
         if component.kind != "template":
-            return values_for(component, count, self._report.seed)
+            return self._values.draw(component, count, turn)
         names = variables_of(component)
         schema = {
             "type": "object",
             "properties": {name: {"type": "string"} for name in names},
             "required": names,
         }
-        variables = Component("template", component.name, component.definition, schema)
+        variables = self._variables.setdefault(
+            component.name, Component("template", component.name, component.definition, schema)
+        )
         found = []
-        for each in values_for(variables, count, self._report.seed):
+        for each in self._values.draw(variables, count, turn):
             try:
                 uri = UriTemplate(component.name).expand(each.value)  # type: ignore[arg-type]
             except (TypeError, ValueError):

@@ -13,8 +13,6 @@ from ._subject import Subject
 #: leaves it alive.
 Reaction = Literal["error", "refusal", "nothing", "anything"]
 
-#: Seconds for an answer that need not come.
-OPTIONAL: Final = 0.3
 _NOWHERE: Final = "noizu-mcp/no-such-method"
 
 
@@ -169,9 +167,8 @@ async def attack(subject: Subject, name: str, *, stateless: bool) -> tuple[str |
     hostile = _BY_NAME[name]
     found = await subject.connect(stateless=stateless)
     message = {} if found is None else hostile.make(found.talk)
-    must_answer = hostile.reaction == "error"
-    patience = subject.timeout if must_answer else min(OPTIONAL, subject.timeout)
-    outcome = await subject.post(message, stateless=stateless, patience=patience)
+    is_optional = hostile.reaction != "error"
+    outcome = await subject.post(message, stateless=stateless, is_optional=is_optional)
     return _judge(hostile, outcome), outcome
 
 

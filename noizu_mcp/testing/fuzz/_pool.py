@@ -16,6 +16,8 @@ from ._case import Component, Outcome
 
 #: Values of one name that are kept.
 MAX_KEPT: Final = 16
+#: Characters of a value that is kept.
+MAX_LENGTH: Final = 1000
 #: Names that are kept.
 MAX_NAMES: Final = 500
 #: The share of arguments that are taken from earlier calls.
@@ -96,8 +98,12 @@ def _named(value: JSON, depth: int = 6) -> Iterator[tuple[str, JSON]]:
             yield from _named(item, depth - 1)
     elif isinstance(value, dict):
         for name, part in value.items():
-            is_plain = isinstance(part, str | int | float) and not isinstance(part, bool)
-            if (is_plain and len(str(part)) < 1000) or (isinstance(part, list) and all(isinstance(each, str) for each in part)):
+            if _is_plain(part) or (isinstance(part, list) and all(map(_is_plain, part))):
                 yield name, part
             else:
                 yield from _named(part, depth - 1)
+
+
+def _is_plain(value: JSON) -> bool:
+    is_scalar = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return is_scalar and len(str(value)) < MAX_LENGTH

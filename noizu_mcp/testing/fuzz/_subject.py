@@ -32,6 +32,8 @@ EXIT_TIMEOUT: Final = 1.0
 #: Least seconds for an answer while a case is made smaller; and the factor over the usual time.
 LEAST_PATIENCE: Final = 0.5
 PATIENCE_FACTOR: Final = 20
+#: Seconds for an answer that need not come.
+OPTIONAL: Final = 0.02
 #: Seconds to wait for a second answer.
 SETTLE: Final = 0.05
 NAME: Final = "noizu-mcp fuzz"
@@ -274,23 +276,24 @@ class Subject:
         if self.is_command or not talk.stateless:
             await talk.tell("notifications/cancelled", {"requestId": id_})
 
-    async def _settle(self, found: _Open) -> bool:
-        """Ask for something light; True if it is answered."""
+    async def _settle(self, found: _Open, pause: float = SETTLE) -> bool:
+        """Ask for something light, and wait for a moment; True if it is answered."""
         if isinstance(found.link, PipeLink) and found.link.ended:
             return False
         answer = await found.talk.ask(_light(found.talk), patience=min(ALIVE_TIMEOUT, self.timeout))
-        await trio.sleep(SETTLE)
+        await trio.sleep(pause)
         return answer.replied
 
     async def post(
-        self, message: JSONObject | bytes, *, stateless: bool, patience: float
+        self, message: JSONObject | bytes, *, stateless: bool, is_optional: bool
     ) -> Outcome:
         """Send a message as it is, and see whether the server lives on.
 
         Args:
             message: The message, or bytes that are none.
             stateless: The era.
-            patience: Seconds for the answer, if the message has an id.
+            is_optional: True if nobody waits for an answer: it comes before the one to the next
+                request, or not at all.
         """
         step = Step(str(message)[:MAX_SHOWN])
         found = await self.connect(stateless=stateless)
@@ -300,13 +303,17 @@ class Subject:
         found.used = True
         found.faults.take()
         if isinstance(message, dict):
-            exchange = await found.talk.send(message, None, patience)
+            # Over HTTP every request is answered, if only by a status.
+            is_short = is_optional and self.is_command
+            exchange = await found.talk.send(message, None, OPTIONAL if is_short else self.timeout)
         elif isinstance(found.link, PipeLink):
             exchange = Exchange(step.method, ended=not await found.link.write(message))
         else:
             headers = found.talk.headers_of({"method": "tools/list"})
             exchange = await found.link.send("POST", headers, self.timeout, body=message)
-        responsive = await self._settle(found)
+        responsive = await self._settle(found, 0.0)
+        if isinstance(message, dict) and "id" in message and exchange.answer is None:
+            exchange.answer = found.link.receiver.answer_to(message["id"])
         outcome = Outcome(step, exchange, found.faults.take(), (), responsive)
         if exchange.ended or not responsive:
             await self.renew(stateless=stateless, hard=True)

@@ -5,10 +5,12 @@ All are drawn from a seed, so that the same seed makes the same calls.
 
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import hypothesis
-from hypothesis.strategies import SearchStrategy
+from hypothesis.strategies import SearchStrategy, nothing
 
 from ..._value import JSON
 from ..strategies._schemas import from_schema, violating
@@ -78,59 +80,73 @@ def draw(strategy: SearchStrategy[Any], count: int, seed: int) -> list[Any]:
     def collect(value: Any) -> None:
         found.append(value)
 
-    try:
-        collect()
-    except Unsatisfiable:
-        return found
+    if not strategy.is_empty:
+        with suppress(Unsatisfiable):
+            collect()
     return found
 
 
-def values_for(component: Component, count: int, seed: int) -> list[Value]:
-    """Draw arguments for a component: valid ones, special texts in them, and wrong ones.
+class Values:
+    """Draws arguments for components: valid ones, special texts in them, and wrong ones.
 
     Args:
-        component: The component.
-        count: The number of valid ones; there are about as many wrong ones.
-        seed: The seed.
-
-    Returns:
-        The values, each once; none of a schema that cannot be used.
+        seed: The seed of all of them.
     """
-    if component.violations({}) is None:
-        return []
-    own = seed_for(seed, component.kind, component.name)
-    try:
-        valid = draw(from_schema(component.schema), count, own)
-    except Unsatisfiable:
-        valid = []
-    found = [Value(each) for each in valid]
-    base = max(valid, key=_count_texts, default=None)
-    for text in SPECIAL_TEXTS:
-        # One place at a time, so that a fault has one cause.
-        changed = _with_text(base, text)
-        found += [Value(each) for each in changed if component.violations(each) == []]
-    if component.kind in ("tool", "prompt"):
-        found += _wrong_values(component, count, own)
-    return list({repr(each): each for each in found}.values())
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        # The strategies of a schema are planned once.
+        self._strategies: dict[Component, list[SearchStrategy[Any]]] = {}
+
+    def draw(self, component: Component, count: int, turn: int) -> list[Value]:
+        """Draw values for one component.
+
+        Args:
+            component: The component.
+            count: The number of valid ones; there are about as many wrong ones.
+            turn: The number of draws before; the first one has the special texts.
+
+        Returns:
+            The values, each once; none of a schema that cannot be used.
+        """
+        if component.violations({}) is None:
+            return []
+        if component not in self._strategies:
+            self._strategies[component] = _strategies_of(component)
+        seed = seed_for(self._seed, component.kind, component.name, turn)
+        valid, wrong = [draw(each, count, seed) for each in self._strategies[component]]
+        found = [Value(each) for each in valid]
+        base = max(valid, key=_count_texts, default=None)
+        for text in SPECIAL_TEXTS if turn == 0 else ():
+            # One place at a time, so that a fault has one cause.
+            changed = _with_text(base, text)
+            found += [Value(each) for each in changed if component.violations(each) == []]
+        for each in wrong:
+            # Arguments are an object in every revision, and those of a prompt are texts: another
+            # value is a malformed message.
+            is_proper = component.kind == "tool" or each.keyword == "required"
+            if isinstance(each.value, dict) and is_proper:
+                found.append(Value(each.value, each.keyword))
+        return list({repr(each): each for each in found}.values())
+
+
+def _strategies_of(component: Component) -> list[SearchStrategy[Any]]:
+    """Make the strategies of valid and of wrong values; either may have none."""
+    found: list[SearchStrategy[Any]] = []
+    for make in (from_schema, partial(violating, labelled=True)):
+        try:
+            found.append(make(component.schema))
+        except Unsatisfiable:
+            found.append(nothing())
+    if component.kind not in ("tool", "prompt"):
+        found[1] = nothing()
+    return found
 
 
 def _count_texts(value: JSON) -> int:
     if isinstance(value, dict | list):
         return sum(map(_count_texts, value.values() if isinstance(value, dict) else value))
     return isinstance(value, str)
-
-
-def _wrong_values(component: Component, count: int, seed: int) -> Iterator[Value]:
-    try:
-        drawn = draw(violating(component.schema, labelled=True), count, seed)
-    except Unsatisfiable:
-        return
-    for each in drawn:
-        # Arguments are an object in every revision: another value is a malformed message. Those of
-        # a prompt are texts for the same reason.
-        is_proper = component.kind == "tool" or each.keyword == "required"
-        if isinstance(each.value, dict) and is_proper:
-            yield Value(each.value, each.keyword)
 
 
 def _with_text(value: JSON, text: str) -> Iterator[JSON]:
