@@ -54,6 +54,8 @@ LONGEST: Final = 5
 SHARE: Final = 0.4
 #: Deaths of a server by one component, after which it is left alone.
 MAX_DEATHS: Final = 3
+#: Suspicions of one check for one component that come to nothing.
+MAX_MISSES: Final = 3
 #: Findings of one check for one component.
 MAX_SAME: Final = 3
 #: Valid arguments of one tool for sequences.
@@ -149,6 +151,7 @@ class _Run:
         self._components: dict[tuple[Kind, str], Component] = {}
         self._listed: dict[tuple[Kind, str], list[bool]] = {}
         self._known: dict[tuple[str, Kind, str], set[str | None]] = {}
+        self._misses: dict[tuple[str, Kind, str], int] = {}
         self._deaths: dict[tuple[Kind, str], int] = {}
         self._sent: dict[tuple[Kind, str], set[str]] = {}
         self._slow: dict[tuple[Kind, str], Step] = {}
@@ -209,15 +212,14 @@ class _Run:
         self._choose(destructive=destructive)
         for era in self._eras:
             await self._attack(era)
-        count = FIRST
-        while True:
-            count = min(count, self._examples)
+        drawn, count = 0, FIRST
+        while drawn < self._examples:
+            count = min(count, self._examples - drawn)
             for component in list(self._components.values()):
                 await self._call(component, count)
             await self._check_cancellation()
             await self._play_sequences()
-            if count >= self._examples:
-                return
+            drawn += count
             count *= 2
 
     def _tell(self, what: str) -> None:
@@ -312,7 +314,8 @@ class _Run:
 
     def _is_hopeless(self, key: tuple[Kind, str]) -> bool:
         """Tell whether more calls would only cost time: each hangs, or kills the server."""
-        return ("silence", *key) in self._known or self._deaths.get(key, 0) >= MAX_DEATHS
+        is_silent = self._known.get(("silence", *key))
+        return bool(is_silent) or self._deaths.get(key, 0) >= MAX_DEATHS
 
     def _draw(self, component: Component, count: int) -> list[Value]:
         key = (component.kind, component.name)
@@ -377,11 +380,15 @@ class _Run:
         left = self._began + self._budget - trio.current_time()
         with trio.move_on_after(max(2 * self._subject.timeout, SHARE * left)):
             await minimise(self._subject, suspicion, tell)
+            if len(findings) == place:
+                self._misses[key] = self._misses.get(key, 0) + 1
+                if self._misses[key] < MAX_MISSES:
+                    keywords.discard(keyword)
         for history in self._history.values():
             history.clear()
 
     async def _compare(self, component: Component, outcome: Outcome, era: bool) -> None:
-        if ("eras", component.kind, component.name) in self._known:
+        if self._known.get(("eras", component.kind, component.name)):
             return
         other = await self._take(component, outcome.step, not era)
         parts = {essence(outcome), essence(other)}
@@ -414,7 +421,7 @@ class _Run:
     async def _check_cancellation(self) -> None:
         for key, step in list(self._slow.items()):
             component = self._components[key]
-            if self._is_hopeless(key) or ("cancel", *key) in self._known:
+            if self._is_hopeless(key) or self._known.get(("cancel", *key)):
                 continue
             self._tell(f"cancellation of {component.name}")
             for era in self._listed[key]:

@@ -73,7 +73,8 @@ class _Search:
     async def run(self) -> None:
         steps = await self._confirm()
         if steps is None:
-            if self._check not in PROBES:
+            # A server that is only slow for a moment is no finding.
+            if self._check not in PROBES and self._check != "silence":
                 last = self._suspicion.steps[-1:]
                 self._report(last, self._suspicion.seen, steady=False)
             return
@@ -91,15 +92,13 @@ class _Search:
     def _case(self, steps: Sequence[Used]) -> Case:
         return Case(self._suspicion.stateless, tuple(step for _, step in steps))
 
-    async def _holds(self, steps: Sequence[Used], *, anew: bool = True) -> str | None:
-        return await find(
-            self._subject,
-            self._check,
-            steps[-1][0],
-            self._case(steps),
-            self._patience,
-            anew=anew,
-        )
+    async def _holds(
+        self, steps: Sequence[Used], *, anew: bool = True, is_last: bool = False
+    ) -> str | None:
+        # The last word on silence has the whole time of a call.
+        patience = None if is_last else self._patience
+        case = self._case(steps)
+        return await find(self._subject, self._check, steps[-1][0], case, patience, anew=anew)
 
     async def _confirm(self) -> Sequence[Used] | None:
         """Find the last step, or a tail of the steps, that shows the fault again."""
@@ -110,7 +109,7 @@ class _Search:
             tails.append(steps[-2:-1])
         tails += [steps[-1 - length :] for length in TAILS if length < len(steps)]
         for tail in tails:
-            seen = await self._holds(tail)
+            seen = await self._holds(tail, is_last=True)
             if seen is not None:
                 self._report(tail, seen)
                 return tail
@@ -158,7 +157,7 @@ class _Search:
         if anew:
             return least
         # Calls before it may have had a part in it.
-        seen = await self._holds(least)
+        seen = await self._holds(least, is_last=True)
         if seen is None:
             return steps
         self._report(least, seen)

@@ -1,0 +1,71 @@
+"""A server of this package with one fault: `python seeded_noizu.py FAULT`.
+
+The package checks arguments and results itself; these are the faults that are left to an author.
+"""
+
+import sys
+import threading
+import time
+import traceback
+from typing import Annotated
+
+from noizu_mcp import Context, Server, ToolError, ToolResult, Toolkit, field, mcp, run_stdio
+
+FAULT = sys.argv[1]
+
+
+class Kit(Toolkit):
+    """Tools."""
+
+    def __init__(self):
+        self.notes = {}
+
+    @mcp(read_only=True)
+    def say(self, text: str) -> str:
+        """Say a text."""
+        if FAULT == "crash":
+            return text[0]
+        if FAULT == "leak":
+            try:
+                return text[0]
+            except IndexError:
+                raise ToolError(traceback.format_exc()) from None
+        if FAULT == "hang" and any(ord(letter) > 0xFFFF for letter in text):
+            threading.Event().wait()
+        return text
+
+    @mcp(read_only=True)
+    def pick(self, index: Annotated[int, field(minimum=0, maximum=10)], ctx: Context) -> str:
+        """Pick a letter."""
+        letters = "abcdefghij" if FAULT == "bound" else "abcdefghijk"
+        if FAULT == "eras" and ctx.protocol_version == "2026-07-28" and index > 5:
+            return "z"
+        return letters[index]
+
+    @mcp(destructive=False)
+    def keep_note(self, title: str) -> str:
+        """Keep a note."""
+        self.notes[title] = title
+        return "kept"
+
+    @mcp(destructive=False)
+    def drop_note(self, title: str) -> str:
+        """Drop a note."""
+        if FAULT == "sequence" and title in self.notes:
+            self.notes[title] = None
+        else:
+            self.notes.pop(title, None)
+        return "dropped"
+
+    @mcp(read_only=True)
+    def read_note(self, title: str) -> str:
+        """Read a note."""
+        if title not in self.notes:
+            raise ToolError("no such note")
+        return self.notes[title].upper()
+
+
+class Seeded(Server, name="seeded", version="1.0.0"):
+    """The server."""
+
+    tools = [Kit]

@@ -1,0 +1,91 @@
+"""`fuzz` against servers with one fault each: it is found, made small, and shown again."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from noizu_mcp import Stdio
+from noizu_mcp.testing.fuzz import Finding, fuzz, replay
+
+HERE = Path(__file__).parent
+
+
+def command(script, fault):
+    return Stdio(sys.executable, str(HERE / script), fault)
+
+
+def say(text, **more):
+    return {"name": "say", "arguments": {"text": text, **more}}
+
+
+def note(tool):
+    return {"name": tool, "arguments": {"title": "a"}}
+
+
+#: The check that fails, and the params of the least steps, by the name of a fault.
+FAULTS = {
+    "crash": ("crash", [say("")]),
+    "leak": ("leak", [say("")]),
+    "bound": ("accepts-invalid", [{"name": "add", "arguments": {"numbers": [], "times": 11}}]),
+    "max-items": (
+        "accepts-invalid",
+        [{"name": "add", "arguments": {"numbers": [0, 0, 0, 0, 0], "times": 1}}],
+    ),
+    "enum": ("accepts-invalid", [say("", tone="")]),
+    "output": ("output", [{"name": "add", "arguments": {"numbers": [0, 0, 0], "times": 1}}]),
+    "hang": ("silence", [say("\U00010000")]),
+    "exit": ("crash", [say("\0")]),
+    "form": ("message", [say(" ")]),
+    "twice": ("one-answer", [say("")]),
+    "eras": ("eras", [{"name": "add", "arguments": {"numbers": [], "times": 6}}]),
+    "order": ("order", [{}]),
+    "cursors": ("cursors", [{}]),
+    "cancel": ("cancel", [{"name": "wait", "arguments": {}}]),
+    "notice": ("notice", [{"name": "keep_note", "arguments": {"title": "aaaa"}}]),
+    "sequence": ("crash", [note("keep_note"), note("drop_note"), note("read_note")]),
+    "fragile": ("protocol", [{}]),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_fault_is_found_and_made_small(fault):
+    """A run within the default time finds the fault, with the least steps that show it."""
+    check, params = FAULTS[fault]
+    target = command("seeded.py", fault)
+
+    report = await fuzz(target, examples=28, timeout=1.0)
+
+    found = [each for each in report.findings if each.check == check]
+    assert params in [[step.params for step in each.case.steps] for each in found]
+    assert all(each.steady for each in found)
+
+
+@pytest.mark.parametrize("fault", ["crash", "sequence"])
+async def test_a_finding_is_shown_again_until_it_is_mended(fault):
+    """`replay` fails with the check while the server has the fault, and passes afterwards."""
+    report = await fuzz(command("seeded.py", fault), examples=28, timeout=1.0)
+    (finding,) = [each for each in report.findings if each.check == "crash"]
+    kept = finding.to_json()
+
+    with pytest.raises(AssertionError, match="a deliberate error"):
+        await replay(command("seeded.py", fault), kept)
+    await replay(command("seeded.py", "none"), kept)
+    assert Finding.from_json(kept) == finding
+
+
+async def test_nothing_is_found_in_a_server_without_a_fault():
+    """Every call is answered as the specification says, so nothing is reported."""
+    report = await fuzz(command("seeded.py", "none"), examples=60, timeout=5.0)
+
+    assert [each.to_json() for each in report.findings] == []
+    assert report.is_complete
+
+
+async def test_a_seed_makes_the_same_findings():
+    """Two runs with the same seed report the same."""
+    first, second = [
+        await fuzz(command("seeded.py", "crash"), seed=7, examples=8, timeout=5.0) for _ in "ab"
+    ]
+
+    assert first.to_json()["findings"] == second.to_json()["findings"]
