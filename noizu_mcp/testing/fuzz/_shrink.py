@@ -15,6 +15,8 @@ from ..._value import JSON
 
 #: Characters of a text that are tried one by one.
 MAX_SINGLE: Final = 24
+#: Numbers that are tried before those between zero and a large number.
+ROUND: Final = (10, 100, 1000, 10**6, 2**31, 2**53, 2**63)
 #: Steps back towards a number.
 MAX_HALVES: Final = 64
 
@@ -133,6 +135,7 @@ def _simpler_number(value: float) -> Iterator[JSON]:
     sign = -1 if whole < 0 else 1
     yield abs(whole)
     yield whole
+    yield from (sign * each for each in ROUND if each < abs(whole))
     gap = abs(whole)
     # Towards zero, and then back towards the value in steps that halve: so a bound is found.
     for _ in range(MAX_HALVES):

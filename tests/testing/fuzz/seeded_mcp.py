@@ -1,11 +1,11 @@
 """A server of the official Python package with one fault: `python seeded_mcp.py FAULT`."""
 
+import os
 import sys
 import threading
 import traceback
 from typing import Annotated, Literal
 
-import mcp_types as types
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, Field
@@ -32,8 +32,6 @@ def say(text: str, tone: Literal["calm", "loud"] = "calm") -> str:
     if FAULT == "hang" and any(ord(letter) > 0xFFFF for letter in text):
         threading.Event().wait()
     if FAULT == "exit" and "\0" in text:
-        import os
-
         os._exit(3)
     return text
 

@@ -5,22 +5,21 @@ The package checks arguments and results itself; these are the faults that are l
 
 import sys
 import threading
-import time
 import traceback
 from typing import Annotated
 
-from noizu_mcp import Context, Server, ToolError, ToolResult, Toolkit, field, mcp, run_stdio
+from noizu_mcp import Context, Server, ToolError, Toolkit, field, mcp
 
 FAULT = sys.argv[1]
+READS = {"read_only_hint": True}
+WRITES = {"destructive_hint": False}
+notes = {}
 
 
 class Kit(Toolkit):
     """Tools."""
 
-    def __init__(self):
-        self.notes = {}
-
-    @mcp(read_only=True)
+    @mcp(annotations=READS)
     def say(self, text: str) -> str:
         """Say a text."""
         if FAULT == "crash":
@@ -34,7 +33,7 @@ class Kit(Toolkit):
             threading.Event().wait()
         return text
 
-    @mcp(read_only=True)
+    @mcp(annotations=READS)
     def pick(self, index: Annotated[int, field(minimum=0, maximum=10)], ctx: Context) -> str:
         """Pick a letter."""
         letters = "abcdefghij" if FAULT == "bound" else "abcdefghijk"
@@ -42,30 +41,34 @@ class Kit(Toolkit):
             return "z"
         return letters[index]
 
-    @mcp(destructive=False)
+    @mcp(annotations=WRITES)
     def keep_note(self, title: str) -> str:
         """Keep a note."""
-        self.notes[title] = title
+        notes[title] = title
         return "kept"
 
-    @mcp(destructive=False)
+    @mcp(annotations=WRITES)
     def drop_note(self, title: str) -> str:
         """Drop a note."""
-        if FAULT == "sequence" and title in self.notes:
-            self.notes[title] = None
+        if FAULT == "sequence" and title in notes:
+            notes[title] = None
         else:
-            self.notes.pop(title, None)
+            notes.pop(title, None)
         return "dropped"
 
-    @mcp(read_only=True)
+    @mcp(annotations=READS)
     def read_note(self, title: str) -> str:
         """Read a note."""
-        if title not in self.notes:
+        if title not in notes:
             raise ToolError("no such note")
-        return self.notes[title].upper()
+        return notes[title].upper()
 
 
 class Seeded(Server, name="seeded", version="1.0.0"):
     """The server."""
 
     tools = [Kit]
+
+
+if __name__ == "__main__":
+    Seeded().run()

@@ -89,3 +89,59 @@ async def test_a_seed_makes_the_same_findings():
     ]
 
     assert first.to_json()["findings"] == second.to_json()["findings"]
+
+
+#: The same for a server of this package, which checks arguments and results itself.
+OURS = {
+    "crash": ("crash", [say("")]),
+    "leak": ("leak", [say("")]),
+    "hang": ("silence", [say("\U00010000")]),
+    "bound": ("crash", [{"name": "pick", "arguments": {"index": 10}}]),
+    "eras": ("eras", [{"name": "pick", "arguments": {"index": 6}}]),
+    "sequence": (
+        "crash",
+        [
+            {"name": name, "arguments": {"title": ""}}
+            for name in ("keep_note", "drop_note", "read_note")
+        ],
+    ),
+}
+#: The same for a server of the official package.
+THEIRS = {
+    **{name: OURS[name] for name in ("crash", "leak", "hang", "bound", "sequence")},
+    "exit": ("crash", [say("\0")]),
+    "notice": ("notice", [{"name": "keep_note", "arguments": {"title": "aaaa"}}]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", OURS)
+async def test_a_fault_of_a_server_of_this_package(fault):
+    """The fault of an author is found behind the checks of the package, and made small."""
+    check, params = OURS[fault]
+
+    report = await fuzz(command("seeded_noizu.py", fault), examples=28, timeout=1.0)
+
+    found = [each for each in report.findings if each.check == check]
+    assert params in [[step.params for step in each.case.steps] for each in found]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", THEIRS)
+async def test_a_fault_of_a_server_of_the_official_package(fault):
+    """A server on another package is no different."""
+    pytest.importorskip("mcp_types")
+    check, params = THEIRS[fault]
+
+    report = await fuzz(command("seeded_mcp.py", fault), examples=28, timeout=2.0)
+
+    found = [each for each in report.findings if each.check == check]
+    assert params in [[step.params for step in each.case.steps] for each in found]
+
+
+@pytest.mark.slow
+async def test_nothing_is_found_in_a_server_of_this_package():
+    """A server without a fault has no finding."""
+    report = await fuzz(command("seeded_noizu.py", "none"), examples=60)
+
+    assert [each.to_json() for each in report.findings] == []
