@@ -79,6 +79,7 @@ LATE = {
     ("client/_client", "._skills"): "loads with the first file of a skill",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
+    ("testing/strategies/_schemas", "."): "hypothesis loads with the first strategy",
     ("testing/_grants", "jwt"): "PyJWT loads with the first authorization server",
     ("auth/client/_credentials", "."): "PyJWT loads with the first strategy that signs",
     ("components/declare/_options", "...uri"): "loads with the first URI template",
@@ -397,6 +398,7 @@ def test_third_party_packages(absolute: list[Import]) -> None:
     known |= {"httpx2", "jwt"}  # of the extra `auth`
     known |= {"opentelemetry", "prometheus_client", "yaml"}  # of `otel`, `prometheus`, `skills`
     known |= {"httpcore2", "httptools", "hypercorn"}  # of the extra `http`
+    known |= {"hypothesis"}  # of the extra `testing`
     heads = {each.module.partition(".")[0] for each in absolute}
 
     assert heads - set(sys.stdlib_module_names) <= known

@@ -159,11 +159,14 @@ PAGES = (
         "testing",
         "noizu_mcp.testing",
         "noizu_mcp.testing",
-        "See [testing in memory](../../tutorial/testing.md).",
+        "See [testing in memory](../../tutorial/testing.md) and "
+        "[testing by properties](../../how-to/property-tests.md).",
         {
             "Transcripts": "Transcript Entry",
             "Answers": "ScriptedHandler Asked",
             "Assertions": "assert_notification assert_progress refute_notification",
+            "Strategies": "arguments invalid_arguments results from_schema violating Violation "
+            "Unsatisfiable",
             "Authorization": "AuthorizationServer AuthorizationRequest serve_authorization "
             "serve_protected",
             "Connections": "connect",

@@ -115,7 +115,13 @@ class Members:
 
 @attrs.frozen
 class Somewhere:
-    """Goals that one member with a name of a set reaches; `names` are the goals of its name."""
+    """Goals that one member with a name of a set reaches, instead of those of all such members.
+
+    Attributes:
+        where: The names.
+        goals: The goals of the member.
+        names: The goals of its name; they stand instead of those with the same subschemas.
+    """
 
     where: Names
     goals: Goals = ()
@@ -188,12 +194,28 @@ class Case:
     seen_items: float = 0
     seen_contains: Goals = ()
 
+    def beside(self, rule: Somewhere) -> "Case":
+        """Return the case without the goals that a rule replaces for its one member."""
+        replaced = {id(goal.node) for goal in rule.names if isinstance(goal, Goal)}
+        names = tuple(
+            goal
+            for goal in self.names
+            if not isinstance(goal, Goal) or id(goal.node) not in replaced
+        )
+        members = tuple(each for each in self.members if each.where != rule.where)
+        return attrs.evolve(self, members=members, names=names)
+
     def unseen(self) -> "Case":
         """Return the case without what its subschemas have judged."""
         return attrs.evolve(self, **_UNSEEN)
 
 
-_UNSEEN: Final = {"seen": Names(), "all_seen": False, "seen_items": 0, "seen_contains": ()}
+_UNSEEN: Final[Mapping[str, Any]] = {
+    "seen": Names(),
+    "all_seen": False,
+    "seen_items": 0,
+    "seen_contains": (),
+}
 #: The case of every value.
 ANY: Final = Case()
 
@@ -298,10 +320,9 @@ def _no_array(case: Case) -> bool:
 
 
 def _no_object(case: Case) -> bool:
-    return (
-        max(case.min_members, len(case.required)) > case.max_members
-        or not case.absent.isdisjoint(case.required)
-    )  # fmt: skip
+    return max(
+        case.min_members, len(case.required)
+    ) > case.max_members or not case.absent.isdisjoint(case.required)
 
 
 _BROKEN: Final[Mapping[str, Callable[[Case], bool]]] = {
@@ -360,9 +381,11 @@ def identity(value: Any) -> Hashable:
         return ("array", tuple(map(identity, value)))
     if isinstance(value, dict):
         return ("object", frozenset((name, identity(item)) for name, item in value.items()))
-    return value  # type: ignore[no-any-return]  # a text or a number: 1 == 1.0 in Python, too
+    # A text or a number: 1 equals 1.0 in Python, too.
+    scalar: Hashable = value
+    return scalar
 
 
 def fraction(number: float) -> Fraction:
     """Return a number of a schema in decimal, as its author wrote it: 0.1 is a tenth."""
-    return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
+    return Fraction(repr(number))

@@ -82,8 +82,6 @@ def labelled(
     return values.map(label)
 
 
-
-
 def noted(
     values: SearchStrategy[Any],
     explain: Callable[[Any], list[Any]],

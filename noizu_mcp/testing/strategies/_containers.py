@@ -10,8 +10,8 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from ._case import Case, Contains, Goal, Goals, Names, Somewhere, identity, join
-from ._plan import NAME, Planner, Slot, covers, matches
+from ._case import Case, Contains, Goal, Goals, Somewhere, identity, join
+from ._plan import NAME, Planner, Slot, matches
 
 Values = SearchStrategy[Any]
 #: Returns the strategy for the values that reach goals at a depth.
@@ -101,7 +101,9 @@ def _place(draw: DrawFn, planner: Planner, rule: Contains, goals: list[Goals]) -
     chosen = set()
     if rule.least:
         size = rule.least
-        chosen = set(draw(st.lists(st.sampled_from(free), min_size=size, max_size=size, unique=True)))
+        chosen = set(
+            draw(st.lists(st.sampled_from(free), min_size=size, max_size=size, unique=True))
+        )
     opposite = Goal(rule.goal.node, "not", rule.goal.scope)
     for at in range(len(goals)):
         if at in chosen:
@@ -122,10 +124,6 @@ _NAMES: Final = st.text(max_size=6) | st.sampled_from(_HARD_NAMES)
 @lru_cache(maxsize=1_000)
 def _pattern_goal(pattern: str) -> Goal:
     return Goal({"type": "string", "pattern": pattern})
-
-
-# The rule that asks for nothing.
-_ANYWHERE: Final = Somewhere(Names())
 
 
 class _Members:
@@ -149,32 +147,27 @@ class _Members:
         """Return the goals of the members that are there in any case."""
         return {name: self._planner.goals_of(self.case, name) for name in self.case.required}
 
-    def options(self, rule: Somewhere) -> list[Slot]:
-        """Return the slots in which a member may reach the goals of a rule."""
-        return [
-            slot
-            for slot in self.slots
-            if covers(rule.where, slot) and self._planner.height(join(slot.goals, rule.goals)) < inf
-        ]
-
     def add(
-        self, draw: DrawFn, slot: Slot, chosen: dict[str, Goals], rule: Somewhere = _ANYWHERE
+        self, draw: DrawFn, slot: Slot, chosen: dict[str, Goals], rule: Somewhere | None = None
     ) -> None:
-        """Add a member with a name of a slot to those chosen, and the goals of a rule."""
+        """Add a member with a name of a slot to those chosen, by the goals of a rule if given."""
+        case, more = (self.case, ()) if rule is None else (self.case.beside(rule), rule.goals)
         name = slot.name
         if name is None:
-            name = draw(self._names(slot, rule).filter(lambda each: each not in chosen))
-        elif rule.names:
-            assume(self._planner.fits(rule.names, name))
-        goals = chosen.get(name) or self._planner.goals_of(self.case, name)
-        goals = join(goals, rule.goals)
+            names = self._names(case, slot, () if rule is None else rule.names)
+            name = draw(names.filter(lambda each: each not in chosen))
+        goals = join(self._planner.goals_of(case, name), more)
         assume(self._planner.height(goals) < inf)
         chosen[name] = goals
 
-    def _names(self, slot: Slot, rule: Somewhere) -> SearchStrategy[str]:
+    def options(self, rule: Somewhere) -> list[Slot]:
+        """Return the slots in which a member may follow a rule."""
+        return [slot for slot, _goals in self._planner.options(self.case, rule)]
+
+    def _names(self, case: Case, slot: Slot, more: Goals) -> SearchStrategy[str]:
         """Return the strategy for the names of a slot that may stand in the object."""
-        planner, case = self._planner, self.case
-        goals = join(case.names, rule.names)
+        planner = self._planner
+        goals = join(case.names, more)
         if not slot.where.others:
             goals = join(goals, tuple(map(_pattern_goal, slot.where.patterns)))
         names: SearchStrategy[str] = _NAMES

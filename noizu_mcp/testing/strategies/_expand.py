@@ -6,7 +6,7 @@ the values that fit the keyword. For "not" and "near" it returns those of the va
 fits the others beside it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
 from typing import Any, Final
 
@@ -58,10 +58,15 @@ class Place:
         self.scope = scope
         self.mood = mood
         self.fits = mood == "is"
+        self.near = mood == "near"
 
     def goal(self, node: Any, mood: Mood | None = None) -> Goal:
         """Return the goal of another subschema, by default in the mood of this one."""
         return Goal(node, mood or self.mood, self.scope)
+
+    def fitting(self) -> "Place":
+        """Return the same place in the mood of values that fit."""
+        return Place(self.expander, self.node, self.scope, "is")
 
     def cases(self, *goals: Goal) -> list[Case]:
         """Return the cases in which a value reaches all of these goals."""
@@ -137,13 +142,13 @@ class Expander:
 
         For "near" the other keywords are fitted, unless that contradicts the broken one.
         """
-        near, node = place.mood == "near", place.node
-        fitting = Place(self, node, place.scope, "is")
+        node = place.node
+        fitting = place.fitting()
         for keyword in node:
             rest = {name: value for name, value in node.items() if name != keyword}
             if keyword in _RULES:
                 broken = _RULES[keyword](place, node[keyword])
-                if near:
+                if place.near:
                     broken = combine(broken, self._fitting(fitting, rest)) or broken
                 yield from broken
             elif keyword in _UNEVALUATED:
@@ -206,13 +211,19 @@ def _const(place: Place, value: Any) -> list[Case]:
 Rule = Callable[[Place, Any], list[Case]]
 
 
+def _limit(name: str, value: Any, kinds: frozenset[str] = ANY.kinds) -> Case:
+    """Return the case with one limit, for some types."""
+    limits: dict[str, Any] = {name: value, "kinds": kinds}
+    return Case(**limits)
+
+
 def _bound(name: str, opposite: str, *, exclusive: bool) -> Rule:
     """Return the rule of `minimum` and its kin: a limit, which the broken one turns around."""
 
     def rule(place: Place, value: float) -> list[Case]:
         if place.fits:
-            return [attrs.evolve(ANY, **{name: (value, exclusive)})]
-        return [attrs.evolve(ANY, kinds=NUMBERS, **{opposite: (value, not exclusive)})]
+            return [_limit(name, (value, exclusive))]
+        return [_limit(opposite, (value, not exclusive), kinds=NUMBERS)]
 
     return rule
 
@@ -228,8 +239,8 @@ def _at_least(part: str, kinds: frozenset[str]) -> Rule:
     def rule(place: Place, value: float) -> list[Case]:
         count = int(value)
         if place.fits:
-            return [attrs.evolve(ANY, **{f"min_{part}": count})]
-        return [attrs.evolve(ANY, kinds=kinds, **{f"max_{part}": count - 1})] if count else []
+            return [_limit(f"min_{part}", count)]
+        return [_limit(f"max_{part}", count - 1, kinds=kinds)] if count else []
 
     return rule
 
@@ -240,8 +251,8 @@ def _at_most(part: str, kinds: frozenset[str]) -> Rule:
     def rule(place: Place, value: float) -> list[Case]:
         count = int(value)
         if place.fits:
-            return [attrs.evolve(ANY, **{f"max_{part}": count})]
-        return [attrs.evolve(ANY, kinds=kinds, **{f"min_{part}": count + 1})]
+            return [_limit(f"max_{part}", count)]
+        return [_limit(f"min_{part}", count + 1, kinds=kinds)]
 
     return rule
 
@@ -257,23 +268,40 @@ def _format(place: Place, value: str) -> list[Case]:
 
 
 def _prefix_items(place: Place, value: list[Any]) -> list[Case]:
-    rules = [Items(index, index + 1, (place.goal(node),)) for index, node in enumerate(value)]
+    fitting = [Items(at, at + 1, (place.goal(node, "is"),)) for at, node in enumerate(value)]
     if place.fits:
-        return [Case(items=tuple(rules), seen_items=len(rules))]
-    return [Case(kinds=_ARRAY, min_items=rule.first + 1, items=(rule,)) for rule in rules]
+        return [Case(items=tuple(fitting), seen_items=len(value))]
+    found = []
+    for at, node in enumerate(value):
+        others = [rule for rule in fitting if rule.first != at] if place.near else []
+        items = (*others, Items(at, at + 1, (place.goal(node),)))
+        found.append(Case(kinds=_ARRAY, min_items=at + 1, items=items, seen_items=len(value)))
+    return found
 
 
 def _items(place: Place, value: Any) -> list[Case]:
     if isinstance(value, list):
         # The form before 2020-12.
         return _prefix_items(place, value)
-    first, goals = len(place.node.get("prefixItems", ())), (place.goal(value),)
+    first = len(place.node.get("prefixItems", ()))
     if place.fits:
-        return [Case(items=(Items(first, inf, goals),), seen_items=inf)]
-    return [
-        Case(kinds=_ARRAY, min_items=index + 1, items=(Items(index, index + 1, goals),))
-        for index in (first, first + 1)
-    ]
+        return [Case(items=(Items(first, inf, (place.goal(value),)),), seen_items=inf)]
+    return [_one_item(place.goal(value), at, first) for at in (first, first + 1)]
+
+
+def _one_item(goal: Goal, at: int, first: int) -> Case:
+    """Return the case in which one item breaks a goal.
+
+    Args:
+        goal: The goal, broken; if it is "near" the others fit.
+        at: The index of the item.
+        first: The index of the first one that has the goal.
+    """
+    items = [Items(at, at + 1, (goal,))]
+    if goal.mood == "near":
+        fits = (Goal(goal.node, "is", goal.scope),)
+        items += [Items(at + 1, inf, fits), *([Items(first, at, fits)] if at > first else [])]
+    return Case(kinds=_ARRAY, min_items=at + 1, items=tuple(items), seen_items=inf)
 
 
 def _contains(place: Place, value: Any) -> list[Case]:
@@ -300,66 +328,95 @@ def _unique(place: Place, value: bool) -> list[Case]:
 
 def _properties(place: Place, value: JSONObject) -> list[Case]:
     seen = Names(frozenset(value))
-    rules = [
-        Members(Names(frozenset({name})), (place.goal(node),)) for name, node in value.items()
-    ]
+    fitting = {
+        name: Members(Names(frozenset({name})), (place.goal(node, "is"),))
+        for name, node in value.items()
+    }
     if place.fits:
-        return [Case(members=tuple(rules), seen=seen)]
-    return [
-        Case(kinds=_OBJECT, required=(name,), members=(rule,), seen=seen)
-        for name, rule in zip(value, rules, strict=True)
-    ]
+        return [Case(members=tuple(fitting.values()), seen=seen)]
+    found = []
+    for name, node in value.items():
+        broken = Members(Names(frozenset({name})), (place.goal(node),))
+        members = tuple({**fitting, name: broken}.values()) if place.near else (broken,)
+        found.append(Case(kinds=_OBJECT, required=(name,), members=members, seen=seen))
+    return found
 
 
 def _pattern_properties(place: Place, value: JSONObject) -> list[Case]:
     seen = Names(patterns=tuple(value))
-    sets = [Names(patterns=(pattern,)) for pattern in value]
-    goals = [(place.goal(node),) for node in value.values()]
+    sets = {pattern: Names(patterns=(pattern,)) for pattern in value}
+    rules = [Members(sets[each], (place.goal(value[each], "is"),)) for each in value]
     if place.fits:
-        return [Case(members=tuple(map(Members, sets, goals)), seen=seen)]
-    somewhere = map(Somewhere, sets, goals)
-    return [Case(kinds=_OBJECT, somewhere=(each,), seen=seen) for each in somewhere]
+        return [Case(members=tuple(rules), seen=seen)]
+    others = tuple(rules) if place.near else ()
+    return [
+        attrs.evolve(_one_member(sets[each], place.goal(value[each])), members=others, seen=seen)
+        for each in value
+    ]
+
+
+def _one_member(where: Names, goal: Goal) -> Case:
+    """Return the case in which one member of some breaks a goal; if it is "near" the others fit."""
+    fits = (Members(where, (Goal(goal.node, "is", goal.scope),)),) if goal.mood == "near" else ()
+    return Case(kinds=_OBJECT, somewhere=(Somewhere(where, (goal,)),), members=fits, all_seen=True)
 
 
 def _additional(place: Place, value: Any) -> list[Case]:
     declared = frozenset(place.node.get("properties", ()))
     where = Names(declared, tuple(place.node.get("patternProperties", ())), others=True)
-    goals = (place.goal(value),)
     if place.fits:
-        return [Case(members=(Members(where, goals),), all_seen=True)]
-    return [Case(kinds=_OBJECT, somewhere=(Somewhere(where, goals),), all_seen=True)]
+        return [Case(members=(Members(where, (place.goal(value),)),), all_seen=True)]
+    return [_one_member(where, place.goal(value))]
 
 
 def _property_names(place: Place, value: Any) -> list[Case]:
-    goals = (place.goal(value),)
     if place.fits:
-        return [Case(names=goals)]
-    return [Case(kinds=_OBJECT, somewhere=(Somewhere(Names(others=True), names=goals),))]
+        return [Case(names=(place.goal(value),))]
+    broken = Somewhere(Names(others=True), names=(place.goal(value),))
+    others = (place.goal(value, "is"),) if place.near else ()
+    return [Case(kinds=_OBJECT, somewhere=(broken,), names=others)]
 
 
 def _required(place: Place, value: list[str]) -> list[Case]:
     if place.fits:
         return [Case(required=tuple(value))]
-    return [Case(kinds=_OBJECT, absent=frozenset({name})) for name in value]
+    return [_without(name, value if place.near else ()) for name in value]
+
+
+def _without(name: str, others: Iterable[str]) -> Case:
+    """Return the case of objects without one member of several, and with the others."""
+    there = tuple(other for other in others if other != name)
+    return Case(kinds=_OBJECT, absent=frozenset({name}), required=there)
 
 
 def _dependent(place: Place, value: JSONObject) -> list[Case]:
     """Apply `dependentRequired`, `dependentSchemas` and `dependencies` of older drafts."""
-    found = [ANY] if place.fits else []
-    for because, wanted in value.items():
-        there = Case(kinds=_OBJECT, required=(because,))
-        if not isinstance(wanted, list):
-            then = combine([there], place.cases(place.goal(wanted)))
-        elif place.fits:
-            then = combine([there], [Case(required=tuple(wanted))])
-        else:
-            missing = [Case(absent=frozenset({name})) for name in wanted]
-            then = combine([there], missing)
-        if place.fits:
-            found = combine(found, [Case(absent=frozenset({because})), *then])
-        else:
-            found += then
+    if place.fits:
+        found = [ANY]
+        for because in value:
+            without = Case(absent=frozenset({because}))
+            found = combine(found, [without, *_depending(place, because, value[because])])
+        return found
+    found = []
+    for because in value:
+        broken = _depending(place, because, value[because])
+        if place.near:
+            rest = {name: wanted for name, wanted in value.items() if name != because}
+            others = _dependent(place.fitting(), rest)
+            broken = combine(broken, others) or broken
+        found += broken
     return found
+
+
+def _depending(place: Place, because: str, wanted: Any) -> list[Case]:
+    """Return the cases of objects that have a member, and fit or break what depends on it."""
+    there = [Case(kinds=_OBJECT, required=(because,))]
+    if not isinstance(wanted, list):
+        return combine(there, place.cases(place.goal(wanted)))
+    if place.fits:
+        return combine(there, [Case(required=tuple(wanted))])
+    missing = [_without(name, wanted if place.near else ()) for name in wanted]
+    return combine(there, missing) if missing else []
 
 
 def _all_of(place: Place, value: list[Any]) -> list[Case]:
@@ -380,7 +437,7 @@ def _any_of(place: Place, value: list[Any]) -> list[Case]:
     if place.fits:
         return [case for each in value for case in place.cases(place.goal(each))]
     # "near": one of the branches is broken narrowly.
-    indexes = range(len(value) if place.mood == "near" else 1)
+    indexes = range(len(value) if place.near else 1)
     return [case for index in indexes for case in _one_broken(place, value, index, "not")]
 
 
@@ -453,14 +510,14 @@ def _left_over(keyword: str, case: Case, goal: Goal) -> list[Case]:
     """
     if keyword == "unevaluatedProperties":
         where = attrs.evolve(case.seen, others=True)
-        broken = Case(kinds=_OBJECT, somewhere=(Somewhere(where, (goal,)),))
-        return [] if case.all_seen else [broken]
+        return [] if case.all_seen else [_one_member(where, goal)]
     if case.seen_items == inf:
         return []
-    at = int(case.seen_items)
-    unjudged = (Goal(each.node, "not", each.scope) for each in _single(case.seen_contains))
-    rule = Items(at, at + 1, (goal, *unjudged))
-    return [Case(kinds=_ARRAY, min_items=at + 1, items=(rule,))]
+    first = int(case.seen_items)
+    unjudged = [Goal(each.node, "not", each.scope) for each in _single(case.seen_contains)]
+    broken = _one_item(goal, first, first)
+    other = Case(items=(Items(first, first + 1, tuple(unjudged)),))
+    return combine([broken], [other])
 
 
 def _single(goals: Goals) -> list[Goal]:

@@ -11,7 +11,7 @@ from math import inf
 from typing import Any, Final, NamedTuple
 
 from ...schema import compile_schema
-from ._case import KINDS, Case, Either, Goal, Goals, Names, identity, join, kind_of
+from ._case import KINDS, Case, Either, Goal, Goals, Names, Somewhere, identity, join, kind_of
 from ._expand import Expander
 from ._numbers import float_range, in_limits
 from ._texts import LONGEST
@@ -161,21 +161,26 @@ class Planner:
                 return inf
             heights.append(1 + self.height(self.goals_of(case, name)))
         for rule in case.somewhere:
-            tries = [self.height(join(slot.goals, rule.goals)) for slot in slots if covers(rule.where, slot)]
+            tries = [self.height(goals) for _, goals in self.options(case, rule)]
             heights.append(1 + min(tries, default=inf))
         missing = case.min_members - len(case.required)
         if missing > 0:
             free = [slot for slot in slots if slot.name not in case.required]
-            usable = sorted(self.height(slot.goals) for slot in free)
-            if any(slot.name is None for slot in free if self.height(slot.goals) < inf):
-                missing = 1
-            heights.append(1 + usable[missing - 1] if len(usable) >= missing else inf)
+            usable = [(self.height(slot.goals), slot.name) for slot in free]
+            # A slot of many names serves for any number of members.
+            many = [height for height, name in usable if name is None] * missing
+            names = [height for height, name in usable if name is not None]
+            least = sorted((*names, *many))
+            heights.append(1 + least[missing - 1] if len(least) >= missing else inf)
         return max(heights)
 
     def slots(self, case: Case) -> list[Slot]:
         """Return the names that members may have, by their goals."""
-        sets = [rule.where for rule in (*case.members, *case.somewhere)]
-        names = dict.fromkeys((*case.required, *(name for each in sets for name in sorted(each.names))))
+        sets = [rule.where for rule in case.members]
+        sets += [rule.where for rule in case.somewhere]
+        names = dict.fromkeys(
+            (*case.required, *(name for each in sets for name in sorted(each.names)))
+        )
         patterns = dict.fromkeys(pattern for each in sets for pattern in each.patterns)
         found = [
             Slot(name, Names(frozenset({name})), self.goals_of(case, name))
@@ -188,6 +193,16 @@ class Planner:
         rest = Names(frozenset(names), tuple(patterns), others=True)
         goals = [rule.goals for rule in case.members if rule.where.others]
         return [*found, Slot(None, rest, join((), tuple(each for one in goals for each in one)))]
+
+    def options(self, case: Case, rule: Somewhere) -> list[tuple[Slot, Goals]]:
+        """Return the slots in which a member may follow a rule, with its goals there."""
+        found = []
+        for slot in self.slots(case.beside(rule)):
+            goals = join(slot.goals, rule.goals)
+            named = slot.name is None or self.fits(rule.names, slot.name)
+            if named and covers(rule.where, slot) and self.height(goals) < inf:
+                found.append((slot, goals))
+        return found
 
     def is_name(self, case: Case, name: str) -> bool:
         """Tell if a member of an object may have a name."""
@@ -253,10 +268,13 @@ class Planner:
             and all(name in value for name in case.required)
             and all(self.is_name(case, name) for name in value)
             and all(self.fits(self.goals_of(case, name), item) for name, item in value.items())
-            and all(any(self._is_somewhere(rule, *each) for each in value.items()) for rule in case.somewhere)
+            and all(
+                any(self._is_somewhere(rule, *each) for each in value.items())
+                for rule in case.somewhere
+            )
         )
 
-    def _is_somewhere(self, rule: Any, name: str, item: Any) -> bool:
+    def _is_somewhere(self, rule: Somewhere, name: str, item: Any) -> bool:
         covered = rule.where.covers(name, matches)
         return covered and self.fits(rule.names, name) and self.fits(rule.goals, item)
 

@@ -10,6 +10,7 @@ from ._violation import Violation
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
+
 def load_checked() -> ModuleType:
     """Load the files that make strategies: the names of the test kit can be imported without.
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC
-from math import inf
 from typing import Final
 
 from hypothesis import strategies as st
@@ -117,10 +116,8 @@ _ONE_SET: Final = re.compile(
 )
 _TOKENS: Final = re.compile(
     r"""(?P<property>\\[pP]\{[^}]*\})|(?P<point>\\u\{(?P<code>[0-9A-Fa-f]{1,6})\})
-    |(?P<control>\\c(?P<letter>[A-Za-z]))|(?P<named>\(\?<(?![=!]))|(?P<again>\\k<(?P<name>\w+)>)
-    |(?P<pair>\\u(?P<upper>[dD][89abAB][0-9A-Fa-f]{2})\\u(?P<lower>[dD][c-fC-F][0-9A-Fa-f]{2}))
-    |(?P<escape>\\.)|(?P<anything>\[\^\])|(?P<open>\[)|(?P<close>\])|(?P<end>\$)
-    |(?P<sign>[&~|])""",
+    |(?P<control>\\c(?P<letter>[A-Za-z]))|(?P<named>\(\?<(?![=!]))|(?P<escape>\\.)
+    |(?P<open>\[)|(?P<close>\])|(?P<end>\$)|(?P<sign>[&~|])""",
     re.VERBOSE | re.DOTALL,
 )
 # Characters of the properties of Unicode that patterns name, a few of each.
@@ -170,17 +167,10 @@ def translate(pattern: str) -> str:
 def _rewritten(kind: str | None, found: re.Match[str]) -> str:
     if kind == "named":
         return "(?P<"
-    if kind == "again":
-        return f"(?P={found['name']})"
-    if kind == "anything":
-        return r"[\s\S]"
     if kind == "control":
         return f"\\x{ord(found['letter']) % 32:02x}"
     if kind == "point":
         return f"\\U{int(found['code'], 16):08x}"
-    if kind == "pair":
-        code = 0x10000 + ((int(found["upper"], 16) - 0xD800) << 10)
-        return f"\\U{code + int(found['lower'], 16) - 0xDC00:08x}"
     # An escape. Python knows the same ones, but no needless ones of letters.
     letter = found[0][1]
     if letter.isascii() and letter.isalpha() and letter not in "bBdDsSwWnrtvfxu":

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ..._errors import DefinitionError
+from ..._errors import DefinitionError, Problem
 from ..._limits import DEFAULTS
 from ..._util import got
 from ...components import Toolkit, as_registration
@@ -159,8 +159,8 @@ def _declared(tool: Any) -> tuple[Any, Mapping[str, Any]]:
     if method is not None:
         return method, {}
     registration = as_registration(tool, "tools")
-    found = getattr(registration.target, "__mcp__", ())
-    problems = getattr(registration.target, "problems", ())
+    found: tuple[Any, ...] = getattr(registration.target, "__mcp__", ())
+    problems: tuple[Problem, ...] = getattr(registration.target, "problems", ())
     if problems:
         raise DefinitionError(problems)
     if len(found) == 1 and found[0].kind.feature == "tools":
@@ -176,7 +176,7 @@ def _kit_method(tool: Any) -> Any:
     function = getattr(tool, "__func__", tool)
     owner = getattr(tool, "__self__", None)
     if owner is not None:
-        kits: Iterator[type] = iter((owner if isinstance(owner, type) else type(owner),))
+        kits: Iterator[type[Any]] = iter((owner if isinstance(owner, type) else type(owner),))
     else:
         kits = _kits(Toolkit)
     for kit in kits:
@@ -186,7 +186,7 @@ def _kit_method(tool: Any) -> Any:
     return None
 
 
-def _kits(base: type) -> Iterator[type]:
+def _kits(base: type[Any]) -> Iterator[type[Any]]:
     """Yield all classes of kits: a function does not know the class that it is a method of."""
     for kit in base.__subclasses__():
         yield kit
