@@ -30,8 +30,8 @@ LAYERS: dict[str, set[str]] = {
     "client": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
     | {"transports", "skills"},
     "aio": {"types", "engine", "transports", "client"},
-    "testing": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
-    | {"transports", "client"},
+    "testing": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "components", "engine"}
+    | {"server", "transports", "client"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
     | {"client", "testing", "auth"},
 }
@@ -79,6 +79,7 @@ LATE = {
     ("client/_client", "._skills"): "loads with the first file of a skill",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
+    ("testing/raw/_web", "httpx2"): "an extra, loads with the first URL",
     ("testing/strategies/_schemas", "."): "hypothesis loads with the first strategy",
     ("testing/_grants", "jwt"): "PyJWT loads with the first authorization server",
     ("auth/client/_credentials", "."): "PyJWT loads with the first strategy that signs",
