@@ -26,7 +26,7 @@ from ...transports import Http, Stdio
 from ...uri import UriTemplate
 from ._case import Case, Component, Finding, Kind, Outcome, Step
 from ._checks import CHECKS, judge
-from ._hostile import HOSTILE
+from ._hostile import HOSTILE, attack
 from ._minimise import Suspicion, Used, minimise
 from ._pool import Pool
 from ._probes import LISTS, discover, essence, find, names_of, read_list, variables_of
@@ -46,8 +46,8 @@ PROBE_TIMEOUT: Final = 5.0
 #: Seconds from which on a call is slow enough to be cancelled, and when it is.
 SLOW: Final = 0.25
 CANCEL_AFTER: Final = 0.05
-#: Steps of a connection that are remembered.
-REMEMBERED: Final = 8
+#: Steps of a connection that are remembered: one of them may be the cause of a later fault.
+REMEMBERED: Final = 500
 #: Sequences in each round, and their longest.
 SEQUENCES: Final = 20
 LONGEST: Final = 5
@@ -62,7 +62,7 @@ MAX_SAME: Final = 3
 #: Valid arguments of one tool for sequences.
 MAX_VALID: Final = 50
 #: Calls that are tried to find the one that changed a list.
-MAX_BLAMED: Final = 6
+MAX_BLAMED: Final = 12
 
 Target = str | Stdio | Http
 
@@ -262,23 +262,24 @@ class _Run:
     async def _attack(self, era: bool) -> None:
         connection = await self._subject.connect(stateless=era)
         capabilities = {} if connection is None else connection.capabilities
+        before = ""
         for hostile in HOSTILE:
             if (hostile.handshake_only and era) or (
                 hostile.capability and hostile.capability not in capabilities
             ):
                 continue
             self._tell(hostile.name)
-            component = Component("message", hostile.name, {}, {})
-            case = Case(era, (Step(hostile.name),))
-            seen = await find(self._subject, "protocol", component, case)
-            # Once more, on a connection of its own: the message before may be to blame.
-            if seen is not None:
+            seen, _ = await attack(self._subject, hostile.name, stateless=era)
+            # Again on a new connection: the message before may be to blame.
+            for name in (hostile.name, before) if seen is not None else ():
                 await self._subject.renew(stateless=era)
-                again = await find(self._subject, "protocol", component, case)
-                found = Finding(
-                    "protocol", "message", hostile.name, case, again or seen, again is not None
-                )
-                self._add(found)
+                case = Case(era, (Step(name),))
+                component = Component("message", name, {}, {})
+                again = await find(self._subject, "protocol", component, case) if name else None
+                if again is not None:
+                    self._add(Finding("protocol", "message", name, case, again))
+                    break
+            before = hostile.name
 
     def _add(self, finding: Finding) -> None:
         """Add a finding; one of the other era is the same."""
@@ -307,7 +308,8 @@ class _Run:
             era = eras[index % len(eras)]
             step = component.step(value.value)
             outcome = await self._take(component, step, era, value.keyword)
-            steps.append(step)
+            if False in eras and value.keyword is None and not outcome.refused:
+                steps.append(step)
             if len(eras) == 2 and value.keyword is None and not self._is_hopeless(key):
                 await self._compare(component, outcome, era)
         if component.kind == "tool" and steps:
@@ -379,11 +381,14 @@ class _Run:
         left = self._began + self._budget - trio.current_time()
         with trio.move_on_after(max(2 * self._subject.timeout, SHARE * left)):
             await minimise(self._subject, suspicion, tell)
-            if len(findings) == place:
+            if not findings[place:] or not findings[-1].steady:
                 self._misses[key] = self._misses.get(key, 0) + 1
                 if self._misses[key] < MAX_MISSES:
                     keywords.discard(keyword)
-        for history in self._history.values():
+                    del findings[place:]
+        for era, history in self._history.items():
+            # The steps of the search are in no history.
+            await self._subject.renew(stateless=era)
             history.clear()
 
     async def _compare(self, component: Component, outcome: Outcome, era: bool) -> None:

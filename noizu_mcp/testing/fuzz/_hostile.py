@@ -74,7 +74,7 @@ HOSTILE: Final = (
     Hostile("unknown method", "error", _request(_NOWHERE), (METHOD_NOT_FOUND,)),
     Hostile("method with NUL", "error", _request("tools\x00list")),
     Hostile("method with half a surrogate pair", "anything", _request("tools/\ud800")),
-    Hostile("long method", "error", _request("m" * 100_000)),
+    Hostile("long method", "error", _request("m" * 5000)),
     Hostile("method that is a number", "refusal", _request(7)),
     Hostile("params that are a list", "refusal", _request("tools/list", ["x"])),
     Hostile("params that are a text", "refusal", _request("tools/list", "x")),

@@ -10,7 +10,8 @@ One step is tried on the connection at hand, which is faster; the result is conf
 Each progress is told at once, so that nothing is lost when the time is over.
 """
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import attrs
@@ -22,7 +23,7 @@ from ._shrink import shrink
 from ._subject import Subject
 
 #: Numbers of steps before a step that are tried with it.
-TAILS: Final = (1, 3, 7)
+TAILS: Final = (1, 7, 500)
 #: Smaller values that are tried; fewer where each needs a new connection.
 ATTEMPTS: Final = 120
 ATTEMPTS_ANEW: Final = 30
@@ -81,6 +82,8 @@ class _Search:
         steps = await self._fewer(steps)
         if self._check in ("order", "cursors", "protocol"):
             return
+        if len(steps) > 1:
+            steps = await self._shared(steps)
         for index in range(len(steps)):
             steps = await self._smaller(steps, index)
 
@@ -107,7 +110,12 @@ class _Search:
         # A second answer may come after the next request was sent: the step before is to blame.
         if self._check in ("one-answer", "message") and len(steps) > 1:
             tails.append(steps[-2:-1])
-        tails += [steps[-1 - length :] for length in TAILS if length < len(steps)]
+        # Steps with a value in common are the most likely causes.
+        own = _leaves_of(steps[-1])
+        related = [each for each in steps[:-1] if own & _leaves_of(each)]
+        tails += [[*related, steps[-1]]] if related else []
+        lengths = {min(length, len(steps) - 1) for length in TAILS}
+        tails += [steps[-1 - length :] for length in sorted(lengths) if length]
         for tail in tails:
             seen = await self._holds(tail, is_last=True)
             if seen is not None:
@@ -116,17 +124,47 @@ class _Search:
         return None
 
     async def _fewer(self, steps: Sequence[Used]) -> Sequence[Used]:
-        """Leave out steps, from the first to the last but one."""
-        index = 0
-        while index < len(steps) - 1:
-            fewer = [*steps[:index], *steps[index + 1 :]]
-            seen = await self._holds(fewer)
-            if seen is None:
-                index += 1
-                continue
-            steps = fewer
-            self._report(steps, seen)
+        """Leave out steps before the last one: half of them, a quarter, and so on to each."""
+        size = len(steps) // 2
+        while size:
+            index = 0
+            while index < len(steps) - 1:
+                end = min(index + size, len(steps) - 1)
+                fewer = [*steps[:index], *steps[end:]]
+                seen = await self._holds(fewer)
+                if seen is None:
+                    index = end
+                    continue
+                steps = fewer
+                self._report(steps, seen)
+            size //= 2
         return steps
+
+    async def _shared(self, steps: Sequence[Used]) -> Sequence[Used]:
+        """Make the values smaller that several steps have in common, in all of them at once."""
+        leaves = [_leaves_of(each) for each in steps]
+        for text in sorted(set().union(*leaves)):
+            if sum(text in each for each in leaves) > 1:
+                steps = await self._swap(steps, json.loads(text))
+        return steps
+
+    async def _swap(self, steps: Sequence[Used], old: JSON) -> Sequence[Used]:
+        tests = [_likeness(component, component.value_of(step), None) for component, step in steps]
+
+        def changed(new: JSON) -> Sequence[Used]:
+            return [_replace(each, old, new) for each in steps]
+
+        async def holds(new: JSON) -> bool:
+            other = changed(new)
+            pairs = zip(tests, other, strict=True)
+            if not all(is_like(each[0].value_of(each[1])) for is_like, each in pairs):
+                return False
+            seen = await self._holds(other)
+            if seen is not None:
+                self._report(other, seen)
+            return seen is not None
+
+        return changed(await shrink(old, holds, attempts=ATTEMPTS_ANEW))
 
     async def _smaller(self, steps: Sequence[Used], index: int) -> Sequence[Used]:
         """Make the arguments of one step smaller."""
@@ -162,6 +200,37 @@ class _Search:
             return steps
         self._report(least, seen)
         return least
+
+
+def _leaves_of(used: Used) -> set[str]:
+    """Return the texts and numbers among the arguments of a step, as JSON."""
+    component, step = used
+    return {json.dumps(each) for each in _leaves(component.value_of(step))}
+
+
+def _leaves(value: JSON) -> Iterator[JSON]:
+    if isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(part)
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        yield value
+
+
+def _replace(used: Used, old: JSON, new: JSON) -> Used:
+    """Replace a value wherever it stands in the arguments of a step."""
+    component, step = used
+    if component.kind not in ("tool", "prompt"):
+        return used
+    value = _replace_in(component.value_of(step), json.dumps(old), new)
+    return component, attrs.evolve(component.step(value), cancel_after=step.cancel_after)
+
+
+def _replace_in(value: JSON, old: str, new: JSON) -> JSON:
+    if isinstance(value, dict):
+        return {name: _replace_in(part, old, new) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_replace_in(part, old, new) for part in value]
+    return new if json.dumps(value) == old else value
 
 
 def _likeness(component: Component, value: JSON, keyword: str | None) -> Callable[[JSON], bool]:

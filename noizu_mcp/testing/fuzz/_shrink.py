@@ -1,7 +1,7 @@
 """Smaller JSON values: the search for the least value that still shows a fault.
 
 Theory of operation. A value has a size: the length of its JSON in ASCII, then its numbers, then its
-letters.
+letters, of which `a` is the least.
 `simpler` proposes values of a smaller size, the boldest first: nothing, one half, one part less,
 simpler parts. The first proposal that still shows the fault takes the place of the value, and the
 search begins again from it. Sizes only fall, so the search ends.
@@ -25,7 +25,7 @@ def size_of(value: JSON) -> tuple[int, int, int, str]:
     """Return the size of a value; tuples compare as sizes do."""
     text = json.dumps(value)
     # By numbers before letters: 60 is larger than 59, though its digits are not.
-    return len(text), _magnitude(value), sum(map(ord, text)), text
+    return len(text), _magnitude(value), sum(ord(letter) for letter in text if letter != "a"), text
 
 
 def _magnitude(value: JSON) -> int:

@@ -134,9 +134,13 @@ class Subject:
         talk.mirrored = self._mirrored
         found = _Open(link, faults, talk)
         wait = max(START_TIMEOUT, self.timeout) if patience is None else patience
-        begun = await (_discover(found, wait) if stateless else _initialize(found, wait))
+        begun = False
+        try:
+            begun = await (_discover(found, wait) if stateless else _initialize(found, wait))
+        finally:
+            if not begun:
+                await _close(found, hard=True)
         if not begun:
-            await _close(found, hard=True)
             # An era that was spoken once is tried again: the server may take long to start.
             if stateless not in self._spoken:
                 self._missing.add(stateless)
@@ -234,7 +238,6 @@ class Subject:
         found.used = True
         link = found.link
         link.receiver.notifications.clear()
-        found.faults.take()
         wait = self.timeout if patience is None else patience
         exchange = await self._send(found, step, wait)
         responsive: bool | None = None
@@ -242,7 +245,7 @@ class Subject:
             self._times.append(exchange.seconds)
             del self._times[:-100]
         if settle or not exchange.replied:
-            responsive = await self._settle(found)
+            responsive = await self._settle(found, patience=min(ALIVE_TIMEOUT, wait))
         notices = [str(each["method"]) for each in link.receiver.notifications]
         outcome = Outcome(step, exchange, found.faults.take(), tuple(notices), responsive)
         if exchange.ended or responsive is False:
@@ -276,11 +279,13 @@ class Subject:
         if self.is_command or not talk.stateless:
             await talk.tell("notifications/cancelled", {"requestId": id_})
 
-    async def _settle(self, found: _Open, pause: float = SETTLE) -> bool:
+    async def _settle(
+        self, found: _Open, *, pause: float = SETTLE, patience: float = ALIVE_TIMEOUT
+    ) -> bool:
         """Ask for something light, and wait for a moment; True if it is answered."""
         if isinstance(found.link, PipeLink) and found.link.ended:
             return False
-        answer = await found.talk.ask(_light(found.talk), patience=min(ALIVE_TIMEOUT, self.timeout))
+        answer = await found.talk.ask(_light(found.talk), patience=patience)
         await trio.sleep(pause)
         return answer.replied
 
@@ -301,7 +306,6 @@ class Subject:
             return _unstarted(step)
         self.calls += 1
         found.used = True
-        found.faults.take()
         if isinstance(message, dict):
             # Over HTTP every request is answered, if only by a status.
             is_short = is_optional and self.is_command
@@ -311,7 +315,7 @@ class Subject:
         else:
             headers = found.talk.headers_of({"method": "tools/list"})
             exchange = await found.link.send("POST", headers, self.timeout, body=message)
-        responsive = await self._settle(found, 0.0)
+        responsive = await self._settle(found, pause=0.0)
         if isinstance(message, dict) and "id" in message and exchange.answer is None:
             exchange.answer = found.link.receiver.answer_to(message["id"])
         outcome = Outcome(step, exchange, found.faults.take(), (), responsive)

@@ -98,9 +98,11 @@ class Conversation:
         """Return the HTTP headers that belong to a message, names in lower case."""
         if self.stateless:
             method, params = message.get("method"), message.get("params")
+            # Malformed messages are sent, too; a header takes only what is printable.
+            is_name = isinstance(method, str) and method.isascii() and method.isprintable()
             request = Request(
                 0,
-                method if isinstance(method, str) else "",
+                str(method) if is_name else "",
                 params if isinstance(params, dict) else None,
             )
             mirrored = mirroring_headers(request, self.mirrored)
