@@ -167,7 +167,8 @@ def _find_accepted(outcome: Outcome, component: Component) -> str | None:
 
 
 def _find_refused(outcome: Outcome, component: Component) -> str | None:
-    if component.kind not in ("tool", "prompt") or not outcome.refused:
+    # The arguments of a prompt may have rules that no list tells.
+    if component.kind != "tool" or not outcome.refused:
         return None
     text = outcome.error_text
     is_valid = component.violations(component.value_of(outcome.step)) == []

@@ -15,7 +15,9 @@ ASTRAL = "\U00010000"
 
 
 def command(script, fault):
-    return Stdio(sys.executable, str(HERE / script), fault)
+    # Without the site packages a script that imports nothing starts in no time.
+    bare = ("-S", "-E") if script == "seeded.py" else ()
+    return Stdio(sys.executable, *bare, str(HERE / script), fault)
 
 
 def say(text, **more):
