@@ -112,7 +112,8 @@ class Component:
         kind: Its kind.
         name: Its name, its URI or its URI template.
         definition: The definition, as listed.
-        schema: The schema of its arguments; of a completion, that of the text to complete.
+        schema: The schema of its arguments, or of the variables of a template; of a completion,
+            that of the text to complete.
     """
 
     kind: Kind

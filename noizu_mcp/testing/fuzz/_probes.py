@@ -188,17 +188,17 @@ def _component(which: List, item: JSONObject) -> Component:
     elif which.kind == "resource":
         schema = {"const": name}
     else:
-        schema = {"type": "string"}
+        names = _variables(name)
+        schema |= {"properties": {each: {"type": "string"} for each in names}, "required": names}
     return Component(which.kind, name, item, schema)
 
 
 def _completions(component: Component) -> list[Component]:
     """List what can be completed of a prompt or of a template."""
     if component.kind == "prompt":
-        names = list(component.schema["properties"])
         ref: JSONObject = {"type": "ref/prompt", "name": component.name}
     elif component.kind == "template":
-        names, ref = variables_of(component), {"type": "ref/resource", "uri": component.name}
+        ref = {"type": "ref/resource", "uri": component.name}
     else:
         return []
     text = {"type": "string"}
@@ -209,14 +209,13 @@ def _completions(component: Component) -> list[Component]:
             {"ref": ref, "argument": {"name": name}},
             text,
         )
-        for name in names
+        for name in component.schema["properties"]
     ]
 
 
-def variables_of(template: Component) -> list[str]:
-    """Return the names of the variables of a template; none if it is malformed."""
+def _variables(template: str) -> list[str]:
     try:
-        return list(UriTemplate(template.name).variables)
+        return list(UriTemplate(template).variables)
     except ValueError:
         return []
 

@@ -85,7 +85,7 @@ async def url(nursery):
 
 
 async def test_components_of_every_kind(url):
-    """Tools, prompts, resources, templates and completions are called; destructive tools are not."""
+    """Every kind of component is called; destructive tools are not."""
     report = await fuzz(url, examples=6)
 
     found = {(each.check, each.kind, each.name) for each in report.findings}
