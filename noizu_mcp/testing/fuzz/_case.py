@@ -72,6 +72,7 @@ class Outcome:
         notices: The methods of the notifications that came.
         responsive: False if the server did not answer another request afterwards either; None if
             nobody tried.
+        is_typed: True if results have a `resultType`, as those of 2026-07-28 do.
     """
 
     step: Step
@@ -79,6 +80,7 @@ class Outcome:
     faults: tuple[tuple[str, str], ...] = ()
     notices: tuple[str, ...] = ()
     responsive: bool | None = None
+    is_typed: bool = False
 
     @property
     def result(self) -> JSONObject | None:

@@ -130,8 +130,12 @@ def _find_malformed(outcome: Outcome, component: Component) -> str | None:
             return f"{rule}: {seen}"
     result = outcome.result
     kind = _RESULTS.get(outcome.step.method)
+    if result is None or kind is None:
+        return None
+    if outcome.is_typed and not isinstance(result.get("resultType"), str):
+        return "a result without resultType"
     # Another type of result asks for input, or is a task: neither has the members of the method.
-    if result is None or kind is None or result.get("resultType", "complete") != "complete":
+    if result.get("resultType", "complete") != "complete":
         return None
     if "task" in result:
         return None

@@ -138,7 +138,8 @@ class Run:
         second = await self._subject.connect(stateless=True, patience=wait)
         found = [each for each in (second, first) if each is not None]
         if not found:
-            raise TransportError("the server answers neither initialize nor server/discover")
+            text = "the server speaks no revision that is known"
+            raise TransportError(f"{text}: {self._subject.failure}")
         self._eras = [each.talk.stateless for each in found]
         info = found[0].info
         facts = self._report.facts

@@ -84,6 +84,7 @@ class Subject:
         calls: The number of requests that were sent.
         timeout: See Args.
         restarts: The number of connections that were opened again.
+        failure: Why the server did not speak an era, the last time.
     """
 
     def __init__(self, target: Stdio | Http, timeout: float, nursery: trio.Nursery) -> None:
@@ -92,6 +93,7 @@ class Subject:
             target = Stdio(
                 target.command, *target.args, env=env, cwd=target.cwd, stderr=target.stderr
             )
+        self.failure = ""
         self.calls = 0
         self.restarts = 0
         self.timeout = timeout
@@ -136,7 +138,10 @@ class Subject:
         wait = max(START_TIMEOUT, self.timeout) if patience is None else patience
         begun = False
         try:
-            begun = await (_discover(found, wait) if stateless else _initialize(found, wait))
+            begin = _discover if stateless else _initialize
+            answer = await begin(found, wait)
+            begun = answer is None
+            self.failure = self.failure if answer is None else answer.seen
         finally:
             if not begun:
                 await _close(found, hard=True)
@@ -247,7 +252,14 @@ class Subject:
         if settle or not exchange.replied:
             responsive = await self._settle(found, patience=min(ALIVE_TIMEOUT, wait))
         notices = [str(each["method"]) for each in link.receiver.notifications]
-        outcome = Outcome(step, exchange, found.faults.take(), tuple(notices), responsive)
+        outcome = Outcome(
+            step,
+            exchange,
+            found.faults.take(),
+            tuple(notices),
+            responsive,
+            is_typed=found.talk.stateless,
+        )
         if exchange.ended or responsive is False:
             await self.renew(stateless=stateless, hard=True)
         return outcome
@@ -340,30 +352,32 @@ async def _close(found: _Open, *, hard: bool) -> None:
             await found.link.aclose()
 
 
-async def _initialize(found: _Open, patience: float) -> bool:
+async def _initialize(found: _Open, patience: float) -> Exchange | None:
+    """Begin the revisions with a handshake; the answer, if the server does not speak them."""
     talk = found.talk
     answer = await talk.ask("initialize", talk.greeting(), patience=patience)
     result = answer.result
     if result is None or not isinstance(result.get("protocolVersion"), str):
-        return False
+        return answer
     talk.version = result["protocolVersion"]
     talk.session = answer.headers.get(SESSION)
     _learn(found, result, result.get("serverInfo"))
     await talk.tell("notifications/initialized")
-    return True
+    return None
 
 
-async def _discover(found: _Open, patience: float) -> bool:
+async def _discover(found: _Open, patience: float) -> Exchange | None:
+    """Begin 2026-07-28; the answer, if the server does not speak it."""
     talk = found.talk
     answer = await talk.ask("server/discover", patience=patience)
     result = answer.result
     versions = None if result is None else result.get("supportedVersions")
     # Some servers answer every unknown method with an empty result.
     if result is None or not isinstance(versions, list) or talk.version not in versions:
-        return False
+        return answer
     meta = result.get("_meta")
     _learn(found, result, meta.get(META_SERVER_INFO) if isinstance(meta, dict) else None)
-    return True
+    return None
 
 
 def _learn(found: _Open, result: JSONObject, info: Any) -> None:

@@ -40,6 +40,7 @@ def unanswered(**members):
 
 
 HELD = {
+    "a result with a type": result({**RIGHT, "resultType": "complete"}, is_typed=True),
     "a result": result(RIGHT),
     "a deliberate failure": failed("the shop is closed"),
     "a deliberate error": error(-32002, "no such thing", data={"uri": "a:b"}),
@@ -73,6 +74,7 @@ BROKEN = {
     "a second answer": ({"one-answer"}, result(RIGHT, faults=(("message", "a second answer: 1"),))),
     "a line that is no message": ({"message"}, result(RIGHT, faults=(("stdout", "hello"),))),
     "content that is no list": ({"message"}, result({**RIGHT, "content": "1"})),
+    "a result of 2026-07-28 without a type": ({"message"}, result(RIGHT, is_typed=True)),
     "no structured content": ({"output"}, result({"content": [TEXT]})),
     "a wrong type": ({"output"}, result({**RIGHT, "structuredContent": {"n": "1"}})),
     "a missing argument": ({"accepts-invalid"}, result(RIGHT, {})),
