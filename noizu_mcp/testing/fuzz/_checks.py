@@ -128,6 +128,10 @@ def _find_malformed(outcome: Outcome, component: Component) -> str | None:
     for rule, seen in outcome.faults:
         if not _is_count(seen):
             return f"{rule}: {seen}"
+    return _find_wrong_form(outcome)
+
+
+def _find_wrong_form(outcome: Outcome) -> str | None:
     result = outcome.result
     kind = _RESULTS.get(outcome.step.method)
     if result is None or kind is None:
@@ -135,9 +139,7 @@ def _find_malformed(outcome: Outcome, component: Component) -> str | None:
     if outcome.is_typed and not isinstance(result.get("resultType"), str):
         return "a result without resultType"
     # Another type of result asks for input, or is a task: neither has the members of the method.
-    if result.get("resultType", "complete") != "complete":
-        return None
-    if "task" in result:
+    if result.get("resultType", "complete") != "complete" or "task" in result:
         return None
     try:
         kind.from_wire(result)

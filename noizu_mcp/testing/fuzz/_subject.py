@@ -348,8 +348,11 @@ async def _close(found: _Open, *, hard: bool) -> None:
     with trio.CancelScope(shield=True), suppress(TransportError):
         if isinstance(found.link, PipeLink):
             await found.link.aclose(0.0 if hard else EXIT_TIMEOUT)
-        else:
-            await found.link.aclose()
+            return
+        if found.talk.session is not None and not hard:
+            # A server keeps a limited number of sessions.
+            await found.link.send("DELETE", found.talk.headers_of({"method": ""}), EXIT_TIMEOUT)
+        await found.link.aclose()
 
 
 async def _initialize(found: _Open, patience: float) -> Exchange | None:
