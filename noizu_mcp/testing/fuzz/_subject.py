@@ -28,7 +28,7 @@ START_TIMEOUT: Final = 60.0
 #: Seconds for the answer of a server whose last answer is missing.
 ALIVE_TIMEOUT: Final = 2.0
 #: Seconds that a server gets to exit before it is started again.
-EXIT_TIMEOUT: Final = 1.0
+EXIT_TIMEOUT: Final = 0.5
 #: Least seconds for an answer while a case is made smaller; and the factor over the usual time.
 LEAST_PATIENCE: Final = 0.5
 PATIENCE_FACTOR: Final = 20
