@@ -123,7 +123,7 @@ class Expander:
             made: list[Case] = []
             for option in options:
                 merged = merge(case, option)
-                if merged == case:
+                if merged is not None and vars(merged) == vars(case):
                     made = [case]
                     break
                 if merged is not None and self._is_possible(merged):

@@ -262,7 +262,12 @@ def _pattern_properties(place: Place, value: JSONObject) -> list[Case]:
         return [Case(members=tuple(rules), seen=seen)]
     others = tuple(rules) if place.near else ()
     return [
-        attrs.evolve(_one_member(sets[each], place.goal(value[each])), members=others, seen=seen)
+        Case(
+            kinds=_OBJECT,
+            somewhere=(Somewhere(sets[each], (place.goal(value[each]),)),),
+            members=others,
+            seen=seen,
+        )
         for each in value
     ]
 
