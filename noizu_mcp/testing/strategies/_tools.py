@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _OBJECT: Final = {"type": "object"}
 
 
-class _Schemas(NamedTuple):
+class Schemas(NamedTuple):
     """The schemas of a tool.
 
     Attributes:
@@ -51,7 +51,7 @@ def arguments(tool: Any) -> "SearchStrategy[dict[str, Any]]":
         TypeError: It is no tool, or several.
         ImportError: Hypothesis is not installed.
     """
-    found = _schemas_of(tool)
+    found = schemas_of(tool)
     return _fitting(found.input, _OBJECT)
 
 
@@ -71,7 +71,7 @@ def invalid_arguments(tool: Any) -> "SearchStrategy[dict[str, Any]]":
         TypeError: It is no tool, or several.
         ImportError: Hypothesis is not installed.
     """
-    found = _schemas_of(tool)
+    found = schemas_of(tool)
     loaded = load_checked()
     try:
         made = loaded.checked(
@@ -99,7 +99,7 @@ def results(tool: Any) -> "SearchStrategy[Any]":
         TypeError: It is no tool, or several, or declares no output.
         ImportError: Hypothesis is not installed.
     """
-    found = _schemas_of(tool)
+    found = schemas_of(tool)
     if found.output is None:
         raise TypeError(f"the tool {found.name} declares no output")
     return _fitting(found.output)
@@ -113,14 +113,14 @@ def _fitting(compiled: CompiledSchema, *beside: Any) -> "SearchStrategy[Any]":
     return made
 
 
-def _schemas_of(tool: Any) -> _Schemas:
-    """Return the schemas of a tool in any of its forms."""
+def schemas_of(tool: Any) -> Schemas:
+    """Return the schemas of a tool in any of its forms; see `arguments`."""
     if isinstance(tool, ToolDefinition):
         tool = tool.to_wire()
     if isinstance(tool, Mapping):
         compiled = compile_schema(tool["inputSchema"])
         output = tool.get("outputSchema")
-        return _Schemas(
+        return Schemas(
             tool["name"],
             compiled,
             None if output is None else compile_schema(output),
@@ -133,7 +133,7 @@ def _schemas_of(tool: Any) -> _Schemas:
     shape, output = fields["input"], fields["output"]
     coerce = options.get("coerce")
     reads_text = shape.coerces if coerce is None else coerce
-    return _Schemas(
+    return Schemas(
         options["name"],
         shape.compiled,
         output and output.compiled,
