@@ -36,6 +36,7 @@ def checked(
     formats: Formats,
     *,
     beside: tuple[Any, ...] = (),
+    asserted: bool = False,
 ) -> SearchStrategy[Any]:
     """Return the strategy for the values that fit or break a schema.
 
@@ -45,11 +46,12 @@ def checked(
         accepts: Tells if a value is one of those.
         formats: The strategies of the formats.
         beside: Other schemas that the values fit.
+        asserted: True if a text can break a format.
 
     Raises:
         Unsatisfiable: There is no such value.
     """
-    planner = Planner(Expander(document, frozenset(formats)))
+    planner = Planner(Expander(document, frozenset(formats), asserted=asserted))
     goals: Goals = (Goal(document.root, mood), *map(Goal, beside))
     text = "no value fits the schema" if mood == "is" else "no value breaks the schema"
     if not planner.choices(goals):

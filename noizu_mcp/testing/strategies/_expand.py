@@ -38,10 +38,14 @@ class Expander:
     Args:
         document: The schema.
         formats: The formats that are known; the others are not looked at.
+        asserted: True if a text can break a format.
     """
 
-    def __init__(self, document: Document, formats: frozenset[str]) -> None:
+    def __init__(
+        self, document: Document, formats: frozenset[str], *, asserted: bool = False
+    ) -> None:
         self.formats = formats
+        self.asserted = asserted
         self._document = document
         self._known: dict[Goals, list[Case]] = {}
         self._open: set[Goal] = set()

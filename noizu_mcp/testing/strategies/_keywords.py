@@ -45,6 +45,7 @@ class Resolver(Protocol):
     """The part of the expander that rules use."""
 
     formats: frozenset[str]
+    asserted: bool
 
     def cases(self, goals: Goals) -> list[Case]:
         """Return the cases in which a value reaches all goals."""
@@ -174,9 +175,12 @@ def _pattern(place: Place, value: str) -> list[Case]:
 
 
 def _format(place: Place, value: str) -> list[Case]:
-    # An annotation: no value breaks it (2020-12 validation section 7.2.1).
-    known = place.fits and value in place.expander.formats
-    return [Case(formats=(value,))] if known else [ANY] if place.fits else []
+    known = value in place.expander.formats
+    if place.fits:
+        return [Case(formats=(value,)) if known else ANY]
+    # An annotation, which no value breaks (2020-12 validation section 7.2.1), unless a class reads
+    # the text: then almost any other text breaks it.
+    return [Case(kinds=_TEXT)] if known and place.expander.asserted else []
 
 
 def _prefix_items(place: Place, value: list[Any]) -> list[Case]:

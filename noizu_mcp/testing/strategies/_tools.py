@@ -27,12 +27,14 @@ class Schemas(NamedTuple):
         input: The schema of the arguments.
         output: The schema of the structured content; None if there is none.
         accepts: Tells if a server takes arguments.
+        is_typed: True if a class reads the arguments, which may refuse what the schema accepts.
     """
 
     name: str
     input: CompiledSchema
     output: CompiledSchema | None
     accepts: Callable[[Any], bool]
+    is_typed: bool
 
 
 def arguments(tool: Any) -> "SearchStrategy[dict[str, Any]]":
@@ -80,6 +82,7 @@ def invalid_arguments(tool: Any) -> "SearchStrategy[dict[str, Any]]":
             lambda value: not found.accepts(value),
             loaded.FORMATS,
             beside=(_OBJECT,),
+            asserted=found.is_typed,
         )
     except Unsatisfiable:
         raise Unsatisfiable(f"the tool {found.name} takes every object") from None
@@ -125,6 +128,7 @@ def schemas_of(tool: Any) -> Schemas:
             compiled,
             None if output is None else compile_schema(output),
             compiled.is_valid,
+            is_typed=False,
         )
     declared, overrides = _declared(tool)
     options = {**declared.options, **overrides}
@@ -138,6 +142,7 @@ def schemas_of(tool: Any) -> Schemas:
         shape.compiled,
         output and output.compiled,
         lambda value: _takes(shape, value, reads_text=reads_text),
+        is_typed=bool(shape.refusals),
     )
 
 
