@@ -47,7 +47,7 @@ def arrays(planner: Planner, make: Make, case: Case, depth: int) -> Values:
     usual = low if depth == DEEPEST else max(low, len(goals) - 1) + _MORE[depth]
     high = int(min(most, usual))
     if len(goals) > 1 or case.contains or case.repeated:
-        return _mixed_array(planner, make, case, high, depth)
+        return _mixed_array(planner, lambda goals: make(goals, depth + 1), case, high)
     if high == 0:
         return st.builds(list)
     item = make(goals[0], depth + 1)
@@ -67,9 +67,9 @@ def _cycle(part: list[Any], size: int) -> list[Any]:
 
 @st.composite
 def _mixed_array(
-    draw: DrawFn, planner: Planner, make: Make, case: Case, high: int, depth: int
+    draw: DrawFn, planner: Planner, make: Callable[[Goals], Values], case: Case, high: int
 ) -> list[Any]:
-    """Draw an array whose items have different goals."""
+    """Draw an array of up to `high` items that have different goals."""
     first, _most = planner.item_goals(case)
     size = draw(st.integers(case.min_items, high))
     goals = [first[min(at, len(first) - 1)] for at in range(size)]
@@ -87,7 +87,7 @@ def _mixed_array(
         if twins is not None and at == twins[1]:
             made.append(deepcopy(made[twins[0]]))
             continue
-        item = make(each, depth + 1)
+        item = make(each)
         if case.unique:
             item = item.filter(lambda value: identity(value) not in taken)
         made.append(draw(item))
