@@ -134,6 +134,9 @@ def _bound(name: str, opposite: str, *, exclusive: bool) -> Rule:
     """Return the rule of `minimum` and its kin: a limit, which the broken one turns around."""
 
     def rule(place: Place, value: float) -> list[Case]:
+        if isinstance(value, bool):
+            # The form of draft 4: a mark of the other keyword.
+            return [ANY] if place.fits else []
         if place.fits:
             return [_limit(name, (value, exclusive))]
         return [_limit(opposite, (value, not exclusive), kinds=NUMBERS)]
