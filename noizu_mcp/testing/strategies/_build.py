@@ -14,8 +14,9 @@ from hypothesis.strategies import DrawFn
 
 from ._case import Case, Goals, identity
 from ._containers import DEEPEST, Values, arrays, objects
+from ._expand import matches
 from ._numbers import floats, integers
-from ._plan import Planner, matches
+from ._plan import Planner
 from ._texts import Formats, texts
 
 

@@ -20,15 +20,17 @@ def integers(case: Case) -> SearchStrategy[int]:
     low, high, step = integer_range(case)
     least = None if low == -inf else int(low)
     most = None if high == inf else int(high)
-    found = st.integers(least, most)
+    ranges = [(least, most)]
     if least is not None and most != least:
-        found = found | st.integers(least, least + 1)
+        ranges.append((least, least + 1))
     if most is not None and most != least:
-        found = found | st.integers(most - 1, most)
-    for edge in _EDGES:
-        for near in (edge // step, -edge // step):
-            if low <= near - 1 and near + 1 <= high:
-                found = found | st.integers(near - 1, near + 1)
+        ranges.append((most - 1, most))
+    edges = [near for edge in _EDGES for near in (edge // step, -edge // step)]
+    near_edges = [(near - 1, near + 1) for near in edges if low <= near - 1 and near + 1 <= high]
+    # The limits together are as likely as the edges. The whole range is first: all examples shrink
+    # into it, since the other ranges are parts of it.
+    weight = max(1, len(near_edges) // len(ranges))
+    found = st.one_of([st.integers(*each) for each in (*ranges * weight, *near_edges)])
     made = found if step == 1 else found.map(lambda factor: factor * step)
     if not case.excluded and not case.not_multiples:
         return made

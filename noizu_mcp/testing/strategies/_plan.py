@@ -6,13 +6,11 @@ strategy that is deep enough takes the lowest case, whose parts are lower, so it
 """
 
 from collections.abc import Callable
-from functools import lru_cache
 from math import inf
 from typing import Any, Final, NamedTuple
 
-from ...schema import compile_schema
 from ._case import KINDS, Case, Either, Goal, Goals, Names, Somewhere, identity, join, kind_of
-from ._expand import Expander
+from ._expand import Expander, goals_of, matches
 from ._numbers import float_range, in_limits
 from ._texts import LONGEST
 
@@ -22,16 +20,6 @@ _TEXT: Final = {"type": "string"}
 NAME: Final = Goal(_TEXT)
 # A cycle of goals is met before; a longer way down is no plan for a test.
 _DEEPEST: Final = 60
-
-
-@lru_cache(maxsize=1_000)
-def _matcher(pattern: str) -> Callable[[str], bool]:
-    return compile_schema({"type": "string", "pattern": pattern}).is_valid
-
-
-def matches(pattern: str, text: str) -> bool:
-    """Tell if a pattern of ECMA-262 is found in a text, by the schema engine."""
-    return _matcher(pattern)(text)
 
 
 class Choice(NamedTuple):
@@ -159,7 +147,7 @@ class Planner:
         for name in case.required:
             if not self.is_name(case, name):
                 return inf
-            heights.append(1 + self.height(self.goals_of(case, name)))
+            heights.append(1 + self.height(goals_of(case, name)))
         for rule in case.somewhere:
             tries = [self.height(goals) for _, goals in self.options(case, rule)]
             heights.append(1 + min(tries, default=inf))
@@ -183,7 +171,7 @@ class Planner:
         )
         patterns = dict.fromkeys(pattern for each in sets for pattern in each.patterns)
         found = [
-            Slot(name, Names(frozenset({name})), self.goals_of(case, name))
+            Slot(name, Names(frozenset({name})), goals_of(case, name))
             for name in names
             if self.is_name(case, name)
         ]
@@ -207,11 +195,6 @@ class Planner:
     def is_name(self, case: Case, name: str) -> bool:
         """Tell if a member of an object may have a name."""
         return name not in case.absent and self.fits(case.names, name)
-
-    def goals_of(self, case: Case, name: str) -> Goals:
-        """Return the goals of the member with a name."""
-        rules = [rule.goals for rule in case.members if rule.where.covers(name, matches)]
-        return join((), tuple(goal for goals in rules for goal in goals))
 
     def _pattern_goals(self, case: Case, pattern: str) -> Goals:
         rules = [
@@ -267,7 +250,7 @@ class Planner:
             case.min_members <= len(value) <= case.max_members
             and all(name in value for name in case.required)
             and all(self.is_name(case, name) for name in value)
-            and all(self.fits(self.goals_of(case, name), item) for name, item in value.items())
+            and all(self.fits(goals_of(case, name), item) for name, item in value.items())
             and all(
                 any(self._is_somewhere(rule, *each) for each in value.items())
                 for rule in case.somewhere
