@@ -67,6 +67,7 @@ class _Use:
         sent: The values that were sent, as text.
         valid: Valid values of the last round, for sequences.
         slow: A slow call of it.
+        is_slow: True if it takes long: sequences leave it out.
         deaths: How often the server died, or hung, by it.
         silent: True if it was found to leave requests without an answer.
     """
@@ -77,6 +78,7 @@ class _Use:
     sent: set[str] = attrs.field(factory=set)
     valid: list[JSON] = attrs.field(factory=list)
     slow: Step | None = None
+    is_slow: bool = False
     deaths: int = 0
     silent: bool = False
 
@@ -295,7 +297,7 @@ class Run:
             history.clear()
             use.deaths += 1
         if outcome.exchange.answer is not None and outcome.exchange.seconds > SLOW:
-            use.slow = use.slow or step
+            use.slow, use.is_slow = use.slow or step, True
         self._pool.learn(use.component, outcome)
         for check, seen in judge(outcome, use.component).items():
             await self._suspect(use, Suspicion(check, era, steps, seen, keyword))
@@ -395,7 +397,7 @@ class Run:
                 if use.component.kind == "tool"
                 and era in use.eras
                 and use.valid
-                and not use.is_hopeless
+                and not (use.is_slow or use.is_hopeless)
             ]
             if len(uses) < 2:
                 return

@@ -34,7 +34,7 @@ class Kit(Toolkit):
         return text
 
     @mcp(annotations=READS)
-    def pick(self, index: Annotated[int, field(minimum=0, maximum=10)], ctx: Context) -> str:
+    def pick(self, index: Annotated[int, field(min=0, max=10)], ctx: Context) -> str:
         """Pick a letter."""
         letters = "abcdefghij" if FAULT == "bound" else "abcdefghijk"
         if FAULT == "eras" and ctx.protocol_version == "2026-07-28" and index > 5:
