@@ -32,7 +32,7 @@ MAX_COMPLETIONS: Final = 100
 #: The beginnings of exceptions that nobody raises on purpose, in the words of their languages.
 _CRASH: Final = re.compile(
     r"""
-    \ATool\ execution\ failed\Z
+    \ATool\ execution\ failed\Z | \AError\ executing\ tool\ \S+\Z
     | \b(?:list|string|tuple|bytearray)\ (?:assignment\ )?index\ out\ of\ range
     | 'NoneType'\ object | \bobject\ has\ no\ attribute
     | \bobject\ is\ not\ (?:subscriptable|iterable|callable)
