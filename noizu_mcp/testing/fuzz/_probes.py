@@ -168,7 +168,7 @@ async def discover(subject: Subject, *, stateless: bool) -> tuple[list[Component
     if "completions" in capabilities:
         found += [each for component in found for each in _completions(component)]
     for each in found:
-        if each.kind == "tool" and not header_faults(each.schema):
+        if each.kind == "tool" and not list(header_faults(each.schema)):
             subject.mirror(each.name, header_paths(each.schema))
     return found, kinds
 

@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple
 import hypothesis
 from hypothesis.strategies import SearchStrategy, nothing
 
-from ..._value import JSON
+from ..._util import part_of
+from ..._value import JSON, JSONObject
 from ..strategies._schemas import from_schema, violating
 from ..strategies._violation import Unsatisfiable
 from ._case import Component
@@ -121,6 +122,11 @@ class Values:
             # One place at a time, so that a fault has one cause.
             changed = _with_text(base, text)
             found += [Value(each) for each in changed if component.violations(each) == []]
+        if turn == 0 and isinstance(base, dict) and component.kind == "tool":
+            for each in _at_limits(component.schema, base):
+                broken = component.violations(each)
+                if broken is not None:
+                    found.append(Value(each, broken[0].keyword if broken else None))
         for each in wrong:
             # Arguments are an object in every revision, and those of a prompt are texts: another
             # value is a malformed message.
@@ -147,6 +153,16 @@ def _count_texts(value: JSON) -> int:
     if isinstance(value, dict | list):
         return sum(map(_count_texts, value.values() if isinstance(value, dict) else value))
     return isinstance(value, str)
+
+
+def _at_limits(schema: JSONObject, base: JSONObject) -> Iterator[JSONObject]:
+    """Put the limits of numbers in the place of arguments, and the numbers just beyond them."""
+    for name, part in part_of(schema, "properties", dict).items():
+        for keyword, beyond in (("maximum", 1), ("minimum", -1)):
+            limit = part.get(keyword) if isinstance(part, dict) else None
+            if isinstance(limit, int) and not isinstance(limit, bool):
+                yield {**base, name: limit}
+                yield {**base, name: limit + beyond}
 
 
 def _with_text(value: JSON, text: str) -> Iterator[JSON]:
