@@ -22,9 +22,6 @@ from noizu_mcp.testing.fuzz import fuzz, replay
 class Say(Tool):
     """Say a text."""
 
-    class Input(Schema):
-        text: str
-
     def call(self, text: str) -> str:
         return text[0]
 
@@ -60,9 +57,6 @@ class Delete(Tool):
     """Delete everything."""
 
     annotations = {"destructive_hint": True}
-
-    class Input(Schema):
-        pass
 
     def call(self) -> str:
         raise LookupError("everything")
