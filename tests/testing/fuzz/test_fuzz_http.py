@@ -26,11 +26,15 @@ class Say(Tool):
         return text[0]
 
 
+async def first(prefix, ctx):
+    return [prefix[0]]
+
+
 class Greet(Prompt):
     """Greet somebody."""
 
     class Arguments(Schema):
-        name: str = argument(complete=lambda prefix: [prefix[0]])
+        name: str = argument(complete=first)
 
     def get(self, args: Arguments) -> str:
         return args.name[0]
