@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from noizu_mcp import testing
 from noizu_mcp.cli import main
 
 SEEDED = Path(__file__).parents[1] / "testing" / "fuzz" / "seeded.py"
@@ -77,6 +78,7 @@ def test_the_extra_is_named(monkeypatch, capsys):
     """Without Hypothesis the command says what to install."""
     monkeypatch.delitem(sys.modules, "noizu_mcp.cli._fuzz", raising=False)
     monkeypatch.setitem(sys.modules, "hypothesis", None)
+    monkeypatch.delattr(testing, "fuzz", raising=False)
     for name in [each for each in sys.modules if each.startswith("noizu_mcp.testing.fuzz")]:
         monkeypatch.delitem(sys.modules, name)
 

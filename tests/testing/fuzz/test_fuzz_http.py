@@ -77,7 +77,7 @@ class Shelf(Server, name="shelf", version="1.0.0"):
 @pytest.fixture
 async def url(nursery):
     logging.getLogger("noizu_mcp").setLevel(logging.CRITICAL)
-    host = await nursery.start(partial(serve_http, Shelf, port=0))
+    host = await nursery.start(partial(serve_http, Shelf(), port=0))
     yield f"{host.urls[0]}/mcp"
     logging.getLogger("noizu_mcp").setLevel(logging.NOTSET)
 
