@@ -328,7 +328,7 @@ class Subject:
             headers = found.talk.headers_of({"method": "tools/list"})
             exchange = await found.link.send("POST", headers, self.timeout, body=message)
         responsive = await self._settle(found, pause=0.0)
-        if isinstance(message, dict) and "id" in message and exchange.answer is None:
+        if isinstance(message, dict) and message.get("id") is not None and not exchange.answer:
             exchange.answer = found.link.receiver.answer_to(message["id"])
         outcome = Outcome(step, exchange, found.faults.take(), (), responsive)
         if exchange.ended or not responsive:
