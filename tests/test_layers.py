@@ -30,8 +30,8 @@ LAYERS: dict[str, set[str]] = {
     "client": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
     | {"transports", "skills"},
     "aio": {"types", "engine", "transports", "client"},
-    "testing": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
-    | {"transports", "client", "models"},
+    "testing": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "components", "engine"}
+    | {"server", "transports", "client", "models"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
     | {"client", "testing", "auth", "models"},
 }
@@ -82,6 +82,7 @@ LATE = {
     ("testing/contract/_schemas", "jsonschema_rs"): "loads with the first schema that has changed",
     ("testing/contract/_schemas", "hypothesis"): "an extra, loads with the first change unproved",
     ("testing/contract/_schemas", "hypothesis.errors"): "the same",
+    ("testing/raw/_web", "httpx2"): "an extra, loads with the first URL",
     ("testing/strategies/_schemas", "."): "hypothesis loads with the first strategy",
     ("testing/_grants", "jwt"): "PyJWT loads with the first authorization server",
     ("auth/client/_credentials", "."): "PyJWT loads with the first strategy that signs",

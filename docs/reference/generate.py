@@ -166,7 +166,7 @@ PAGES = (
             "Answers": "ScriptedHandler Asked",
             "Assertions": "assert_notification assert_progress refute_notification",
             "Strategies": "arguments invalid_arguments results from_schema violating Violation "
-            "Unsatisfiable",
+            "Unsatisfiable messages conversations",
             "Authorization": "AuthorizationServer AuthorizationRequest serve_authorization "
             "serve_protected",
             "Connections": "connect",

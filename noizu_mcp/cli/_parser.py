@@ -55,6 +55,14 @@ Exit status: 0 compatible, 1 a change is breaking, 2 it was asked wrongly, 130 i
 """
 #: Seconds that `doctor` waits for an answer: it asks for nothing that takes long.
 PATIENCE: Final = 10.0
+_FOUND: Final = """\
+Exit status: 0 nothing was found, 1 something was, or the server failed, 2 it was asked wrongly, 130
+it was interrupted.
+"""
+#: Seconds of `fuzz` for a whole run and for one answer; valid values for each component.
+FUZZ_BUDGET: Final = 30.0
+FUZZ_TIMEOUT: Final = 5.0
+FUZZ_EXAMPLES: Final = 100
 _RUN: Final = f"""\
 Examples: noizu-mcp run app.py:Docs
           noizu-mcp run app.py:Docs --http --port 8000
@@ -167,6 +175,7 @@ def _parser(*, with_target: bool) -> argparse.ArgumentParser:
     text = "write down what a server offers, and check later versions against it"
     contracts = commands.add_parser("contract", help=text, description=f"{text.capitalize()}.")
     _add_contract(partial(using, group=contracts.add_subparsers(metavar="ACTION", required=True)))
+    _add_fuzz(add, with_target=with_target)
     _add_host_commands(add, with_target=with_target)
     _add_login(add)
     return parser
@@ -256,6 +265,31 @@ def _add_contract(using: Callable[..., _Parser]) -> None:
     for parser in (writing, checking):
         text = "the file, contract.json unless given"
         parser.add_argument("--file", metavar="FILE", default="contract.json", help=text)
+
+
+def _add_fuzz(add: Callable[[str, str, Command, str], _Parser], *, with_target: bool) -> None:
+    text, example = "call everything that a server offers, to break it", "fuzz app.py:Docs"
+    parser = add("fuzz", text, _fuzz, f"{_TARGET}\nExample: noizu-mcp {example}\n\n{_FOUND}")
+    if with_target:
+        parser.add_argument("target", metavar="SERVER", help="see below")
+    text = "a header for a server at a URL, or 'NAME: VALUE'; may be repeated"
+    parser.add_list("--header", "NAME=VALUE", text)
+    text = "the seed of all values; the same seed makes the same calls"
+    parser.add_argument("--seed", metavar="NUMBER", type=int, default=0, help=text)
+    text = f"for the whole run, {FUZZ_BUDGET:g} unless given"
+    parser.add_argument(
+        "--budget", metavar="SECONDS", type=_seconds, default=FUZZ_BUDGET, help=text
+    )
+    text = f"valid values for each component, {FUZZ_EXAMPLES} unless given"
+    parser.add_argument("--examples", metavar="NUMBER", type=int, default=FUZZ_EXAMPLES, help=text)
+    text = f"for each answer of the server, {FUZZ_TIMEOUT:g} unless given"
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=_seconds, default=FUZZ_TIMEOUT, help=text
+    )
+    parser.add_flag("--destructive", "call tools, too, that say that they may destroy something")
+    parser.add_argument("--keep", metavar="FILE", help="add the findings to a file")
+    parser.add_argument("--replay", metavar="FILE", help="only take the findings of a file again")
+    parser.add_flag("--json", "print JSON")
 
 
 def _add_login(add: Callable[[str, str, Command, str], _Parser]) -> None:
@@ -356,6 +390,15 @@ def _check_contract(args: argparse.Namespace) -> int:
     from ._contract import check_contract
 
     return check_contract(args)
+
+
+def _fuzz(args: argparse.Namespace) -> int:
+    try:
+        from ._fuzz import fuzz
+    except ModuleNotFoundError as error:
+        text = f"fuzz needs {error.name}: pip install 'noizu-mcp[testing]'"
+        raise CommandError(text) from error
+    return fuzz(args)
 
 
 def _log_in(args: argparse.Namespace) -> int:

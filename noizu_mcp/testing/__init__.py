@@ -23,8 +23,10 @@ _LATE = {
     "Unsatisfiable": ".strategies._violation",
     "Violation": ".strategies._violation",
     "arguments": ".strategies._tools",
+    "conversations": ".strategies._messages",
     "from_schema": ".strategies._schemas",
     "invalid_arguments": ".strategies._tools",
+    "messages": ".strategies._messages",
     "results": ".strategies._tools",
     "serve_authorization": "._protected",
     "serve_protected": "._protected",
@@ -36,6 +38,8 @@ if _TYPE_CHECKING:
     from ._authorization_server import AuthorizationServer as AuthorizationServer
     from ._protected import serve_authorization as serve_authorization
     from ._protected import serve_protected as serve_protected
+    from .strategies._messages import conversations as conversations
+    from .strategies._messages import messages as messages
     from .strategies._schemas import from_schema as from_schema
     from .strategies._schemas import violating as violating
     from .strategies._tools import arguments as arguments

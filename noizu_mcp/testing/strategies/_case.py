@@ -19,6 +19,8 @@ from typing import Any, Final, Literal, TypeVar
 
 import attrs
 
+from ..._value import Frozen
+
 Mood = Literal["is", "not", "near"]
 Scope = tuple[str, ...]
 
@@ -128,9 +130,10 @@ class Somewhere:
     names: Goals = ()
 
 
-@attrs.frozen
-class Case:
+class Case(Frozen):
     """Limits for a value; those of other types than its own do not count.
+
+    A case stores the limits that it has; the others are those of the class, which let all through.
 
     Attributes:
         kinds: The types that it may have.
@@ -165,7 +168,7 @@ class Case:
     """
 
     kinds: frozenset[str] = _EVERY
-    values: tuple[Any, ...] | None = attrs.field(default=None, eq=id)
+    values: tuple[Any, ...] | None = None
     excluded: frozenset[Hashable] = frozenset()
     low: tuple[float, bool] | None = None
     high: tuple[float, bool] | None = None
@@ -203,19 +206,19 @@ class Case:
             if not isinstance(goal, Goal) or id(goal.node) not in replaced
         )
         members = tuple(each for each in self.members if each.where != rule.where)
-        return attrs.evolve(self, members=members, names=names)
+        return self.but(members=members, names=names)
 
     def unseen(self) -> "Case":
         """Return the case without what its subschemas have judged."""
-        return attrs.evolve(self, **_UNSEEN)
+        kept = {name: limit for name, limit in vars(self).items() if not name.startswith(_SEEN)}
+        return Case(**kept)
+
+    def but(self, **changes: Any) -> "Case":
+        """Return the case with some limits replaced."""
+        return Case(**{**vars(self), **changes})
 
 
-_UNSEEN: Final[Mapping[str, Any]] = {
-    "seen": Names(),
-    "all_seen": False,
-    "seen_items": 0,
-    "seen_contains": (),
-}
+_SEEN: Final = ("seen", "all_seen")
 #: The case of every value.
 ANY: Final = Case()
 
@@ -258,13 +261,10 @@ def merge(left: Case, right: Case) -> Case | None:
     """Return the case with the limits of both; None if no value is within them."""
     if left is ANY or right is ANY:
         return left if right is ANY else right
-    changes: dict[str, Any] = {}
-    for name, rule in _MERGED.items():
-        new, default = getattr(right, name), getattr(ANY, name)
-        if new is not default:
-            old = getattr(left, name)
-            changes[name] = new if old is default else rule(old, new)
-    return _possible(attrs.evolve(left, **changes))
+    limits = dict(vars(left))
+    for name, limit in vars(right).items():
+        limits[name] = _MERGED[name](limits[name], limit) if name in limits else limit
+    return _possible(Case(**limits))
 
 
 def _possible(case: Case) -> Case | None:
@@ -279,7 +279,9 @@ def _possible(case: Case) -> Case | None:
         )
     if not kinds or values == ():
         return None
-    return attrs.evolve(case, kinds=kinds, values=values)
+    if values is None:
+        return case if kinds == case.kinds else case.but(kinds=kinds)
+    return case.but(kinds=kinds, values=values)
 
 
 def integer_range(case: Case) -> tuple[float, float, int]:

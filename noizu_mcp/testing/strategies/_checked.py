@@ -1,13 +1,15 @@
 """Strategies for whole schemas: the plan of a schema, with the schema engine behind it."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from hypothesis import event, note
-from hypothesis.strategies import SearchStrategy
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
 
+from ..._value import JSONObject
 from ...schema import Document
-from ._build import Builder
+from ._build import Builder, pick
 from ._case import Goal, Goals, Mood
 from ._expand import Expander
 from ._plan import Planner
@@ -15,7 +17,9 @@ from ._texts import FORMATS, Formats
 from ._violation import Unsatisfiable, Violation
 
 # Values that the engine refuses, one after the other, before a plan is given up.
-_MISSES = 300
+_MISSES: Final = 300
+# Messages of a conversation after the handshake.
+_LONGEST: Final = 20
 
 
 def select_formats(formats: bool | Mapping[str, SearchStrategy[str]]) -> Formats:
@@ -32,6 +36,7 @@ def checked(
     formats: Formats,
     *,
     beside: tuple[Any, ...] = (),
+    asserted: bool = False,
 ) -> SearchStrategy[Any]:
     """Return the strategy for the values that fit or break a schema.
 
@@ -41,11 +46,12 @@ def checked(
         accepts: Tells if a value is one of those.
         formats: The strategies of the formats.
         beside: Other schemas that the values fit.
+        asserted: True if a text can break a format.
 
     Raises:
         Unsatisfiable: There is no such value.
     """
-    planner = Planner(Expander(document, frozenset(formats)))
+    planner = Planner(Expander(document, frozenset(formats), asserted=asserted))
     goals: Goals = (Goal(document.root, mood), *map(Goal, beside))
     text = "no value fits the schema" if mood == "is" else "no value breaks the schema"
     if not planner.choices(goals):
@@ -102,3 +108,51 @@ def noted(
         return value
 
     return values.map(note_violation)
+
+
+#: Takes each of some strategies equally often.
+any_of: Final = pick
+
+
+def calls(
+    requests: SearchStrategy[JSONObject], name: str, arguments: SearchStrategy[JSONObject]
+) -> SearchStrategy[JSONObject]:
+    """Return the strategy for calls of one tool.
+
+    Args:
+        requests: Calls of any tool.
+        name: The name of the tool.
+        arguments: Its arguments.
+    """
+
+    def call(request: JSONObject, drawn: JSONObject) -> JSONObject:
+        return {**request, "params": {**request["params"], "name": name, "arguments": drawn}}
+
+    return st.builds(call, requests, arguments)
+
+
+@st.composite
+def conversation(
+    draw: DrawFn, first: list[SearchStrategy[JSONObject]], rest: SearchStrategy[JSONObject]
+) -> list[JSONObject]:
+    """Draw the messages of a client on one connection.
+
+    Args:
+        draw: Draws from a strategy.
+        first: The messages of the handshake.
+        rest: The messages after it.
+    """
+    made = [draw(each) for each in first]
+    made += draw(st.lists(rest, max_size=_LONGEST))
+    sent: list[Any] = []
+    for message in made:
+        params = message["params"]
+        if "id" in message:
+            # An id that is taken gets a number behind it (basic, Requests: ids are unique).
+            if message["id"] in sent:
+                message["id"] = f"{message['id']}-{len(sent)}"
+            sent.append(message["id"])
+        elif "requestId" in params and len(sent) > 1 and draw(st.integers(0, 3)):
+            # A client must not cancel the handshake (basic/utilities/cancellation).
+            params["requestId"] = draw(st.sampled_from(sent[len(first) > 0 :]))
+    return made

@@ -22,7 +22,7 @@ Make = Callable[[Goals, int], Values]
 DEEPEST: Final = 5
 # Items and members beyond the least number, by depth.
 _MORE: Final = (6, 4, 2, 1, 1, 0)
-# The longest array that is made up to its greatest size.
+# The longest array, and the largest object, that is made up to its greatest size.
 _FULL: Final = 40
 # A longer array is a short one repeated.
 _REPEATED: Final = 60
@@ -44,9 +44,10 @@ def arrays(planner: Planner, make: Make, case: Case, depth: int) -> Values:
     """
     goals, most = planner.item_goals(case)
     low = case.min_items
-    high = int(min(most, max(low, len(goals) - 1) + _MORE[depth]))
+    usual = low if depth == DEEPEST else max(low, len(goals) - 1) + _MORE[depth]
+    high = int(min(most, usual))
     if len(goals) > 1 or case.contains or case.repeated:
-        return _mixed_array(planner, make, case, high, depth)
+        return _mixed_array(planner, lambda goals: make(goals, depth + 1), case, high)
     if high == 0:
         return st.builds(list)
     item = make(goals[0], depth + 1)
@@ -66,9 +67,9 @@ def _cycle(part: list[Any], size: int) -> list[Any]:
 
 @st.composite
 def _mixed_array(
-    draw: DrawFn, planner: Planner, make: Make, case: Case, high: int, depth: int
+    draw: DrawFn, planner: Planner, make: Callable[[Goals], Values], case: Case, high: int
 ) -> list[Any]:
-    """Draw an array whose items have different goals."""
+    """Draw an array of up to `high` items that have different goals."""
     first, _most = planner.item_goals(case)
     size = draw(st.integers(case.min_items, high))
     goals = [first[min(at, len(first) - 1)] for at in range(size)]
@@ -86,7 +87,7 @@ def _mixed_array(
         if twins is not None and at == twins[1]:
             made.append(deepcopy(made[twins[0]]))
             continue
-        item = make(each, depth + 1)
+        item = make(each)
         if case.unique:
             item = item.filter(lambda value: identity(value) not in taken)
         made.append(draw(item))
@@ -194,9 +195,14 @@ def _object(draw: DrawFn, members: _Members) -> dict[str, Any]:
             members.add(draw, slot, chosen)
     many = [slot for slot in members.slots if slot.name is None]
     missing = case.min_members - len(chosen)
-    room = min(case.max_members - len(chosen), max(missing, 0) + _MORE[members.depth] // 2)
+    room = case.max_members - len(chosen)
     if many and room > 0:
-        for _ in range(draw(st.integers(max(missing, 0), int(room)))):
+        least_new = max(missing, 0)
+        most_new = int(min(room, least_new + _MORE[members.depth] // 2))
+        counts = st.integers(least_new, most_new)
+        if most_new < room <= _FULL and members.depth < 2:
+            counts = counts | st.just(int(room))
+        for _ in range(draw(counts)):
             members.add(draw, draw(st.sampled_from(many)), chosen)
     for slot in optional:
         if len(chosen) < case.min_members and slot.name not in chosen:

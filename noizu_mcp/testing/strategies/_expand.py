@@ -38,10 +38,14 @@ class Expander:
     Args:
         document: The schema.
         formats: The formats that are known; the others are not looked at.
+        asserted: True if a text can break a format.
     """
 
-    def __init__(self, document: Document, formats: frozenset[str]) -> None:
+    def __init__(
+        self, document: Document, formats: frozenset[str], *, asserted: bool = False
+    ) -> None:
         self.formats = formats
+        self.asserted = asserted
         self._document = document
         self._known: dict[Goals, list[Case]] = {}
         self._open: set[Goal] = set()
@@ -123,7 +127,7 @@ class Expander:
             made: list[Case] = []
             for option in options:
                 merged = merge(case, option)
-                if merged == case:
+                if merged is not None and vars(merged) == vars(case):
                     made = [case]
                     break
                 if merged is not None and self._is_possible(merged):

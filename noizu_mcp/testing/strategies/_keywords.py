@@ -45,6 +45,7 @@ class Resolver(Protocol):
     """The part of the expander that rules use."""
 
     formats: frozenset[str]
+    asserted: bool
 
     def cases(self, goals: Goals) -> list[Case]:
         """Return the cases in which a value reaches all goals."""
@@ -133,6 +134,9 @@ def _bound(name: str, opposite: str, *, exclusive: bool) -> Rule:
     """Return the rule of `minimum` and its kin: a limit, which the broken one turns around."""
 
     def rule(place: Place, value: float) -> list[Case]:
+        if isinstance(value, bool):
+            # The form of draft 4: a mark of the other keyword.
+            return [ANY] if place.fits else []
         if place.fits:
             return [_limit(name, (value, exclusive))]
         return [_limit(opposite, (value, not exclusive), kinds=NUMBERS)]
@@ -174,9 +178,12 @@ def _pattern(place: Place, value: str) -> list[Case]:
 
 
 def _format(place: Place, value: str) -> list[Case]:
-    # An annotation: no value breaks it (2020-12 validation section 7.2.1).
-    known = place.fits and value in place.expander.formats
-    return [Case(formats=(value,))] if known else [ANY] if place.fits else []
+    known = value in place.expander.formats
+    if place.fits:
+        return [Case(formats=(value,)) if known else ANY]
+    # An annotation, which no value breaks (2020-12 validation section 7.2.1), unless a class reads
+    # the text: then almost any other text breaks it.
+    return [Case(kinds=_TEXT)] if known and place.expander.asserted else []
 
 
 def _prefix_items(place: Place, value: list[Any]) -> list[Case]:
@@ -262,7 +269,12 @@ def _pattern_properties(place: Place, value: JSONObject) -> list[Case]:
         return [Case(members=tuple(rules), seen=seen)]
     others = tuple(rules) if place.near else ()
     return [
-        attrs.evolve(_one_member(sets[each], place.goal(value[each])), members=others, seen=seen)
+        Case(
+            kinds=_OBJECT,
+            somewhere=(Somewhere(sets[each], (place.goal(value[each]),)),),
+            members=others,
+            seen=seen,
+        )
         for each in value
     ]
 

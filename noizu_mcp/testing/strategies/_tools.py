@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _OBJECT: Final = {"type": "object"}
 
 
-class _Schemas(NamedTuple):
+class Schemas(NamedTuple):
     """The schemas of a tool.
 
     Attributes:
@@ -27,12 +27,14 @@ class _Schemas(NamedTuple):
         input: The schema of the arguments.
         output: The schema of the structured content; None if there is none.
         accepts: Tells if a server takes arguments.
+        is_typed: True if a class reads the arguments, which may refuse what the schema accepts.
     """
 
     name: str
     input: CompiledSchema
     output: CompiledSchema | None
     accepts: Callable[[Any], bool]
+    is_typed: bool
 
 
 def arguments(tool: Any) -> "SearchStrategy[dict[str, Any]]":
@@ -51,7 +53,7 @@ def arguments(tool: Any) -> "SearchStrategy[dict[str, Any]]":
         TypeError: It is no tool, or several.
         ImportError: Hypothesis is not installed.
     """
-    found = _schemas_of(tool)
+    found = schemas_of(tool)
     return _fitting(found.input, _OBJECT)
 
 
@@ -71,7 +73,7 @@ def invalid_arguments(tool: Any) -> "SearchStrategy[dict[str, Any]]":
         TypeError: It is no tool, or several.
         ImportError: Hypothesis is not installed.
     """
-    found = _schemas_of(tool)
+    found = schemas_of(tool)
     loaded = load_checked()
     try:
         made = loaded.checked(
@@ -80,6 +82,7 @@ def invalid_arguments(tool: Any) -> "SearchStrategy[dict[str, Any]]":
             lambda value: not found.accepts(value),
             loaded.FORMATS,
             beside=(_OBJECT,),
+            asserted=found.is_typed,
         )
     except Unsatisfiable:
         raise Unsatisfiable(f"the tool {found.name} takes every object") from None
@@ -99,7 +102,7 @@ def results(tool: Any) -> "SearchStrategy[Any]":
         TypeError: It is no tool, or several, or declares no output.
         ImportError: Hypothesis is not installed.
     """
-    found = _schemas_of(tool)
+    found = schemas_of(tool)
     if found.output is None:
         raise TypeError(f"the tool {found.name} declares no output")
     return _fitting(found.output)
@@ -113,18 +116,19 @@ def _fitting(compiled: CompiledSchema, *beside: Any) -> "SearchStrategy[Any]":
     return made
 
 
-def _schemas_of(tool: Any) -> _Schemas:
-    """Return the schemas of a tool in any of its forms."""
+def schemas_of(tool: Any) -> Schemas:
+    """Return the schemas of a tool in any of its forms; see `arguments`."""
     if isinstance(tool, ToolDefinition):
         tool = tool.to_wire()
     if isinstance(tool, Mapping):
         compiled = compile_schema(tool["inputSchema"])
         output = tool.get("outputSchema")
-        return _Schemas(
+        return Schemas(
             tool["name"],
             compiled,
             None if output is None else compile_schema(output),
             compiled.is_valid,
+            is_typed=False,
         )
     declared, overrides = _declared(tool)
     options = {**declared.options, **overrides}
@@ -133,11 +137,12 @@ def _schemas_of(tool: Any) -> _Schemas:
     shape, output = fields["input"], fields["output"]
     coerce = options.get("coerce")
     reads_text = shape.coerces if coerce is None else coerce
-    return _Schemas(
+    return Schemas(
         options["name"],
         shape.compiled,
         output and output.compiled,
         lambda value: _takes(shape, value, reads_text=reads_text),
+        is_typed=bool(shape.refusals),
     )
 
 

@@ -13,7 +13,8 @@ class Violation(NamedTuple):
     Attributes:
         value: The value.
         keyword: The keyword that it breaks, the first if there are several.
-        path: The part that breaks it: keys and indexes from the root of the value.
+        path: The part that breaks it: keys and indexes from the root of the value. It ends with the
+            name of a member that is missing.
     """
 
     value: Any

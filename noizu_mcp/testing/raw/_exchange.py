@@ -1,6 +1,7 @@
 """One request and what came back, and the shape of messages."""
 
 import json
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
@@ -8,12 +9,32 @@ import attrs
 
 from ..._value import JSONObject
 from ...jsonrpc import METHOD_NOT_FOUND
-from ._report import Report
 
 #: Bytes of a body that a message shows.
 SHOWN: Final = 1000
 #: Methods that a server may always call.
 _ALWAYS = ("ping",)
+#: Notifications that are kept; older ones are dropped.
+MAX_NOTIFICATIONS: Final = 1000
+#: Answers that are kept; a second answer to an older request counts as an answer to none.
+MAX_ANSWERS: Final = 1000
+
+
+class Notes(Protocol):
+    """The place where connections report what is wrong with messages."""
+
+    def check(self, rule: str, holds: object, sent: str, seen: str) -> bool:
+        """Note whether a rule holds.
+
+        Args:
+            rule: The name of the rule: `message`, `uninvited`, `stdout` or `content-type`.
+            holds: True if the server keeps the rule.
+            sent: What the server was answering, in a few words.
+            seen: What came.
+
+        Returns:
+            `holds` as a bool.
+        """
 
 
 @attrs.define
@@ -123,16 +144,22 @@ class Receiver:
     """Takes the messages of a server apart: answers, its own requests, notifications.
 
     Args:
-        report: Gets what is wrong with them.
+        notes: Gets what is wrong with them.
+
+    Attributes:
+        notifications: The notifications of the server, in order.
     """
 
-    def __init__(self, report: Report) -> None:
-        self._report = report
+    def __init__(self, notes: Notes) -> None:
+        self.notifications: deque[JSONObject] = deque(maxlen=MAX_NOTIFICATIONS)
+        self._notes = notes
         self._answers: dict[Any, JSONObject | None] = {}
 
     def expect(self, id_: Any) -> None:
         """Await an answer to a request."""
         self._answers[_key(id_)] = None
+        if len(self._answers) > MAX_ANSWERS:
+            del self._answers[next(iter(self._answers))]
 
     def answer_to(self, id_: Any) -> JSONObject | None:
         """Return the answer to a request, if it has come."""
@@ -151,11 +178,11 @@ class Receiver:
         try:
             message = json.loads(text)
         except (ValueError, RecursionError):
-            self._report.check("message", False, where, text.decode(errors="replace"))
+            self._notes.check("message", False, where, text.decode(errors="replace"))
             return None
         fault = fault_of(message)
         shown = f"{fault}: {text.decode(errors='replace')}"
-        if not self._report.check("message", fault is None, where, shown):
+        if not self._notes.check("message", fault is None, where, shown):
             # An answer that can be told apart is used all the same: more may be found.
             if isinstance(message, dict) and _key(message.get("id")) in self._answers:
                 self._answers[_key(message["id"])] = message
@@ -163,22 +190,25 @@ class Receiver:
         if "method" not in message:
             self._take_answer(message, where)
             return None
-        return self._take_request(message, where) if "id" in message else None
+        if "id" in message:
+            return self._take_request(message, where)
+        self.notifications.append(message)
+        return None
 
     def _take_answer(self, message: JSONObject, where: str) -> None:
         key = _key(message.get("id"))
         # An error without an id answers what could not be read.
         if key not in self._answers:
             stray = "result" in message or message.get("id") is not None
-            self._report.check("message", not stray, where, f"an answer to no request: {message}")
-        elif self._report.check(
+            self._notes.check("message", not stray, where, f"an answer to no request: {message}")
+        elif self._notes.check(
             "message", self._answers[key] is None, where, f"a second answer: {message}"
         ):
             self._answers[key] = message
 
     def _take_request(self, message: JSONObject, where: str) -> JSONObject:
         method, answer = message["method"], {"jsonrpc": "2.0", "id": message["id"]}
-        if self._report.check("uninvited", method in _ALWAYS, where, f"the request {method}"):
+        if self._notes.check("uninvited", method in _ALWAYS, where, f"the request {method}"):
             return {**answer, "result": {}}
         return {**answer, "error": {"code": METHOD_NOT_FOUND, "message": "not declared"}}
 

@@ -12,8 +12,7 @@ import trio
 from ..._errors import TransportError
 from ..._value import JSONObject
 from ...transports import Stdio
-from ._exchange import Exchange, Receiver
-from ._report import Report
+from ._exchange import Exchange, Notes, Receiver
 
 #: Seconds that a server gets to exit when its stdin ends, and again after SIGTERM.
 EXIT_TIMEOUT: Final = 3.0
@@ -28,20 +27,21 @@ class PipeLink:
 
     Args:
         process: The server.
-        report: Gets what is wrong on stdout.
+        notes: Gets what is wrong on stdout.
 
     Attributes:
         ended: True once the server has closed its stdout.
+        receiver: The messages of the server.
     """
 
-    def __init__(self, process: trio.Process, report: Report) -> None:
+    def __init__(self, process: trio.Process, notes: Notes) -> None:
         self._process = process
         # `open_pipe` makes all three.
         self._stdin: Any = process.stdin
         self._stdout: Any = process.stdout
         self._stderr: Any = process.stderr
-        self._report = report
-        self._receiver = Receiver(report)
+        self._notes = notes
+        self.receiver = Receiver(notes)
         self._said = bytearray()
         self._news = trio.Condition()
         self._writing = trio.Lock()
@@ -57,16 +57,16 @@ class PipeLink:
         found = Exchange(self._where_of(message))
         self._where = found.sent
         if "id" in message:
-            self._receiver.expect(message["id"])
+            self.receiver.expect(message["id"])
         began = trio.current_time()
         with trio.move_on_after(patience):
             if not await self.write(json.dumps(message).encode()) or "id" not in message:
                 found.ended = self.ended
                 return await self._with_last_words(found)
             async with self._news:
-                while not self.ended and self._receiver.answer_to(message["id"]) is None:
+                while not self.ended and self.receiver.answer_to(message["id"]) is None:
                     await self._news.wait()
-        found.answer = self._receiver.answer_to(message["id"])
+        found.answer = self.receiver.answer_to(message["id"])
         found.ended = self.ended and found.answer is None
         found.seconds = trio.current_time() - began
         return await self._with_last_words(found)
@@ -99,14 +99,12 @@ class PipeLink:
     async def read(self) -> None:
         """Read stdout to its end."""
         rest = b""
-        while data := await self._stdout.receive_some():
+        while data := await _receive(self._stdout):
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 await self._take(line)
             if len(rest) > MAX_LINE:
-                self._report.check(
-                    "message", False, self._where, f"a line of over {MAX_LINE} bytes"
-                )
+                self._notes.check("message", False, self._where, f"a line of over {MAX_LINE} bytes")
                 break
         async with self._news:
             self.ended = True
@@ -116,9 +114,9 @@ class PipeLink:
         text = line.decode(errors="replace").strip()
         # Empty lines carry no message, and harm nobody.
         looks = text.startswith(("{", "["))
-        if not self._report.check("stdout", looks or not text, self._where, text) or not text:
+        if not self._notes.check("stdout", looks or not text, self._where, text) or not text:
             return
-        reply = self._receiver.take(line, self._where)
+        reply = self.receiver.take(line, self._where)
         if reply is not None:
             await self.write(json.dumps(reply).encode())
         async with self._news:
@@ -126,21 +124,25 @@ class PipeLink:
 
     async def drain(self) -> None:
         """Read stderr, so that the server never waits for us; its end is kept for messages."""
-        while data := await self._stderr.receive_some():
+        while data := await _receive(self._stderr):
             self._said += data
             del self._said[:-_STDERR_KEPT]
         self._silent.set()
 
-    async def end(self) -> float | None:
+    async def end(self, patience: float | None = None) -> float | None:
         """Close stdin and wait for the exit.
+
+        Args:
+            patience: Seconds to wait, and again after SIGTERM; `EXIT_TIMEOUT` by default.
 
         Returns:
             The seconds that it took; None if the server had to be killed.
         """
+        patience = EXIT_TIMEOUT if patience is None else patience
         await self._stdin.aclose()
         began = trio.current_time()
         for number in (signal.SIGTERM, signal.SIGKILL):
-            with trio.move_on_after(EXIT_TIMEOUT):
+            with trio.move_on_after(patience):
                 await self._process.wait()
                 return trio.current_time() - began if number == signal.SIGTERM else None
             # The whole group: a launcher such as `npx` does not pass signals on.
@@ -149,14 +151,24 @@ class PipeLink:
         await self._process.wait()
         return None
 
+    async def aclose(self, patience: float | None = None) -> None:
+        """End the server and close the pipes, which a child of the server may hold open.
 
-@asynccontextmanager
-async def open_pipe(target: Stdio, report: Report) -> AsyncIterator[PipeLink]:
-    """Start a server; it is ended at the end of the block.
+        Args:
+            patience: See `end`.
+        """
+        with trio.CancelScope(shield=True):
+            await self.end(patience)
+            await self._stdout.aclose()
+            await self._stderr.aclose()
+
+
+async def start_pipe(target: Stdio, notes: Notes) -> PipeLink:
+    """Start a server; the caller runs `read` and `drain`, and ends it with `aclose`.
 
     Args:
         target: The command.
-        report: Gets what is wrong on stdout.
+        notes: Gets what is wrong on stdout.
 
     Raises:
         TransportError: It cannot be started.
@@ -173,14 +185,32 @@ async def open_pipe(target: Stdio, report: Report) -> AsyncIterator[PipeLink]:
         )
     except (OSError, ValueError) as error:
         raise TransportError(f"cannot start {target.command}: {error}") from error
-    link = PipeLink(process, report)
+    return PipeLink(process, notes)
+
+
+async def _receive(stream: Any) -> bytes:
+    try:
+        return bytes(await stream.receive_some())
+    except trio.ClosedResourceError:  # by `aclose`
+        return b""
+
+
+@asynccontextmanager
+async def open_pipe(target: Stdio, notes: Notes) -> AsyncIterator[PipeLink]:
+    """Start a server; it is ended at the end of the block.
+
+    Args:
+        target: The command.
+        notes: Gets what is wrong on stdout.
+
+    Raises:
+        TransportError: It cannot be started.
+    """
+    link = await start_pipe(target, notes)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(link.read)
         nursery.start_soon(link.drain)
         try:
             yield link
         finally:
-            with trio.CancelScope(shield=True):
-                await link.end()
-            # A child of the server may hold the pipes open.
-            nursery.cancel_scope.cancel()
+            await link.aclose()

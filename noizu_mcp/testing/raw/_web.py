@@ -11,8 +11,7 @@ import trio
 from ..._errors import TransportError
 from ..._value import JSONObject
 from ...transports import Http
-from ._exchange import Exchange, Receiver
-from ._report import Report
+from ._exchange import Exchange, Notes, Receiver
 
 if TYPE_CHECKING:
     import httpx2
@@ -28,9 +27,10 @@ class WebLink:
 
     Args:
         target: The URL, and headers of every request.
-        report: Gets what is wrong with the answers.
+        notes: Gets what is wrong with the answers.
 
     Attributes:
+        receiver: The messages of the server.
         url: The URL in use; a redirect changes it.
         certificate_end: When the TLS certificate ends, in seconds since 1970; None without TLS.
 
@@ -38,7 +38,7 @@ class WebLink:
         TransportError: The HTTP library is not installed.
     """
 
-    def __init__(self, target: Http, report: Report) -> None:
+    def __init__(self, target: Http, notes: Notes) -> None:
         try:
             import httpx2
         except ImportError:
@@ -48,8 +48,8 @@ class WebLink:
         self.url = target.url
         self.certificate_end: float | None = None
         self._given = target.headers if isinstance(target.headers, Mapping) else {}
-        self._receiver = Receiver(report)
-        self._report = report
+        self.receiver = Receiver(notes)
+        self._notes = notes
         # The authorities of the system take 20 ms to load: plain HTTP needs none.
         verify = target.url.startswith("https:")
         self._client = httpx2.AsyncClient(timeout=None, verify=verify, follow_redirects=False)
@@ -80,7 +80,7 @@ class WebLink:
         body = json.dumps(message).encode()
         expected = message.get("id")
         if expected is not None:
-            self._receiver.expect(expected)
+            self.receiver.expect(expected)
         return await self.send(
             "POST", {**base, **headers}, patience, body=body, sent=sent, expected=expected
         )
@@ -154,7 +154,7 @@ class WebLink:
                 body += part
                 if is_stream:
                     self._take_events(body, found)
-                    if self._receiver.answer_to(expected) is not None:
+                    if self.receiver.answer_to(expected) is not None:
                         enough.cancel()
                 if len(body) > MAX_BODY:
                     found.failure = f"an answer of over {MAX_BODY} bytes"
@@ -162,7 +162,7 @@ class WebLink:
         if not is_stream and not found.failure:
             self._take_body(bytes(body), kind, found, expected)
         if expected is not None:
-            found.answer = self._receiver.answer_to(expected)
+            found.answer = self.receiver.answer_to(expected)
 
     def _take_body(self, body: bytes, kind: str, found: Exchange, expected: Any) -> None:
         found.body = body
@@ -170,8 +170,8 @@ class WebLink:
         if expected is None or (kind != _JSON and not success):
             return
         seen = f"HTTP {found.status}, {kind or 'no content type'}"
-        if self._report.check("content-type", kind == _JSON, found.sent, seen):
-            self._receiver.take(body, found.sent)
+        if self._notes.check("content-type", kind == _JSON, found.sent, seen):
+            self.receiver.take(body, found.sent)
 
     def _take_events(self, body: bytearray, found: Exchange) -> None:
         """Take the complete events from the beginning of a body."""
@@ -184,7 +184,7 @@ class WebLink:
             ]
             data = b"\n".join(lines)
             if data:
-                self._receiver.take(data, found.sent)
+                self.receiver.take(data, found.sent)
 
     def _look_at_tls(self, response: "httpx2.Response") -> None:
         stream = response.extensions.get("network_stream")

@@ -1,0 +1,389 @@
+"""The server under test: a connection in each era, opened again after each death.
+
+Theory of operation. Each era has a connection of its own, and a command a process of its own for
+each: state of one era does not reach the other. A connection is opened when it is first used, and
+again by `renew`: after the server died, when it answers nothing any more, and for a case that must
+begin anew. A server at a URL keeps its state; only the session is new.
+
+After a step whose answer is late or missing the server is asked for something light. It tells a
+server that is dead from a tool that hangs, and lets a second answer arrive.
+"""
+
+import statistics
+from contextlib import suppress
+from typing import Any, Final
+
+import trio
+
+from ..._errors import TransportError
+from ..._value import JSONObject
+from ...transports import Http, Stdio
+from ...types import META_SERVER_INFO
+from ..raw import SESSION, Conversation, Exchange, PipeLink, WebLink, start_pipe
+from ._case import Case, Outcome, Step
+from ._checks import SECRET, SECRET_NAME
+
+#: Seconds for the first answer of a command: `npx` and `uvx` may have to download it.
+START_TIMEOUT: Final = 60.0
+#: Seconds for the answer of a server whose last answer is missing.
+ALIVE_TIMEOUT: Final = 2.0
+#: Seconds that a server gets to exit before it is started again.
+EXIT_TIMEOUT: Final = 0.5
+#: Least seconds for an answer while a case is made smaller; and the factor over the usual time.
+LEAST_PATIENCE: Final = 0.5
+PATIENCE_FACTOR: Final = 20
+#: Seconds for an answer that need not come.
+OPTIONAL: Final = 0.02
+#: Seconds to wait for a second answer.
+SETTLE: Final = 0.05
+NAME: Final = "noizu-mcp fuzz"
+#: Characters of a message that are shown.
+MAX_SHOWN: Final = 200
+
+
+class _Faults:
+    """Takes the notes of a connection."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, str]] = []
+
+    def check(self, rule: str, holds: object, sent: str, seen: str) -> bool:
+        """Keep a rule that does not hold; see `Notes`."""
+        del sent
+        if not holds:
+            self.found.append((rule, seen))
+        return bool(holds)
+
+    def take(self) -> tuple[tuple[str, str], ...]:
+        """Return what was found since the last time."""
+        found, self.found = self.found, []
+        return tuple(found)
+
+
+class _Open:
+    """A connection in use."""
+
+    def __init__(self, link: PipeLink | WebLink, faults: _Faults, talk: Conversation) -> None:
+        self.link = link
+        self.faults = faults
+        self.talk = talk
+        self.capabilities: JSONObject = {}
+        self.info: JSONObject = {}
+        self.used = False
+
+
+class Subject:
+    """A server, in both eras.
+
+    Args:
+        target: The command or the URL.
+        timeout: Seconds for one answer.
+        nursery: Runs the readers of processes.
+
+    Attributes:
+        calls: The number of requests that were sent.
+        timeout: See Args.
+        restarts: The number of connections that were opened again.
+        failure: Why the server did not speak an era, the last time.
+    """
+
+    def __init__(self, target: Stdio | Http, timeout: float, nursery: trio.Nursery) -> None:
+        if isinstance(target, Stdio):
+            env = {**target.env, SECRET_NAME: SECRET}
+            target = Stdio(
+                target.command, *target.args, env=env, cwd=target.cwd, stderr=target.stderr
+            )
+        self.failure = ""
+        self.calls = 0
+        self.restarts = 0
+        self.timeout = timeout
+        self._target = target
+        self._nursery = nursery
+        self._open: dict[bool, _Open] = {}
+        self._times: list[float] = []
+        self._mirrored: dict[str, Any] = {}
+        self._spoken: set[bool] = set()
+        self._missing: set[bool] = set()
+
+    @property
+    def is_command(self) -> bool:
+        """True if the server is a process of ours, which can be started again."""
+        return isinstance(self._target, Stdio)
+
+    @property
+    def quick(self) -> float:
+        """Seconds for an answer where a fault is known, and many cases are to be tried."""
+        usual = statistics.median(self._times) if self._times else 0.0
+        return min(self.timeout, max(LEAST_PATIENCE, PATIENCE_FACTOR * usual))
+
+    def mirror(self, tool: str, paths: Any) -> None:
+        """Learn which arguments of a tool HTTP headers mirror."""
+        self._mirrored[tool] = paths
+
+    async def connect(self, *, stateless: bool, patience: float | None = None) -> _Open | None:
+        """Return the connection of an era; None if the server does not speak it.
+
+        Raises:
+            TransportError: The command cannot be started.
+        """
+        if stateless in self._open:
+            return self._open[stateless]
+        if stateless in self._missing:
+            return None
+        faults = _Faults()
+        link = await self._link(faults)
+        talk = Conversation(link, self.timeout, stateless=stateless, name=NAME)
+        talk.mirrored = self._mirrored
+        found = _Open(link, faults, talk)
+        wait = max(START_TIMEOUT, self.timeout) if patience is None else patience
+        begun = False
+        try:
+            begin = _discover if stateless else _initialize
+            answer = await begin(found, wait)
+            begun = answer is None
+            self.failure = self.failure if answer is None else answer.seen
+        finally:
+            if not begun:
+                await _close(found, hard=True)
+        if not begun:
+            # An era that was spoken once is tried again: the server may take long to start.
+            if stateless not in self._spoken:
+                self._missing.add(stateless)
+            return None
+        self._spoken.add(stateless)
+        self._open[stateless] = found
+        return found
+
+    async def _link(self, faults: _Faults) -> PipeLink | WebLink:
+        if isinstance(self._target, Http):
+            return WebLink(self._target, faults)
+        link = await start_pipe(self._target, faults)
+        self._nursery.start_soon(link.read)
+        self._nursery.start_soon(link.drain)
+        return link
+
+    async def aclose(self) -> None:
+        """Close all connections, and end the server if it is a command."""
+        for stateless in list(self._open):
+            await _close(self._open.pop(stateless), hard=False)
+
+    async def renew(self, *, stateless: bool, hard: bool = False) -> None:
+        """Begin an era anew.
+
+        Args:
+            stateless: The era.
+            hard: True to kill the process at once.
+        """
+        old = self._open.pop(stateless, None)
+        if old is not None:
+            self.restarts += 1
+            await _close(old, hard=hard)
+
+    async def fresh(self, *, stateless: bool) -> _Open | None:
+        """Return a connection on which nothing was called yet."""
+        found = await self.connect(stateless=stateless)
+        if found is not None and found.used:
+            await self.renew(stateless=stateless)
+            found = await self.connect(stateless=stateless)
+        return found
+
+    async def run(
+        self,
+        case: Case,
+        patience: float | None = None,
+        *,
+        anew: bool = True,
+        settle: bool = True,
+    ) -> list[Outcome]:
+        """Take the steps of a case.
+
+        Args:
+            case: The case.
+            patience: Seconds for each answer; those of the subject by default.
+            anew: True for a connection on which nothing was called yet.
+            settle: See `ask`.
+
+        Returns:
+            The outcome of each step, up to the death of the server; nothing if it does not speak
+            the era.
+        """
+        era = case.stateless
+        found = await (self.fresh(stateless=era) if anew else self.connect(stateless=era))
+        outcomes: list[Outcome] = []
+        for step in case.steps if found is not None else ():
+            outcome = await self.ask(step, stateless=era, patience=patience, settle=settle)
+            outcomes.append(outcome)
+            if outcome.exchange.ended or outcome.responsive is False:
+                break
+        return outcomes
+
+    async def ask(
+        self,
+        step: Step,
+        *,
+        stateless: bool,
+        patience: float | None = None,
+        settle: bool = False,
+    ) -> Outcome:
+        """Take one step.
+
+        Args:
+            step: The step.
+            stateless: The era.
+            patience: Seconds for the answer; those of the subject by default.
+            settle: True to wait for what may come after the answer.
+
+        Returns:
+            The outcome. After the death of the server the next step has a new connection.
+        """
+        found = await self.connect(stateless=stateless)
+        if found is None:
+            return _unstarted(step)
+        self.calls += 1
+        found.used = True
+        link = found.link
+        link.receiver.notifications.clear()
+        wait = self.timeout if patience is None else patience
+        exchange = await self._send(found, step, wait)
+        responsive: bool | None = None
+        if exchange.answer is not None:
+            self._times.append(exchange.seconds)
+            del self._times[:-100]
+        if settle or not exchange.replied:
+            responsive = await self._settle(found, patience=min(ALIVE_TIMEOUT, wait))
+        notices = [str(each["method"]) for each in link.receiver.notifications]
+        outcome = Outcome(
+            step,
+            exchange,
+            found.faults.take(),
+            tuple(notices),
+            responsive,
+            is_typed=found.talk.stateless,
+        )
+        if exchange.ended or responsive is False:
+            await self.renew(stateless=stateless, hard=True)
+        return outcome
+
+    async def _send(self, found: _Open, step: Step, patience: float) -> Exchange:
+        talk = found.talk
+        # The id is made here, so that a cancellation can name it.
+        id_ = talk.new_id()
+        message: JSONObject = {"jsonrpc": "2.0", "id": id_, "method": step.method}
+        params = dict(step.params)
+        if talk.stateless:
+            params["_meta"] = {**talk.envelope(), **params.get("_meta", {})}
+        if params:
+            message["params"] = params
+        if step.cancel_after is None:
+            exchange = await talk.send(message, None, patience)
+            if not exchange.replied and not exchange.ended:
+                await self._cancel(talk, id_)
+            return exchange
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._cancel, talk, id_, step.cancel_after)
+            exchange = await talk.send(message, None, patience)
+            nursery.cancel_scope.cancel()
+        return exchange
+
+    async def _cancel(self, talk: Conversation, id_: str, after: float = 0.0) -> None:
+        await trio.sleep(after)
+        # A request of 2026-07-28 over HTTP is cancelled by closing its stream, which is done.
+        if self.is_command or not talk.stateless:
+            await talk.tell("notifications/cancelled", {"requestId": id_})
+
+    async def _settle(
+        self, found: _Open, *, pause: float = SETTLE, patience: float = ALIVE_TIMEOUT
+    ) -> bool:
+        """Ask for something light, and wait for a moment; True if it is answered."""
+        if isinstance(found.link, PipeLink) and found.link.ended:
+            return False
+        answer = await found.talk.ask(_light(found.talk), patience=patience)
+        await trio.sleep(pause)
+        return answer.replied
+
+    async def post(
+        self, message: JSONObject | bytes, *, stateless: bool, is_optional: bool
+    ) -> Outcome:
+        """Send a message as it is, and see whether the server lives on.
+
+        Args:
+            message: The message, or bytes that are none.
+            stateless: The era.
+            is_optional: True if nobody waits for an answer: it comes before the one to the next
+                request, or not at all.
+        """
+        step = Step(str(message)[:MAX_SHOWN])
+        found = await self.connect(stateless=stateless)
+        if found is None:
+            return _unstarted(step)
+        self.calls += 1
+        found.used = True
+        if isinstance(message, dict):
+            # Over HTTP every request is answered, if only by a status.
+            is_short = is_optional and self.is_command
+            exchange = await found.talk.send(message, None, OPTIONAL if is_short else self.timeout)
+        elif isinstance(found.link, PipeLink):
+            exchange = Exchange(step.method, ended=not await found.link.write(message))
+        else:
+            headers = found.talk.headers_of({"method": "tools/list"})
+            exchange = await found.link.send("POST", headers, self.timeout, body=message)
+        responsive = await self._settle(found, pause=0.0)
+        if isinstance(message, dict) and message.get("id") is not None and not exchange.answer:
+            exchange.answer = found.link.receiver.answer_to(message["id"])
+        outcome = Outcome(step, exchange, found.faults.take(), (), responsive)
+        if exchange.ended or not responsive:
+            await self.renew(stateless=stateless, hard=True)
+        return outcome
+
+
+def _unstarted(step: Step) -> Outcome:
+    return Outcome(step, Exchange(step.method, ended=True, failure="it does not start again"))
+
+
+def _light(talk: Conversation) -> str:
+    return "server/discover" if talk.stateless else "ping"
+
+
+async def _close(found: _Open, *, hard: bool) -> None:
+    with trio.CancelScope(shield=True), suppress(TransportError):
+        if isinstance(found.link, PipeLink):
+            await found.link.aclose(0.0 if hard else EXIT_TIMEOUT)
+            return
+        if found.talk.session is not None and not hard:
+            # A server keeps a limited number of sessions.
+            await found.link.send("DELETE", found.talk.headers_of({"method": ""}), EXIT_TIMEOUT)
+        await found.link.aclose()
+
+
+async def _initialize(found: _Open, patience: float) -> Exchange | None:
+    """Begin the revisions with a handshake; the answer, if the server does not speak them."""
+    talk = found.talk
+    answer = await talk.ask("initialize", talk.greeting(), patience=patience)
+    result = answer.result
+    if result is None or not isinstance(result.get("protocolVersion"), str):
+        return answer
+    talk.version = result["protocolVersion"]
+    talk.session = answer.headers.get(SESSION)
+    _learn(found, result, result.get("serverInfo"))
+    await talk.tell("notifications/initialized")
+    return None
+
+
+async def _discover(found: _Open, patience: float) -> Exchange | None:
+    """Begin 2026-07-28; the answer, if the server does not speak it."""
+    talk = found.talk
+    answer = await talk.ask("server/discover", patience=patience)
+    result = answer.result
+    versions = None if result is None else result.get("supportedVersions")
+    # Some servers answer every unknown method with an empty result.
+    if result is None or not isinstance(versions, list) or talk.version not in versions:
+        return answer
+    meta = result.get("_meta")
+    _learn(found, result, meta.get(META_SERVER_INFO) if isinstance(meta, dict) else None)
+    return None
+
+
+def _learn(found: _Open, result: JSONObject, info: Any) -> None:
+    capabilities = result.get("capabilities")
+    found.capabilities = capabilities if isinstance(capabilities, dict) else {}
+    found.info = info if isinstance(info, dict) else {}

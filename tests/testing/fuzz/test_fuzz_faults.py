@@ -1,0 +1,159 @@
+"""`fuzz` against servers with one fault each: it is found, made small, and shown again."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from noizu_mcp import Stdio
+from noizu_mcp.testing.fuzz import Finding, fuzz, replay
+
+HERE = Path(__file__).parent
+ASTRAL = "\U00010000"
+
+
+def command(script, fault):
+    # Without the site packages a script that imports nothing starts in no time.
+    bare = ("-S", "-E") if script == "seeded.py" else ()
+    return Stdio(sys.executable, *bare, str(HERE / script), fault)
+
+
+def say(text, **more):
+    return {"name": "say", "arguments": {"text": text, **more}}
+
+
+def least_steps(report, check):
+    """Return the params of the steps of each finding; each astral letter stands for all."""
+    found = []
+    for finding in report.findings:
+        if finding.check == check:
+            params = [json.dumps(step.params, ensure_ascii=False) for step in finding.case.steps]
+            found.append([json.loads(re.sub("[^\0-\uffff]", ASTRAL, each)) for each in params])
+    return found
+
+
+def note(tool):
+    return {"name": tool, "arguments": {"title": "a"}}
+
+
+#: The check that fails, and the params of the least steps, by the name of a fault.
+FAULTS = {
+    "crash": ("crash", [say("")]),
+    "leak": ("leak", [say("")]),
+    "bound": ("accepts-invalid", [{"name": "add", "arguments": {"numbers": [], "times": 11}}]),
+    "max-items": (
+        "accepts-invalid",
+        [{"name": "add", "arguments": {"numbers": [0, 0, 0, 0, 0], "times": 1}}],
+    ),
+    "enum": ("accepts-invalid", [say("", tone="")]),
+    "output": ("output", [{"name": "add", "arguments": {"numbers": [0, 0, 0], "times": 1}}]),
+    "hang": ("silence", [say(ASTRAL)]),
+    "exit": ("crash", [say("\0")]),
+    "form": ("message", [say(" ")]),
+    "twice": ("one-answer", [say("")]),
+    "eras": ("eras", [{"name": "add", "arguments": {"numbers": [], "times": 6}}]),
+    "order": ("order", [{}]),
+    "cursors": ("cursors", [{}]),
+    "cancel": ("cancel", [{"name": "wait", "arguments": {}}]),
+    "notice": ("notice", [{"name": "keep_note", "arguments": {"title": "aaaa"}}]),
+    "sequence": ("crash", [note("keep_note"), note("drop_note"), note("read_note")]),
+    "fragile": ("protocol", [{}]),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_fault_is_found_and_made_small(fault):
+    """A run within the default time finds the fault, with the least steps that show it."""
+    check, params = FAULTS[fault]
+    target = command("seeded.py", fault)
+
+    report = await fuzz(target, examples=28, timeout=1.0)
+
+    assert params in least_steps(report, check)
+    assert all(each.steady for each in report.findings)
+
+
+@pytest.mark.parametrize("fault", ["crash", "sequence"])
+async def test_a_finding_is_shown_again_until_it_is_mended(fault):
+    """`replay` fails with the check while the server has the fault, and passes afterwards."""
+    report = await fuzz(command("seeded.py", fault), examples=28, timeout=1.0)
+    (finding,) = [each for each in report.findings if each.check == "crash"]
+    kept = finding.to_json()
+
+    with pytest.raises(AssertionError, match="a deliberate error"):
+        await replay(command("seeded.py", fault), kept)
+    await replay(command("seeded.py", "none"), kept)
+    assert Finding.from_json(kept) == finding
+
+
+async def test_nothing_is_found_in_a_server_without_a_fault():
+    """Every call is answered as the specification says, so nothing is reported."""
+    report = await fuzz(command("seeded.py", "none"), examples=60, timeout=5.0)
+
+    assert [each.to_json() for each in report.findings] == []
+    assert report.is_complete
+
+
+async def test_a_seed_makes_the_same_findings():
+    """Two runs with the same seed report the same."""
+    first, second = [
+        await fuzz(command("seeded.py", "crash"), seed=7, examples=8, timeout=5.0) for _ in "ab"
+    ]
+
+    assert first.to_json()["findings"] == second.to_json()["findings"]
+
+
+#: The same for a server of this package, which checks arguments and results itself.
+OURS = {
+    "crash": ("crash", [say("")]),
+    "leak": ("leak", [say("")]),
+    "hang": ("silence", [say(ASTRAL)]),
+    "bound": ("crash", [{"name": "pick", "arguments": {"index": 10}}]),
+    "eras": ("eras", [{"name": "pick", "arguments": {"index": 6}}]),
+    "sequence": (
+        "crash",
+        [
+            {"name": name, "arguments": {"title": ""}}
+            for name in ("keep_note", "drop_note", "read_note")
+        ],
+    ),
+}
+#: The same for a server of the official package.
+THEIRS = {
+    **{name: OURS[name] for name in ("crash", "leak", "hang", "bound", "sequence")},
+    "exit": ("crash", [say("\0")]),
+    "notice": ("notice", [{"name": "keep_note", "arguments": {"title": "aaaa"}}]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", OURS)
+async def test_a_fault_of_a_server_of_this_package(fault):
+    """The fault of an author is found behind the checks of the package, and made small."""
+    check, params = OURS[fault]
+
+    report = await fuzz(command("seeded_noizu.py", fault), examples=28, timeout=1.0)
+
+    assert params in least_steps(report, check)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", THEIRS)
+async def test_a_fault_of_a_server_of_the_official_package(fault):
+    """A server on another package is no different."""
+    pytest.importorskip("mcp_types")
+    check, params = THEIRS[fault]
+
+    report = await fuzz(command("seeded_mcp.py", fault), examples=28, timeout=2.0)
+
+    assert params in least_steps(report, check)
+
+
+@pytest.mark.slow
+async def test_nothing_is_found_in_a_server_of_this_package():
+    """A server without a fault has no finding."""
+    report = await fuzz(command("seeded_noizu.py", "none"), examples=60)
+
+    assert [each.to_json() for each in report.findings] == []
