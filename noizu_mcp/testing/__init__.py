@@ -20,6 +20,7 @@ _LATE = {
     "AuthorizationRequest": "._authorization_server",
     "AuthorizationServer": "._authorization_server",
     "serve_authorization": "._protected",
+    "serve_over": "._served",
     "serve_protected": "._protected",
 }
 
@@ -28,6 +29,7 @@ if _TYPE_CHECKING:
     from ._authorization_server import AuthorizationServer as AuthorizationServer
     from ._protected import serve_authorization as serve_authorization
     from ._protected import serve_protected as serve_protected
+    from ._served import serve_over as serve_over
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 
