@@ -85,8 +85,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     try:
         variants = choose_variants(marks, configured, metafunc.fixturenames)
     except ValueError as error:
-        pytest.fail(f"{metafunc.definition.nodeid}: {error}", pytrace=False)
-    metafunc.parametrize("mcp_variant", variants, ids=str, indirect=True)
+        problem = str(error)
+    else:
+        metafunc.parametrize("mcp_variant", variants, ids=str, indirect=True)
+        return
+    pytest.fail(f"{metafunc.definition.nodeid}: {problem}", pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True)

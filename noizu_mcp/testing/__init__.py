@@ -19,6 +19,10 @@ from ._transcript import refute_notification as refute_notification
 _LATE = {
     "AuthorizationRequest": "._authorization_server",
     "AuthorizationServer": "._authorization_server",
+    "Replay": "._cassette",
+    "hide_secrets": "._cassette",
+    "record": "._cassette",
+    "replay": "._cassette",
     "serve_authorization": "._protected",
     "serve_over": "._served",
     "serve_protected": "._protected",
@@ -27,6 +31,10 @@ _LATE = {
 if _TYPE_CHECKING:
     from ._authorization_server import AuthorizationRequest as AuthorizationRequest
     from ._authorization_server import AuthorizationServer as AuthorizationServer
+    from ._cassette import Replay as Replay
+    from ._cassette import hide_secrets as hide_secrets
+    from ._cassette import record as record
+    from ._cassette import replay as replay
     from ._protected import serve_authorization as serve_authorization
     from ._protected import serve_protected as serve_protected
     from ._served import serve_over as serve_over
