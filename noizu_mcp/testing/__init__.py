@@ -19,6 +19,7 @@ from ._transcript import refute_notification as refute_notification
 _LATE = {
     "AuthorizationRequest": "._authorization_server",
     "AuthorizationServer": "._authorization_server",
+    "Network": "._network",
     "Replay": "._cassette",
     "hide_secrets": "._cassette",
     "record": "._cassette",
@@ -35,6 +36,7 @@ if _TYPE_CHECKING:
     from ._cassette import hide_secrets as hide_secrets
     from ._cassette import record as record
     from ._cassette import replay as replay
+    from ._network import Network as Network
     from ._protected import serve_authorization as serve_authorization
     from ._protected import serve_protected as serve_protected
     from ._served import serve_over as serve_over

@@ -36,10 +36,9 @@ from .._value import JSONObject
 from ..engine import MessageStream
 from ..jsonrpc import INTERNAL_ERROR, ErrorResponse, Received, encode_error, read_message
 from ..transports import Tap
-from ..types import META_PROGRESS_TOKEN, META_SUBSCRIPTION_ID
+from ..types import META_PROGRESS_TOKEN
+from ._references import Name, params_of, references
 
-#: The name of a request in other messages: `id` or `token`, and its value.
-_Name = tuple[str, Any]
 #: Changes a message before it is written, and before it is compared with one of the file.
 Redact = Callable[[JSONObject], JSONObject]
 
@@ -187,8 +186,8 @@ class Replay(MessageStream):
         self._sending, self._receiving = trio.open_memory_channel[bytes](math.inf)
         first, *self._left = _assign(entries)
         #: The ids and tokens of the client by those of the recording, and the other way round.
-        self._ours: dict[_Name, _Name] = {}
-        self._recorded: dict[_Name, _Name] = {}
+        self._ours: dict[Name, Name] = {}
+        self._recorded: dict[Name, Name] = {}
         self._deliver(first)
 
     async def receive(self) -> Sequence[Received]:
@@ -262,56 +261,37 @@ def _assign(entries: Sequence[tuple[str, JSONObject]]) -> list[_Step]:
         First a step without a message, for what the server sent before all others.
     """
     steps = [_Step({})]
-    by_name: dict[_Name, _Step] = {}
+    by_name: dict[Name, _Step] = {}
     for direction, message in entries:
         if direction == "sent":
             steps.append(_Step(message))
             by_name.update(dict.fromkeys(_names_of(message), steps[-1]))
         else:
-            causes = (by_name.get(name) for *_, name in _references(message))
+            causes = (by_name.get(name) for *_, name in references(message))
             step = next((cause for cause in causes if cause is not None), steps[-1])
             step.received.append(message)
     return steps
 
 
-def _names_of(message: JSONObject) -> tuple[_Name, ...]:
+def _names_of(message: JSONObject) -> tuple[Name, ...]:
     """Return the names of a request, its id and its progress token; of other messages, none."""
     if "method" not in message or "id" not in message:
         return ()
-    token = (_params(message).get("_meta") or {}).get(META_PROGRESS_TOKEN)
+    token = (params_of(message).get("_meta") or {}).get(META_PROGRESS_TOKEN)
     return ("id", message["id"]), ("token", token)
 
 
-def _references(message: JSONObject) -> Iterator[tuple[JSONObject, str, _Name]]:
-    """Find the names of requests in a message: the object, the member, and the name that it has."""
-    params = _params(message)
-    meta = params.get("_meta")
-    places = [(params, META_PROGRESS_TOKEN, "token"), (params, "requestId", "id")]
-    if "method" not in message:
-        places.append((message, "id", "id"))
-    if isinstance(meta, dict):
-        places.append((meta, META_SUBSCRIPTION_ID, "id"))
-    for owner, member, kind in places:
-        if isinstance(owner.get(member), str | int):
-            yield owner, member, (kind, owner[member])
-
-
-def _in_recording(message: JSONObject, names: Mapping[_Name, _Name]) -> JSONObject:
+def _in_recording(message: JSONObject, names: Mapping[Name, Name]) -> JSONObject:
     """Give a notice of the client the names of the recording; an answer has that of the server."""
     return _rename(message, names) if "method" in message else message
 
 
-def _rename(message: JSONObject, names: Mapping[_Name, _Name]) -> JSONObject:
+def _rename(message: JSONObject, names: Mapping[Name, Name]) -> JSONObject:
     """Copy a message, with other names of the requests in it."""
     copied: JSONObject = json.loads(json.dumps(message))
-    for owner, member, name in _references(copied):
+    for owner, member, name in references(copied):
         owner[member] = names.get(name, name)[1]
     return copied
-
-
-def _params(message: JSONObject) -> JSONObject:
-    found = message.get("params")
-    return found if isinstance(found, dict) else {}
 
 
 def _content(message: JSONObject) -> str:
@@ -319,14 +299,14 @@ def _content(message: JSONObject) -> str:
     # As text, since Python takes 1 and true for equal.
     if "method" not in message:
         return json.dumps(message, sort_keys=True)
-    params = {name: value for name, value in _params(message).items() if name != "_meta"}
+    params = {name: value for name, value in params_of(message).items() if name != "_meta"}
     if message["method"] == "initialize":
         params = {"protocolVersion": params.get("protocolVersion")}
     return json.dumps(["id" in message, message["method"], params], sort_keys=True)
 
 
 def _shown(message: JSONObject) -> str:
-    params = {name: value for name, value in _params(message).items() if name != "_meta"}
+    params = {name: value for name, value in params_of(message).items() if name != "_meta"}
     text = json.dumps(message.get("result", params), ensure_ascii=False)
     text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
     return f"{message.get('method', 'an answer')} {text}"
