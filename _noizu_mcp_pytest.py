@@ -12,17 +12,19 @@ then the loop is there already, and the client is opened on it at once.
 """
 
 import inspect
+import re
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from noizu_mcp import SyncClient
-    from noizu_mcp.testing import Transcript
-    from noizu_mcp.testing.plugin import Variant
+    from noizu_mcp.testing import Network, Transcript
+    from noizu_mcp.testing.plugin import Connection, Variant
 
 _MARK = (
     "mcp(versions=…, transports=…): the revisions of the protocol, and the transports (memory,"
@@ -30,13 +32,9 @@ _MARK = (
 )
 _TRANSCRIPT: "pytest.StashKey[Transcript]" = pytest.StashKey()
 _VARIANT: "pytest.StashKey[Variant]" = pytest.StashKey()
-
-
-class _Connection(NamedTuple):
-    """The target and the options of the client of a test."""
-
-    target: Any
-    options: Mapping[str, Any]
+#: The file to which the connection of a test is recorded.
+_RECORDING: pytest.StashKey[Path] = pytest.StashKey()
+_FAILED: pytest.StashKey[bool] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,6 +42,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, what in (("versions", "revisions"), ("transports", "transports")):
         text = f"the {what} that tests with the fixture mcp_client run on; all by default"
         parser.addini(f"mcp_{name}", text, type="args", default=[])
+    parser.getgroup("noizu_mcp").addoption(
+        "--mcp-record",
+        action="store_true",
+        help="record the connections of tests with the fixture mcp_cassette again",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -63,7 +66,7 @@ def _fixtures_on_asyncio(decorate: Any) -> ModuleType:
     """
 
     # A function of its own: the decorator leaves a mark on it.
-    async def open_client(_mcp_connection: _Connection) -> AsyncIterator[Any]:
+    async def open_client(_mcp_connection: "Connection") -> AsyncIterator[Any]:
         async for client in _open_client(_mcp_connection):
             yield client
 
@@ -96,6 +99,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_runtest_makereport(item: pytest.Item) -> Any:
     """Show the messages of the connection where a test fails."""
     report: pytest.TestReport = yield
+    if report.failed:
+        item.stash[_FAILED] = True
     transcript = item.stash.get(_TRANSCRIPT, None)
     if report.failed and transcript is not None and transcript.entries:
         variant = item.stash.get(_VARIANT, None)
@@ -137,24 +142,66 @@ def mcp_transcript(request: pytest.FixtureRequest) -> "Transcript":
 
 
 @pytest.fixture
+def mcp_network() -> "Network | None":
+    """The faults of the network: override it with a `Network`; there are none by default."""
+    return None
+
+
+@pytest.fixture
+def mcp_cassette(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
+    """A function for the fixture `mcp_server`: `return mcp_cassette(target)`.
+
+    The first run records the connection to the target, in a file below `cassettes`, beside the file
+    of the test; later runs play it back, without the target. A test that fails records nothing.
+    """
+    name = re.sub(r"[^\w.-]+", "-", request.node.name).strip("-")
+    path: Path = request.path.parent / "cassettes" / request.path.stem / f"{name}.jsonl"
+    unfinished = path.with_suffix(".part")
+
+    def choose(target: Any) -> Any:
+        if path.exists() and not request.config.getoption("mcp_record"):
+            from noizu_mcp.testing import replay
+
+            return replay(path)
+        request.node.stash[_RECORDING] = unfinished
+        return target
+
+    yield choose
+    if unfinished.exists():
+        if request.node.stash.get(_FAILED, default=False):
+            unfinished.unlink()
+        else:
+            unfinished.replace(path)
+
+
+@pytest.fixture
 def _mcp_connection(
+    request: pytest.FixtureRequest,
     mcp_server: Any,
     mcp_variant: "Variant",
     mcp_options: Mapping[str, Any],
     mcp_transcript: "Transcript",
-) -> _Connection:
-    from noizu_mcp.testing import serve_over
-    from noizu_mcp.testing.plugin import reason_to_skip
+    mcp_network: "Network | None",
+) -> "Iterator[Connection]":
+    from noizu_mcp.testing.plugin import prepare, reason_to_skip
 
-    reason = reason_to_skip(mcp_server, mcp_variant)
+    reason = reason_to_skip(mcp_server, mcp_variant, has_network=mcp_network is not None)
     if reason is not None:
         pytest.skip(reason)
-    options = {"version": mcp_variant.version, "tap": mcp_transcript, **mcp_options}
-    return _Connection(serve_over(mcp_server, mcp_variant.transport), options)
+    cassette = request.node.stash.get(_RECORDING, None)
+    with prepare(
+        mcp_server,
+        mcp_variant,
+        mcp_options,
+        taps=[mcp_transcript],
+        network=mcp_network,
+        cassette=cassette,
+    ) as connection:
+        yield connection
 
 
 @pytest.fixture
-def mcp_client(request: pytest.FixtureRequest, _mcp_connection: _Connection) -> Any:
+def mcp_client(request: pytest.FixtureRequest, _mcp_connection: "Connection") -> Any:
     """A client of `mcp_server`, on each revision and transport in turn.
 
     An async test gets a `Client` for its loop, a plain one a `SyncClient`.
@@ -182,10 +229,10 @@ def _fixture_for(item: pytest.Item) -> str:
     )
 
 
-async def _open_client(_mcp_connection: _Connection) -> AsyncIterator[Any]:
+async def _open_client(_mcp_connection: "Connection") -> AsyncIterator[Any]:
     from noizu_mcp.testing.plugin import open_client
 
-    async with open_client(*_mcp_connection) as client:
+    async with open_client(_mcp_connection) as client:
         yield client
 
 
@@ -193,7 +240,7 @@ _mcp_async_client = pytest.fixture(_open_client, name="_mcp_async_client")
 
 
 @pytest.fixture
-def _mcp_plain_client(_mcp_connection: _Connection) -> "Iterator[SyncClient]":
+def _mcp_plain_client(_mcp_connection: "Connection") -> "Iterator[SyncClient]":
     from noizu_mcp import SyncClient
 
     with SyncClient(_mcp_connection.target, **_mcp_connection.options) as client:

@@ -33,8 +33,9 @@ def serve_over(target: Any, transport: Transport) -> AbstractAsyncContextManager
     message a line. `http` listens at a free port of 127.0.0.1, and needs the extra `http`.
 
     Args:
-        target: A server, its class, or a text that names one; see `connect`. A command, a URL and a
-            stream have one transport each, and are only checked.
+        target: A server, its class, or a text that names one; see `connect`. A command has the
+            transport `stdio`, and a URL has `http`: these are only checked. A stream is used as it
+            is.
         transport: `memory`, `stdio` or `http`.
 
     Returns:
@@ -58,9 +59,9 @@ async def _serve_over(target: Any, transport: Transport) -> AsyncIterator[Any]:
         return
     opened = read_target(target)
     only = transport_of(opened)
-    if only is not None and only != transport:
+    if only not in (None, transport):
         raise TargetError(f"{target!r} is reached over {only} only, not over {transport}")
-    if only is not None or transport == "memory":
+    if only is not None or transport == "memory" or isinstance(opened, MessageStream):
         yield opened
         return
     server: Any = opened() if isinstance(opened, type) else opened
@@ -78,12 +79,10 @@ async def _serve_over(target: Any, transport: Transport) -> AsyncIterator[Any]:
 
 
 def transport_of(opened: Any) -> Transport | None:
-    """Name the one transport of a target; None for a server, which can be served over each."""
+    """Name the one transport of a command or a URL; None for all other targets."""
     if isinstance(opened, Stdio):
         return "stdio"
-    if isinstance(opened, Http):
-        return "http"
-    return "memory" if isinstance(opened, MessageStream) else None
+    return "http" if isinstance(opened, Http) else None
 
 
 @asynccontextmanager

@@ -4,8 +4,10 @@ The hooks and fixtures are in `_noizu_mcp_pytest`, beside the package.
 """
 
 from ..._util import publish as _publish
-from ._clients import open_client as open_client
-from ._clients import reason_to_skip as reason_to_skip
+from ._connections import Connection as Connection
+from ._connections import open_client as open_client
+from ._connections import prepare as prepare
+from ._connections import reason_to_skip as reason_to_skip
 from ._variants import Variant as Variant
 from ._variants import choose_variants as choose_variants
 
