@@ -149,7 +149,9 @@ def mcp_network() -> "Network | None":
 
 @pytest.fixture
 def mcp_cassette(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
-    """A function for the fixture `mcp_server`: `return mcp_cassette(target)`.
+    """Record the server of a test once, and play it back: `return mcp_cassette(target)`.
+
+    It gives a function for the fixture `mcp_server`.
 
     The first run records the connection to the target, in a file below `cassettes`, beside the file
     of the test; later runs play it back, without the target. A test that fails records nothing.

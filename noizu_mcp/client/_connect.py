@@ -69,9 +69,9 @@ async def connect(
             `Stdio` command. A URL, or `Http` with headers or TLS settings. The entry of one server
             in the form of a host's file, `{"command": …}` or `{"url": …}`, a mapping with one such
             entry under `mcpServers`, or the path of such a file: `"mcp.json"`, or
-            `"mcp.json#name"` if it has several. Or a `MessageStream`. A text may be a `Path`, too. An
-            async context manager for trio that yields one of these is entered before the
-            connection, in its loop, and left after it.
+            `"mcp.json#name"` if it has several. Or a `MessageStream`. A text may be a `Path`, too.
+            An async context manager for trio that yields one of these is entered before the
+            connection, on its loop, and left after it.
         handler: Answers questions of the server and takes its notifications.
         auth: Gets the credentials for a URL: `OAuth(…)`, `Bearer(…)` and others.
         version: The one protocol revision to use; None: the newest that both sides speak.

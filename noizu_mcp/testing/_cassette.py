@@ -1,8 +1,8 @@
 """Cassettes: the messages of one connection in a file, and a server that plays them back.
 
 A cassette is a text file of JSON lines, so that a change of it can be read in a review: first
-`{"cassette": 1}`, then `{"sent": …}` and `{"received": …}`, as the client sees them, in the order of
-time. HTTP headers are no messages, and are never written.
+`{"cassette": 1}`, then `{"sent": …}` and `{"received": …}`, as the client sees them, in the order
+of time. HTTP headers are no messages, and are never written.
 
 Theory of operation. Each message that the client sent is a *step*. Each message that it received
 belongs to one step, its cause: an answer to its request; a notification with a progress token or
@@ -53,6 +53,7 @@ _BEARER: Final = re.compile(r"\b(Bearer|Basic|DPoP) +[\w.~+/=-]{8,}")
 _VERSION: Final = 1
 #: Characters of a message that an error shows.
 _SHOWN: Final = 200
+
 
 def hide_secrets(value: Any) -> Any:
     """Replace what looks like a secret by `[hidden]`; the default of `record` and `replay`.

@@ -5,13 +5,13 @@ connected by two flows of messages. Each message has a time at which it arrives,
 sent: never before a message of its own stream that was sent earlier. A stream is one request with
 its answer and its notices, as over HTTP, where each request has a connection of its own. What
 belongs to no request, such as the notice that ends a handshake, keeps its place among all messages;
-without `reorder`, everything does. `receive` waits for the earliest arrival, so that no task is needed, and on
-a virtual clock no time passes. A URL is reached through a relay: each TCP connection has two flows
-of bytes, cut into pieces, each of which takes its time.
+without `reorder`, everything does. `receive` waits for the earliest arrival, so that no task is
+needed, and on a virtual clock no time passes. A URL is reached through a relay: each TCP connection
+has two flows of bytes, cut into pieces, each of which takes its time.
 
-A flow ends in order (`end`: what is under way arrives, then the end) or breaks (`cut`: what is under
-way is lost, and both sides see a broken connection). The two flows of a connection break together.
-Other connections go on, so that over HTTP a client can come back.
+A flow ends in order (`end`: what is under way arrives, then the end) or breaks (`cut`: what is
+under way is lost, and both sides see a broken connection). The two flows of a connection break
+together. Other connections go on, so that over HTTP a client can come back.
 """
 
 import heapq
@@ -180,7 +180,7 @@ class _MessageFlow:
 
 
 def _stream_of(data: bytes) -> Hashable:
-    """Name the stream of a message: the request that it is, or belongs to; None if there is none."""
+    """Name the stream of a message: the request that it is or belongs to; None if there is none."""
     try:
         message: Any = json.loads(data)
     except (ValueError, RecursionError):

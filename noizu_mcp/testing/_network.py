@@ -1,4 +1,4 @@
-"""`Network`: a network that delays, reorders and breaks, between a client and a server of a test."""
+"""`Network`: delays, other orders and breaks between the client and the server of a test."""
 
 import itertools
 from collections.abc import AsyncIterator
@@ -51,7 +51,7 @@ class Network:
             raise ValueError(f"drop must be a probability, not {drop!r}")
         # A generator for each connection: what happens on one does not depend on the others.
         seeds = (f"{seed}-{number}" for number in itertools.count())
-        self._faults = (Faults(Random(each), delay, drop, reorder) for each in seeds)  # noqa: S311
+        self._faults = (Faults(Random(each), delay, drop, reorder) for each in seeds)
         self._flows: dict[Side, dict[Flow, None]] = {side: {} for side in get_args(Side)}
 
     def between(self, target: Any) -> AbstractAsyncContextManager[Any]:

@@ -68,14 +68,10 @@ def choose_variants(
 _NAMES: Final = ("versions", "transports")
 
 
-def _choose(
-    name: str, every: Sequence[Any], sources: Iterable[Mapping[str, Any]]
-) -> list[Any]:
+def _choose(name: str, every: Sequence[Any], sources: Iterable[Mapping[str, Any]]) -> list[Any]:
     """Take the values of the first source that has some, in the order of all values."""
     wanted: Any = next((each[name] for each in sources if each.get(name)), every)
-    if isinstance(wanted, str) or not isinstance(wanted, Iterable):
-        raise ValueError(f"{name} must be a list, not {wanted!r}")
-    listed = list(wanted)
+    listed = [wanted] if isinstance(wanted, str) else list(wanted)
     for value in listed:
         if value not in every:
             raise ValueError(f"{name}: there is no {value!r}; there are: {', '.join(every)}")
