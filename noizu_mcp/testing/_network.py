@@ -20,9 +20,9 @@ from ._flows import Faults, Flow, Side, open_link, open_relay
 class Network:
     """A network with faults: `connect(network.between(Docs))`.
 
-    With the same seed, and a client and a server that do the same, the same happens again. The
-    faults are those that protocols above TCP can meet: no message is lost or changed while its
-    connection goes on.
+    With the same seed, and a client and a server that send the same in the same order, the same
+    happens again. The faults are those that protocols above TCP can meet: no message is lost or
+    changed while its connection goes on.
 
     Args:
         seed: The seed of all random choices.

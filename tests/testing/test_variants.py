@@ -22,7 +22,10 @@ def test_a_test_runs_everywhere() -> None:
 
 def test_the_closest_mark_wins() -> None:
     """Each axis is taken from the closest mark that has it, and then from the configuration."""
-    marks = [{"transports": ["http", "memory"]}, {"versions": "2025-03-26", "transports": ["stdio"]}]
+    marks = [
+        {"transports": ["http", "memory"]},
+        {"versions": "2025-03-26", "transports": ["stdio"]},
+    ]
     configured = {"versions": ["2025-11-25"], "transports": []}
 
     assert choose_variants(marks, configured) == [
@@ -50,7 +53,7 @@ def test_a_virtual_clock_needs_memory(clock: str) -> None:
 )
 def test_mistakes_are_told(mark: dict[str, object], text: str) -> None:
     """A name that does not exist is refused, with those that do."""
-    with pytest.raises(ValueError, match="versions|transports") as caught:
+    with pytest.raises(ValueError, match=r"versions|transports") as caught:
         choose_variants([mark], NOTHING)
 
     assert text in str(caught.value)
