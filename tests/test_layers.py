@@ -31,7 +31,7 @@ LAYERS: dict[str, set[str]] = {
     | {"transports", "skills"},
     "aio": {"types", "engine", "transports", "client"},
     "testing": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
-    | {"transports", "client"},
+    | {"transports", "client", "aio"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
     | {"client", "testing", "auth"},
 }
@@ -79,6 +79,7 @@ LATE = {
     ("client/_client", "._skills"): "loads with the first file of a skill",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
+    ("testing/plugin/_connections", "..."): "`aio`: loads with the first test on asyncio",
     ("testing/_grants", "jwt"): "PyJWT loads with the first authorization server",
     ("auth/client/_credentials", "."): "PyJWT loads with the first strategy that signs",
     ("components/declare/_options", "...uri"): "loads with the first URI template",

@@ -159,11 +159,14 @@ PAGES = (
         "testing",
         "noizu_mcp.testing",
         "noizu_mcp.testing",
-        "See [testing in memory](../../tutorial/testing.md).",
+        "See [testing in memory](../../tutorial/testing.md) and "
+        "[test with pytest](../../how-to/pytest.md).",
         {
             "Transcripts": "Transcript Entry",
             "Answers": "ScriptedHandler Asked",
             "Assertions": "assert_notification assert_progress refute_notification",
+            "Transports": "serve_over Network",
+            "Cassettes": "record replay Replay hide_secrets",
             "Authorization": "AuthorizationServer AuthorizationRequest serve_authorization "
             "serve_protected",
             "Connections": "connect",

@@ -342,8 +342,9 @@ def test_a_session_without_it_loads_nothing(pytester: pytest.Pytester) -> None:
 
 def test_it_is_installed(pytester: pytest.Pytester) -> None:
     """A session finds the plugin by itself, and can leave it out."""
-    result = pytester.runpytest_inprocess("--markers", "-p", "no:xdist")
+    options = ("--markers", "-pno:xdist", "-pno:asyncio")
+    result = pytester.runpytest_inprocess(*options)
     result.stdout.fnmatch_lines(["@pytest.mark.mcp(versions=…, transports=…): *"])
-    result = pytester.runpytest_inprocess("--markers", "-p", "no:xdist", "-p", "no:noizu_mcp")
+    result = pytester.runpytest_inprocess(*options, "-pno:noizu_mcp")
 
     assert "mcp" not in result.stdout.str()
