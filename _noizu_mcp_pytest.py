@@ -59,19 +59,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _fixtures_on_asyncio(decorate: Any) -> ModuleType:
-    """Make a module with the client of tests of pytest-asyncio.
+    """Make a module with the clients of tests of pytest-asyncio: one for each kind of loop.
 
     Args:
         decorate: `pytest_asyncio.fixture`.
     """
-
-    # A function of its own: the decorator leaves a mark on it.
-    async def open_client(_mcp_connection: "Connection") -> AsyncIterator[Any]:
-        async for client in _open_client(_mcp_connection):
-            yield client
-
     module = ModuleType("_noizu_mcp_pytest_asyncio")
-    vars(module)["_mcp_asyncio_client"] = decorate(open_client, name="_mcp_asyncio_client")
+    for scope in ("function", "class", "module", "package", "session"):
+        # A function of its own for each: the decorator leaves marks on it.
+        async def open_client(_mcp_connection: "Connection") -> AsyncIterator[Any]:
+            async for client in _open_client(_mcp_connection):
+                yield client
+
+        name = f"_mcp_asyncio_{scope}_client"
+        vars(module)[name] = decorate(open_client, loop_scope=scope, name=name)
     return module
 
 
@@ -149,12 +150,11 @@ def mcp_network() -> "Network | None":
 
 @pytest.fixture
 def mcp_cassette(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
-    """Record the server of a test once, and play it back: `return mcp_cassette(target)`.
+    """Record the server of a test once, and play it back from then on.
 
-    It gives a function for the fixture `mcp_server`.
-
-    The first run records the connection to the target, in a file below `cassettes`, beside the file
-    of the test; later runs play it back, without the target. A test that fails records nothing.
+    It gives a function for the fixture `mcp_server`: `return mcp_cassette(target)`. The first run
+    records the connection to the target, in a file below `cassettes`, beside the file of the test;
+    later runs play it back, without the target. A test that fails records nothing.
     """
     name = re.sub(r"[^\w.-]+", "-", request.node.name).strip("-")
     path: Path = request.path.parent / "cassettes" / request.path.stem / f"{name}.jsonl"
@@ -217,13 +217,24 @@ def _fixture_for(item: pytest.Item) -> str:
     """Choose the fixture with the client of a test, by the plugin that runs the test."""
     function: Any = getattr(item, "obj", None)
     # Hypothesis wraps the function in a plain one.
-    function = getattr(getattr(function, "hypothesis", None), "inner_test", function)
+    property_test = getattr(function, "hypothesis", None)
+    function = getattr(property_test, "inner_test", function)
     if not inspect.iscoroutinefunction(function):
         return "_mcp_plain_client"
+    if property_test is not None and item.get_closest_marker("trio"):
+        # A loop for each example, but async fixtures for the first one only.
+        pytest.fail(
+            f"{item.nodeid}: mcp_client does not work with Hypothesis on pytest-trio; write a plain"
+            " test, or `async with connect(…)` in the test",
+            pytrace=False,
+        )
     if item.get_closest_marker("trio") or "anyio_backend" in item.fixturenames:
         return "_mcp_async_client"
-    if item.get_closest_marker("asyncio"):
-        return "_mcp_asyncio_client"
+    mark = item.get_closest_marker("asyncio")
+    if mark is not None:
+        # The loop that the test runs on, which may be that of its class or file.
+        default = item.config.getini("asyncio_default_test_loop_scope")
+        return f"_mcp_asyncio_{mark.kwargs.get('loop_scope') or default}_client"
     pytest.fail(
         f"{item.nodeid} is async, and nothing runs it: mark it with trio, asyncio or anyio, of"
         " pytest-trio, pytest-asyncio or anyio",

@@ -109,6 +109,45 @@ def test_pytest_asyncio(pytester: pytest.Pytester, project: Any) -> None:
         result.assert_outcomes(passed=1)
 
 
+def test_pytest_asyncio_with_a_loop_for_a_file(project: Any) -> None:
+    """The client is on the loop of the test, by its mark or by the configuration."""
+    pytest.importorskip("pytest_asyncio")
+    text = f"{ONCE}\n@pytest.mark.asyncio(loop_scope='module')\n{ASYNC.strip()}\n"
+    scopes = "asyncio_default_fixture_loop_scope = function"
+    project(text, ini=scopes, asyncio=True).assert_outcomes(passed=1)
+    text = f"{ONCE}\n@pytest.mark.asyncio\n{ASYNC.strip()}\n"
+    scopes += "\nasyncio_default_test_loop_scope = session"
+    project(text, ini=scopes, asyncio=True).assert_outcomes(passed=1)
+
+
+def test_hypothesis(project: Any) -> None:
+    """One connection serves all examples of a property; on trio it cannot, and says so."""
+    text = """
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+one_client = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=5, database=None
+)
+
+@pytest.mark.mcp(versions="2026-07-28", transports="memory")
+@one_client
+@given(a=st.integers(0, 9))
+def test_plain(mcp_client, a):
+    assert mcp_client.call_tool("add", {"a": a}).structured == a + 1
+
+@pytest.mark.mcp(versions="2026-07-28", transports="memory")
+@one_client
+@given(a=st.integers(0, 9))
+async def test_trio(mcp_client, a):
+    assert (await mcp_client.call_tool("add", {"a": a})).structured == a + 1
+"""
+    result = project(text)
+
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["*mcp_client does not work with Hypothesis on pytest-trio*"])
+
+
 def test_marks_and_the_configuration_narrow(project: Any) -> None:
     """A mark wins over the configuration, which is for the whole project."""
     ini = "trio_mode = true\nmcp_versions = 2025-11-25 2026-07-28\nmcp_transports = memory"
