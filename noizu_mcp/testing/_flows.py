@@ -86,7 +86,8 @@ class Flow(Protocol):
         """Lose what is under way, and break the connection."""
 
 
-Flows = dict[Side, dict[Flow, None]]
+#: The open flows of each sender, with the loops that they live on.
+Flows = dict[Side, dict[Flow, trio.lowlevel.TrioToken]]
 
 
 class _MessageFlow:
@@ -243,7 +244,7 @@ async def open_link(server: Server, faults: Faults, flows: Flows) -> AsyncIterat
         back.lose()
 
     there, back = _MessageFlow(faults, break_link), _MessageFlow(faults, break_link)
-    flows["client"][there] = flows["server"][back] = None
+    flows["client"][there] = flows["server"][back] = trio.lowlevel.current_trio_token()
     ours = _LinkEnd(back, there, CLIENT_LIMITS)
     theirs = _LinkEnd(there, back, server.options.limits)
     try:
@@ -342,7 +343,7 @@ async def _carry(
     flows: Flows,
 ) -> None:
     there, back = _ByteFlow(faults, scope), _ByteFlow(faults, scope)
-    flows["client"][there] = flows["server"][back] = None
+    flows["client"][there] = flows["server"][back] = trio.lowlevel.current_trio_token()
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(there.run, client, server)

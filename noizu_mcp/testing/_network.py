@@ -1,19 +1,20 @@
 """`Network`: delays, other orders and breaks between the client and the server of a test."""
 
 import itertools
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from random import Random
 from typing import Any, get_args
 
 import attrs
+import trio
 
 from .._errors import TargetError
 from .._util import final
 from ..client import read_target
 from ..server import Server
 from ..transports import Http
-from ._flows import Faults, Flow, Side, open_link, open_relay
+from ._flows import Faults, Flow, Flows, Side, open_link, open_relay
 
 
 @final
@@ -52,7 +53,7 @@ class Network:
         # A generator for each connection: what happens on one does not depend on the others.
         seeds = (f"{seed}-{number}" for number in itertools.count())
         self._faults = (Faults(Random(each), delay, drop, reorder) for each in seeds)
-        self._flows: dict[Side, dict[Flow, None]] = {side: {} for side in get_args(Side)}
+        self._flows: Flows = {side: {} for side in get_args(Side)}
 
     def between(self, target: Any) -> AbstractAsyncContextManager[Any]:
         """Put the network between a client and a server.
@@ -71,21 +72,29 @@ class Network:
         return self._between(target)
 
     def cut(self) -> None:
-        """Break every connection; to be called in the loop of the connections."""
-        for flows in self._flows.values():
-            for flow in list(flows):
-                flow.cut()
+        """Break every connection; any thread may call it."""
+        for side in self._flows:
+            self._tell(side, lambda flow: flow.cut())
 
     def half_close(self, side: Side) -> None:
         """Let one side of every connection send no more: what is under way arrives, then the end.
 
-        It is to be called in the loop of the connections.
+        Any thread may call it.
 
         Args:
             side: `client` or `server`.
         """
-        for flow in list(self._flows[side]):
-            flow.end()
+        self._tell(side, lambda flow: flow.end())
+
+    def _tell(self, side: Side, tell: Callable[[Flow], None]) -> None:
+        """Tell something to the flows of a side: now, or soon where they are on another loop."""
+        here = trio.lowlevel.current_trio_token() if trio.lowlevel.in_trio_task() else None
+        for flow, loop in list(self._flows[side].items()):
+            if loop is here:
+                tell(flow)
+            else:
+                with suppress(trio.RunFinishedError):
+                    loop.run_sync_soon(tell, flow)
 
     @asynccontextmanager
     async def _between(self, target: Any) -> AsyncIterator[Any]:

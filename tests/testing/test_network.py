@@ -1,5 +1,6 @@
 """`Network`: what a client sees of delays, other orders, broken and half-closed connections."""
 
+import asyncio
 import sys
 from contextlib import suppress
 from typing import Any
@@ -17,6 +18,7 @@ from noizu_mcp import (
     Stdio,
     SyncClient,
     TransportError,
+    aio,
     connect,
 )
 from noizu_mcp.testing import Network, Transcript, serve_over
@@ -234,9 +236,26 @@ async def test_a_server_that_is_not_there() -> None:
 
 
 def test_plain_code_uses_it() -> None:
-    """The link lives on the loop of a `SyncClient`."""
-    with SyncClient(Network(1, reorder=True).between(Demo())) as client:
+    """The link lives on the loop of a `SyncClient`; any thread may break it."""
+    network = Network(1, reorder=True)
+    with SyncClient(network.between(Demo())) as client:
         assert client.call_tool("echo", {"number": 1}).content[0].text == "1"
+        network.cut()
+        client.wait_closed()
+        with pytest.raises(ConnectionClosed):
+            client.call_tool("echo", {"number": 1})
+
+
+def test_asyncio_uses_it() -> None:
+    """The same on asyncio, whose tasks are not those of the loop of the link."""
+    network = Network()
+
+    async def main() -> None:
+        async with aio.connect(network.between(Demo)) as client:
+            network.half_close("server")
+            await client.wait_closed()
+
+    asyncio.run(main())
 
 
 async def test_targets_without_a_network_are_refused() -> None:
