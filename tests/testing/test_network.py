@@ -14,6 +14,7 @@ from trio.testing import MockClock
 from noizu_mcp import (
     ConnectionClosed,
     Context,
+    RequestTimeout,
     Server,
     Stdio,
     SyncClient,
@@ -44,7 +45,7 @@ async def call_many(client: Any, count: int) -> dict[int, object]:
     async def call(number: int) -> None:
         try:
             result = await client.call_tool("echo", {"number": number})
-        except (ConnectionClosed, TransportError) as error:
+        except (ConnectionClosed, TransportError, RequestTimeout) as error:
             endings[number] = type(error)
         else:
             endings[number] = int(result.content[0].text)
@@ -204,6 +205,22 @@ async def test_pieces_over_http_arrive_whole(version: str) -> None:
     target = network.between(serve_over(Demo, "http"))
     async with connect(target, version=version) as client:
         assert await call_many(client, 4) == {1: 1, 2: 2, 3: 3, 4: 4}
+
+
+@pytest.mark.slow  # a client waits before it comes back to a broken stream
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("version", REVISIONS)
+async def test_each_call_ends_once_over_http(version: str, seed: int) -> None:
+    """Through connections that break, too: in its own answer, or in one exception."""
+    network = Network(seed, delay=(0.0, 0.002), drop=0.03)
+    with trio.fail_after(60), suppress(ConnectionClosed, TransportError):
+        async with connect(
+            network.between(serve_over(Demo, "http")), version=version, timeout=10
+        ) as client:
+            endings = await call_many(client, 8)
+            assert endings.keys() == {*range(1, 9)}
+            closed = (ConnectionClosed, TransportError, RequestTimeout)
+            assert all(end == number or end in closed for number, end in endings.items())
 
 
 @pytest.mark.parametrize("version", REVISIONS)
