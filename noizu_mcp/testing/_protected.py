@@ -8,7 +8,7 @@ from ..auth import BearerAuth
 from ..server import Server
 from ..transports.http import HttpApp, HttpOptions
 from ._authorization_server import AuthorizationServer
-from ._served import hosted
+from ._hosted import hosted
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
 """`serve_over`: a server of this process over pipes or HTTP, for tests."""
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any, Final, Literal, get_args
@@ -14,15 +14,10 @@ from ..client import read_target
 from ..engine import MessageStream, single_failure
 from ..server import Server, serve
 from ..transports import Http, LineStream, Stdio
-from ..transports.http import HttpApp, HttpLimits, HttpOptions, serve_asgi
 
 #: The transports that a test can use.
 Transport = Literal["memory", "stdio", "http"]
 TRANSPORTS: Final[tuple[Transport, ...]] = get_args(Transport)
-
-#: Seconds that running requests get when the client of a test has left over HTTP. It has cancelled
-#: what it had asked for, so a handler that takes longer ignores that.
-_GRACE: Final = 0.2
 
 
 def serve_over(target: Any, transport: Transport) -> AbstractAsyncContextManager[Any]:
@@ -71,11 +66,10 @@ async def _serve_over(target: Any, transport: Transport) -> AsyncIterator[Any]:
         async with _serve_on_pipes(server) as stream:
             yield stream
         return
-    async with hosted() as (origin, answer_with):
-        app = HttpApp(server, HttpOptions(limits=HttpLimits(grace=_GRACE)))
-        async with app.lifespan():
-            answer_with(app)
-            yield f"{origin}{app.options.path}"
+    from ._hosted import serve_on_http
+
+    async with serve_on_http(server) as url:
+        yield url
 
 
 def transport_of(opened: Any) -> Transport | None:
@@ -105,25 +99,3 @@ async def _serve_on_pipes(server: Server) -> AsyncIterator[MessageStream]:
                 # The server reads the end of its stdin, and ends in order.
                 with trio.CancelScope(shield=True):
                     await ours.aclose()
-
-
-@asynccontextmanager
-async def hosted() -> AsyncIterator[tuple[str, Callable[[Any], None]]]:
-    """Listen at a free port; the application is given afterwards, since it may need the URL.
-
-    Yields:
-        The URL, and the function that takes the application.
-    """
-    chosen: list[Any] = []
-
-    async def relay(scope: Any, receive: Any, send: Any) -> None:
-        await chosen[0](scope, receive, send)
-
-    with single_failure():
-        async with trio.open_nursery() as nursery:
-            host = await nursery.start(partial(serve_asgi, relay, port=0))
-            try:
-                yield host.urls[0], chosen.append
-            finally:
-                # Not in order: a request that a test lets hang would hold it up.
-                nursery.cancel_scope.cancel()
