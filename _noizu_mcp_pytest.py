@@ -113,8 +113,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Any:
 @pytest.fixture
 def mcp_variant(request: pytest.FixtureRequest) -> "Variant":
     """The revision and the transport of this run of a test: `version` and `transport`."""
-    request.node.stash[_VARIANT] = request.param
-    return request.param
+    variant: Variant = request.param
+    request.node.stash[_VARIANT] = variant
+    return variant
 
 
 @pytest.fixture
@@ -213,9 +214,9 @@ def mcp_client(request: pytest.FixtureRequest, _mcp_connection: "Connection") ->
     return request.getfixturevalue(_fixture_for(request.node))
 
 
-def _fixture_for(item: pytest.Item) -> str:
+def _fixture_for(item: pytest.Function) -> str:
     """Choose the fixture with the client of a test, by the plugin that runs the test."""
-    function: Any = getattr(item, "obj", None)
+    function: Any = item.obj
     # Hypothesis wraps the function in a plain one.
     property_test = getattr(function, "hypothesis", None)
     function = getattr(property_test, "inner_test", function)

@@ -117,7 +117,7 @@ def test_every_session_can_be_replayed(
     check_replay(version, operations, tmp_path_factory.getbasetemp() / "any.jsonl")
 
 
-@settings(max_examples=20)  # each runs two connections
+@settings(max_examples=10)  # each runs two connections
 @given(numbers=st.lists(st.integers(0, 9), min_size=1, max_size=8), order=st.randoms())
 def test_the_order_of_requests_may_differ(
     numbers: list[int], order: Any, tmp_path_factory: pytest.TempPathFactory

@@ -1,8 +1,11 @@
 """`Network`: what a client sees of delays, other orders, broken and half-closed connections."""
 
 import asyncio
+import socket
+import struct
 import sys
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -73,7 +76,7 @@ def virtually(function: Any, *args: Any) -> Any:
     return trio.run(function, *args, clock=MockClock(autojump_threshold=0))
 
 
-@settings(max_examples=50)  # each runs a connection
+@settings(max_examples=30)  # each runs a connection
 @given(
     seed=st.integers(0, 99),
     most=st.sampled_from([0.0, 3.0]),
@@ -250,6 +253,24 @@ async def test_a_server_that_is_not_there() -> None:
         with pytest.raises(TransportError):
             async with connect(reached):
                 pass
+
+
+async def test_a_server_that_resets_its_connections() -> None:
+    """The relay breaks that of the client, too."""
+
+    async def reset(stream: trio.SocketStream) -> None:
+        await stream.receive_some(1)
+        stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        await stream.aclose()
+
+    async with trio.open_nursery() as nursery:
+        serve = partial(trio.serve_tcp, reset, 0, host="127.0.0.1")
+        (listener,) = await nursery.start(serve)
+        port = listener.socket.getsockname()[1]
+        with pytest.raises(TransportError):
+            async with connect(Network().between(f"http://127.0.0.1:{port}/mcp")):
+                pass
+        nursery.cancel_scope.cancel()
 
 
 def test_plain_code_uses_it() -> None:

@@ -295,6 +295,26 @@ def mcp_server():
     result.stdout.fnmatch_lines(["*is reached over stdio only*"])
 
 
+def test_a_context_manager_as_the_server(project: Any) -> None:
+    """It is entered for each run, and its server is served over the transport."""
+    text = f"""
+import contextlib
+import pytest
+from plugin_app import Calculator
+
+@pytest.fixture
+def mcp_server():
+    @contextlib.asynccontextmanager
+    async def open_server():
+        yield Calculator
+    return open_server()
+
+@pytest.mark.mcp(versions="2026-07-28")
+{PLAIN.strip()}
+"""
+    project(text).assert_outcomes(passed=3)
+
+
 def test_a_network_stands_between(project: Any) -> None:
     """`mcp_network` gives faults, in memory and over HTTP; pipes have none."""
     text = f"""
