@@ -128,7 +128,7 @@ async def connect(
             AsyncExitStack() as stack,
             trio.open_nursery() as nursery,
         ):
-            background: trio.Nursery = await nursery.start(_keep_background)
+            background = await _open_background(nursery)
             try:
                 how = _Given(principal, limits, replay, _bind(auth, opened))
                 stream = await _open(opened, stack, nursery, background, how)
@@ -196,7 +196,19 @@ def _read_listeners(
     return lambda stream: partial(RecordedSession, telemetry=telemetry, carrier=stream)
 
 
-async def _keep_background(*, task_status: trio.TaskStatus[trio.Nursery]) -> None:
+async def _open_background(nursery: trio.Nursery) -> trio.Nursery:
+    """Open a nursery in a task of another one; see `_keep_background`."""
+    opened: list[trio.Nursery] = []
+    ready = trio.Event()
+    nursery.start_soon(_keep_background, opened, ready)
+    # Not `nursery.start`: where the caller is cancelled already, it waits for the end of the task,
+    # which is shielded, and never comes. The task sets the event at once.
+    with trio.CancelScope(shield=True):
+        await ready.wait()
+    return opened[0]
+
+
+async def _keep_background(opened: list[trio.Nursery], ready: trio.Event) -> None:
     """Run the session and its stream, cancelled by nobody but `connect`.
 
     A timeout around the block, or a failure in it, must not end them before the server has been
@@ -204,7 +216,8 @@ async def _keep_background(*, task_status: trio.TaskStatus[trio.Nursery]) -> Non
     """
     with trio.CancelScope(shield=True):
         async with trio.open_nursery() as nursery:
-            task_status.started(nursery)
+            opened.append(nursery)
+            ready.set()
             # `connect` cancels the nursery, whose own scope lies inside of the shield.
             await trio.sleep_forever()
 

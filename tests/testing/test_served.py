@@ -175,6 +175,16 @@ async def test_a_crash_of_the_server_is_told(transport: Any) -> None:
     assert "database" in str(caught.value)
 
 
+async def test_a_connection_in_a_cancelled_scope_ends() -> None:
+    """A target may fail before `connect` has begun, and cancel it."""
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        async with connect(Demo):
+            raise AssertionError
+
+    assert scope.cancelled_caught
+
+
 @pytest.mark.slow
 def test_nothing_is_left_behind() -> None:
     """Each descriptor is closed again; a program that is warned of one would print it."""
