@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Runs sessions of pytest inside of a test.
+pytest_plugins = ["pytester"]
+
 # Hypothesis fails a test whose examples take long, which says more about the machine.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")

@@ -31,7 +31,7 @@ LAYERS: dict[str, set[str]] = {
     | {"transports", "skills"},
     "aio": {"types", "engine", "transports", "client"},
     "testing": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "components", "engine"}
-    | {"server", "transports", "client", "models"},
+    | {"server", "transports", "client", "models", "aio"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
     | {"client", "testing", "auth", "models"},
 }
@@ -84,6 +84,8 @@ LATE = {
     ("testing/contract/_schemas", "hypothesis.errors"): "the same",
     ("testing/raw/_web", "httpx2"): "an extra, loads with the first URL",
     ("testing/strategies/_schemas", "."): "hypothesis loads with the first strategy",
+    ("testing/_served", "._hosted"): "HTTP loads with the first test over it",
+    ("testing/plugin/_connections", "..."): "`aio`: loads with the first test on asyncio",
     ("testing/_grants", "jwt"): "PyJWT loads with the first authorization server",
     ("auth/client/_credentials", "."): "PyJWT loads with the first strategy that signs",
     ("components/declare/_options", "...uri"): "loads with the first URI template",

@@ -161,12 +161,15 @@ PAGES = (
         "noizu_mcp.testing",
         "See [testing in memory](../../tutorial/testing.md) and "
         "[testing by properties](../../how-to/property-tests.md).",
+        "[test with pytest](../../how-to/pytest.md).",
         {
             "Transcripts": "Transcript Entry",
             "Answers": "ScriptedHandler Asked",
             "Assertions": "assert_notification assert_progress refute_notification",
             "Strategies": "arguments invalid_arguments results from_schema violating Violation "
             "Unsatisfiable messages conversations",
+            "Transports": "serve_over Network",
+            "Cassettes": "record replay Replay hide_secrets",
             "Authorization": "AuthorizationServer AuthorizationRequest serve_authorization "
             "serve_protected",
             "Connections": "connect",

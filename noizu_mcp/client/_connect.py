@@ -1,7 +1,7 @@
 """`connect`: a client of a server in memory, of a command, or of a URL."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -70,6 +70,8 @@ async def connect(
             in the form of a host's file, `{"command": …}` or `{"url": …}`, a mapping with one such
             entry under `mcpServers`, or the path of such a file: `"mcp.json"`, or
             `"mcp.json#name"` if it has several. Or a `MessageStream`. A text may be a `Path`, too.
+            An async context manager for trio that yields one of these is entered before the
+            connection, on its loop, and left after it.
         handler: Answers questions of the server and takes its notifications.
         auth: Gets the credentials for a URL: `OAuth(…)`, `Bearer(…)` and others.
         version: The one protocol revision to use; None: the newest that both sides speak.
@@ -111,7 +113,6 @@ async def connect(
             no `file://` URI; or there is no such `strictness`.
     """
     check_on_trio("connect", _ELSEWHERE)
-    opened = read_target(target)
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
     handler = ClientHandler() if handler is None else handler
     if not isinstance(limits, Limits):
@@ -122,8 +123,12 @@ async def connect(
     offered = {**abilities(handler, roots=roots is not None), **given}
     # A server in memory that crashes closes its stream, too: its own failure says more.
     with single_failure(ConnectionClosed):
-        async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
-            background: trio.Nursery = await nursery.start(_keep_background)
+        async with (
+            _enter_target(target) as opened,
+            AsyncExitStack() as stack,
+            trio.open_nursery() as nursery,
+        ):
+            background = await _open_background(nursery)
             try:
                 how = _Given(principal, limits, replay, _bind(auth, opened))
                 stream = await _open(opened, stack, nursery, background, how)
@@ -150,6 +155,16 @@ async def connect(
                         await session.leave()
             finally:
                 background.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _enter_target(target: Target) -> AsyncIterator[Opened]:
+    """Read a target; a context manager around one stays entered while the block runs."""
+    if isinstance(target, AbstractAsyncContextManager) and not isinstance(target, Server):
+        async with target as inner:
+            yield read_target(inner)
+    else:
+        yield read_target(target)
 
 
 def _read_roots(
@@ -181,7 +196,19 @@ def _read_listeners(
     return lambda stream: partial(RecordedSession, telemetry=telemetry, carrier=stream)
 
 
-async def _keep_background(*, task_status: trio.TaskStatus[trio.Nursery]) -> None:
+async def _open_background(nursery: trio.Nursery) -> trio.Nursery:
+    """Open a nursery in a task of another one; see `_keep_background`."""
+    opened: list[trio.Nursery] = []
+    ready = trio.Event()
+    nursery.start_soon(_keep_background, opened, ready)
+    # Not `nursery.start`: where the caller is cancelled already, it waits for the end of the task,
+    # which is shielded, and never comes. The task sets the event at once.
+    with trio.CancelScope(shield=True):
+        await ready.wait()
+    return opened[0]
+
+
+async def _keep_background(opened: list[trio.Nursery], ready: trio.Event) -> None:
     """Run the session and its stream, cancelled by nobody but `connect`.
 
     A timeout around the block, or a failure in it, must not end them before the server has been
@@ -189,7 +216,8 @@ async def _keep_background(*, task_status: trio.TaskStatus[trio.Nursery]) -> Non
     """
     with trio.CancelScope(shield=True):
         async with trio.open_nursery() as nursery:
-            task_status.started(nursery)
+            opened.append(nursery)
+            ready.set()
             # `connect` cancels the nursery, whose own scope lies inside of the shield.
             await trio.sleep_forever()
 
