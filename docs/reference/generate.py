@@ -159,9 +159,9 @@ PAGES = (
         "testing",
         "noizu_mcp.testing",
         "noizu_mcp.testing",
-        "See [testing in memory](../../tutorial/testing.md) and "
+        "See [testing in memory](../../tutorial/testing.md), "
+        "[tests with pytest](../../how-to/pytest.md) and "
         "[testing by properties](../../how-to/property-tests.md).",
-        "[test with pytest](../../how-to/pytest.md).",
         {
             "Transcripts": "Transcript Entry",
             "Answers": "ScriptedHandler Asked",
