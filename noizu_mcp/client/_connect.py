@@ -112,7 +112,9 @@ async def connect(
     """
     check_on_trio("connect", _ELSEWHERE)
     opened = read_target(target)
-    own = _OwnSide(handler, client_info, capabilities, roots, limits, telemetry)
+    own = _OwnSide(
+        handler, client_info, capabilities, roots=roots, limits=limits, telemetry=telemetry
+    )
     # A server in memory that crashes closes its stream, too: its own failure says more.
     with single_failure(ConnectionClosed):
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
@@ -156,6 +158,7 @@ class _OwnSide:
         handler: ClientHandler | None,
         info: Implementation | None,
         capabilities: ClientCapabilities | None,
+        *,
         roots: Sequence[Root | str | Mapping[str, Any]] | None,
         limits: Limits,
         telemetry: Sequence[Listen],
