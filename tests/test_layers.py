@@ -43,6 +43,7 @@ BELOW = (
     "_limits",
     "_log",
     "_util",
+    "_groups",
     "_source",
     "_foreign",
     "_nearest",

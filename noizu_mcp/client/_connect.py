@@ -113,14 +113,9 @@ async def connect(
             no `file://` URI; or there is no such `strictness`.
     """
     check_on_trio("connect", _ELSEWHERE)
-    info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
-    handler = ClientHandler() if handler is None else handler
-    if not isinstance(limits, Limits):
-        raise TypeError(f"limits must be Limits(…), not {limits!r}")
-    listed = _read_roots(handler, roots)
-    listeners = _read_listeners(telemetry) if telemetry else None
-    given = (capabilities or ClientCapabilities()).to_wire()
-    offered = {**abilities(handler, roots=roots is not None), **given}
+    own = _OwnSide(
+        handler, client_info, capabilities, roots=roots, limits=limits, telemetry=telemetry
+    )
     # A server in memory that crashes closes its stream, too: its own failure says more.
     with single_failure(ConnectionClosed):
         async with (
@@ -132,15 +127,9 @@ async def connect(
             try:
                 how = _Given(principal, limits, replay, _bind(auth, opened))
                 stream = await _open(opened, stack, nursery, background, how)
-                tapped = stream if tap is None else TappedStream(stream, tap)
-                bound = BoundHandler(handler)
-                make = ClientSession if listeners is None else listeners(stream)
-                session = make(tapped, info, offered, bound, limits)
-                session.answerer.roots = listed
-                if how.auth is not None:
-                    how.auth.pause = session.pause_timeouts
+                session = own.session(stream, tap, how.auth)
                 client = Client(session, timeout, strictness=strictness, cache=cache)
-                stack.enter_context(bound.connected(client))
+                stack.enter_context(own.handler.connected(client))
                 # In the background: a cancelled block must still be able to send cancellations.
                 await background.start(session.run)
                 try:
@@ -165,6 +154,52 @@ async def _enter_target(target: Target) -> AsyncIterator[Opened]:
             yield read_target(inner)
     else:
         yield read_target(target)
+
+
+class _OwnSide:
+    """The client's side of a connection, checked before any server is reached.
+
+    Args:
+        handler: See `connect`, as for the other arguments.
+        info: The name and version of the client.
+        capabilities: Capabilities besides those of the handler.
+        roots: Where the server may work.
+        limits: The limits of the connection.
+        telemetry: Listeners.
+    """
+
+    def __init__(
+        self,
+        handler: ClientHandler | None,
+        info: Implementation | None,
+        capabilities: ClientCapabilities | None,
+        *,
+        roots: Sequence[Root | str | Mapping[str, Any]] | None,
+        limits: Limits,
+        telemetry: Sequence[Listen],
+    ) -> None:
+        inner = ClientHandler() if handler is None else handler
+        if not isinstance(limits, Limits):
+            raise TypeError(f"limits must be Limits(…), not {limits!r}")
+        self._roots = _read_roots(inner, roots)
+        self._listeners = _read_listeners(telemetry) if telemetry else None
+        self._limits = limits
+        self._info = (info or Implementation("noizu-mcp", __version__)).to_wire()
+        given = (capabilities or ClientCapabilities()).to_wire()
+        self._capabilities = {**abilities(inner, roots=roots is not None), **given}
+        self.handler = BoundHandler(inner)
+
+    def session(
+        self, stream: MessageStream, tap: Tap | None, auth: "RequestAuth | None"
+    ) -> ClientSession:
+        """Make the session of a stream."""
+        make = ClientSession if self._listeners is None else self._listeners(stream)
+        tapped = stream if tap is None else TappedStream(stream, tap)
+        session = make(tapped, self._info, self._capabilities, self.handler, self._limits)
+        session.answerer.roots = self._roots
+        if auth is not None:
+            auth.pause = session.pause_timeouts
+        return session
 
 
 def _read_roots(

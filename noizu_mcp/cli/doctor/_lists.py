@@ -1,4 +1,4 @@
-"""What a server lists: pages, definitions, names, schemas, and what it declares."""
+"""The lists of a server: pages, definitions, names, schemas, and the capabilities declared."""
 
 import re
 from collections.abc import Mapping

@@ -86,7 +86,7 @@ class Exchange:
 
     @property
     def seen(self) -> str:
-        """What came back, for messages."""
+        """The answer in words, for messages."""
         if self.answer is not None:
             part = self.error or self.answer.get("result")
             text = json.dumps(part, ensure_ascii=False)

@@ -442,7 +442,7 @@ def test_a_silent_server_over_http(examine, monkeypatch):
 
 
 def test_answers_without_end(examine, monkeypatch):
-    """What is read of one answer is bounded."""
+    """One answer is read up to a bound only."""
     monkeypatch.setattr(_web, "MAX_BODY", 10)
     with serving("none") as server:
         assert examine(f"{server.origin}/mcp")[0] == 1
