@@ -52,9 +52,12 @@ def checked(
         Unsatisfiable: There is no such value.
     """
     planner = Planner(Expander(document, frozenset(formats), asserted=asserted))
-    goals: Goals = (Goal(document.root, mood), *map(Goal, beside))
     text = "no value fits the schema" if mood == "is" else "no value breaks the schema"
-    if not planner.choices(goals):
+    # Where no value breaks one keyword alone, others break several.
+    moods: list[Mood] = ["near", "not"] if mood == "near" else [mood]
+    tries: list[Goals] = [(Goal(document.root, each), *map(Goal, beside)) for each in moods]
+    goals = next(filter(planner.choices, tries), None)
+    if goals is None:
         raise Unsatisfiable(text)
     met, misses = False, 0
 

@@ -24,12 +24,12 @@ def _all_of(place: Place, value: list[Any]) -> list[Case]:
 
 def _one_broken(place: Place, value: list[Any], index: int, others: Mood) -> list[Case]:
     """Return the cases that break one of several subschemas; for "near" the others have a mood."""
-    if place.mood == "not" and others == "is":
-        return place.cases(place.goal(value[index]))
+    broken = place.goal(value[index])
     rest = [each for at, each in enumerate(value) if at != index]
-    if others == "is":
-        return place.cases(place.goal(value[index]), *(place.goal(each, "is") for each in rest))
-    return _excluding(place, place.cases(place.goal(value[index])), rest)
+    if others == "not":
+        return _excluding(place, place.cases(broken), rest)
+    fitting = [place.goal(each, "is") for each in rest if place.near]
+    return place.cases(broken, *fitting)
 
 
 def _excluding(place: Place, cases: list[Case], others: Iterable[Any]) -> list[Case]:
