@@ -16,8 +16,11 @@ from ._plan import Planner
 from ._texts import FORMATS, Formats
 from ._violation import Unsatisfiable, Violation
 
-# Values that the engine refuses, one after the other, before a plan is given up.
-_MISSES: Final = 300
+# Values of one example that Hypothesis filters before it begins another one.
+_RETRIES: Final = 3
+# Values that the engine refuses before a plan without any other is given up: somewhat less than
+# those of the 50 examples after which Hypothesis complains of filters.
+_MISSES: Final = 40 * _RETRIES
 # Messages of a conversation after the handshake.
 _LONGEST: Final = 20
 
@@ -51,7 +54,8 @@ def checked(
     Raises:
         Unsatisfiable: There is no such value.
     """
-    planner = Planner(Expander(document, frozenset(formats), asserted=asserted))
+    expander = Expander(document, frozenset(formats), asserted=asserted)
+    planner = Planner(expander)
     text = "no value fits the schema" if mood == "is" else "no value breaks the schema"
     # Where no value breaks one keyword alone, others break several.
     moods: list[Mood] = ["near", "not"] if mood == "near" else [mood]
@@ -59,19 +63,21 @@ def checked(
     goals = next(filter(planner.choices, tries), None)
     if goals is None:
         raise Unsatisfiable(text)
+    builder = Builder(planner, formats, whole_floats=expander.dialect.whole_floats)
     met, misses = False, 0
 
     def check(value: Any) -> bool:
         nonlocal met, misses
-        met = met or accepts(value)
-        if met:
-            return accepts(value)
-        misses += 1
-        if misses >= _MISSES:
-            raise Unsatisfiable(f"{text}, or none was found in {_MISSES} tries")
-        return False
+        fits = accepts(value)
+        met = met or fits
+        if not met:
+            misses += 1
+            # Only at the end of an example: a replay of the example ends there, too.
+            if misses >= _MISSES and misses % _RETRIES == 0:
+                raise Unsatisfiable(f"{text}, or none was found in {_MISSES} tries")
+        return fits
 
-    return Builder(planner, formats).values(goals).filter(check)
+    return builder.values(goals).filter(check)
 
 
 def labelled(

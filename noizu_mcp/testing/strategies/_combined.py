@@ -177,6 +177,7 @@ class Dialect:
         rules: The rule of each keyword.
         unevaluated: For each keyword that looks at what the others have judged: returns the case
             in which the rest reaches a goal.
+        whole_floats: True if 1.0 is an integer, as it is since draft 6.
     """
 
     def __init__(self, uri: str) -> None:
@@ -187,6 +188,7 @@ class Dialect:
             self.rules.update(changed)
             self.rules = {name: rule for name, rule in self.rules.items() if name not in unknown}
         self._is_old = age > 1
+        self.whole_floats = age < len(_OLDER)
         self.unevaluated: Mapping[str, Rest] = {} if self._is_old else _UNEVALUATED
 
     def keywords(self, node: JSONObject) -> JSONObject:

@@ -42,6 +42,9 @@ class Expander:
         document: The schema.
         formats: The formats that are known; the others are not looked at.
         asserted: True if a text can break a format.
+
+    Attributes:
+        dialect: The keywords of the schema.
     """
 
     def __init__(
@@ -52,7 +55,7 @@ class Expander:
         self._document = document
         self._known: dict[Goals, list[Case]] = {}
         self._open: set[Goal] = set()
-        self._dialect = Dialect(document.dialect)
+        self.dialect = Dialect(document.dialect)
         self._dynamic = any(not _DYNAMIC.isdisjoint(node) for node in document.reachable())
 
     def cases(self, goals: Goals) -> list[Case]:
@@ -81,7 +84,7 @@ class Expander:
         try:
             place = Place(self, goal.node, scope, goal.mood)
             if goal.mood == "is":
-                return self._fitting(place, self._dialect.keywords(goal.node))
+                return self._fitting(place, self.dialect.keywords(goal.node))
             found = list(self._breaking(place))
             return found if goal.mood == "near" else [case.unseen() for case in found]
         finally:
@@ -90,7 +93,7 @@ class Expander:
     def _fitting(self, place: Place, keywords: Mapping[str, Any]) -> list[Case]:
         """Return the cases that fit some keywords of a subschema."""
         found = [ANY]
-        rules, unevaluated = self._dialect.rules, self._dialect.unevaluated
+        rules, unevaluated = self.dialect.rules, self.dialect.unevaluated
         for keyword in keywords:
             if keyword in rules:
                 found = combine(found, rules[keyword](place, keywords[keyword]))
@@ -106,8 +109,8 @@ class Expander:
 
         For "near" the other keywords are fitted, unless that contradicts the broken one.
         """
-        node = self._dialect.keywords(place.node)
-        rules, unevaluated = self._dialect.rules, self._dialect.unevaluated
+        node = self.dialect.keywords(place.node)
+        rules, unevaluated = self.dialect.rules, self.dialect.unevaluated
         fitting = place.fitting()
         for keyword in node:
             rest = {name: value for name, value in node.items() if name != keyword}

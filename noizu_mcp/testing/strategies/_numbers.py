@@ -11,12 +11,21 @@ from ._case import Case, fraction, identity, integer_range
 
 # Programs lose integers at these: 32 bits, exact floats, 64 bits, and no machine word.
 _EDGES: Final = (2**31, 2**32, 2**53, 2**63, 2**64, 10**30)
+# Up to it floats are exact.
+_EXACT: Final = 2**53
+# One of more than so many integers is a float.
+_RARE: Final = 8
 # Factors of a divisor, where there is no limit.
 _FACTORS: Final = 10**6
 
 
-def integers(case: Case) -> SearchStrategy[int]:
-    """Return the strategy for the integers of a case; the least and the greatest are likely."""
+def integers(case: Case, *, whole_floats: bool) -> SearchStrategy[float]:
+    """Return the strategy for the integers of a case; the least and the greatest are likely.
+
+    Args:
+        case: The case.
+        whole_floats: True to draw some as floats, such as 1.0.
+    """
     low, high, step = integer_range(case)
     least = None if low == -inf else int(low)
     most = None if high == inf else int(high)
@@ -30,11 +39,21 @@ def integers(case: Case) -> SearchStrategy[int]:
     # The limits together are as likely as the edges. The whole range is first: all examples shrink
     # into it, since the other ranges are parts of it.
     weight = max(1, len(near_edges) // len(ranges))
-    found = st.one_of([st.integers(*each) for each in (*ranges * weight, *near_edges)])
-    made = found if step == 1 else found.map(lambda factor: factor * step)
+    ints = [st.integers(*each) for each in (*ranges * weight, *near_edges)]
+    made: SearchStrategy[float] = st.one_of(ints)
+    if whole_floats:
+        rare = ints * (_RARE // len(ints) + 1)
+        made = st.one_of([*rare, ints[0].map(lambda factor: _as_float(factor, step))])
+    if step != 1:
+        made = made.map(lambda number: number * step)
     if not case.excluded and not case.not_multiples:
         return made
     return made.filter(lambda number: _is_allowed(number, case))
+
+
+def _as_float(factor: int, step: int) -> float:
+    """Return a factor of a divisor as a float if that is exact."""
+    return float(factor) if abs(factor * step) <= _EXACT else factor
 
 
 def in_limits(number: float, case: Case) -> bool:
