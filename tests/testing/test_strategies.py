@@ -331,7 +331,7 @@ def test_schemas_that_nothing_breaks(schema):
 def test_schemas_that_contradict_themselves_out_of_sight():
     """What only the engine sees is said when a value is drawn."""
     schema = {"type": "integer", "$ref": "https://json-schema.org/draft/2020-12/schema"}
-    with pytest.raises(Unsatisfiable, match="none was found in 120 tries"):
+    with pytest.raises(Unsatisfiable, match="none was found in 40 tries"):
         draw(from_schema(schema), 1_000)
 
 

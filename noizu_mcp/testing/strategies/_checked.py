@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from hypothesis import event, note
+from hypothesis import event, note, reject
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
@@ -16,11 +16,11 @@ from ._plan import Planner
 from ._texts import FORMATS, Formats
 from ._violation import Unsatisfiable, Violation
 
-# Values of one example that Hypothesis filters before it begins another one.
+# Values that are drawn for one example, as many as a filter of Hypothesis draws.
 _RETRIES: Final = 3
-# Values that the engine refuses before a plan without any other is given up: somewhat less than
-# those of the 50 examples after which Hypothesis complains of filters.
-_MISSES: Final = 40 * _RETRIES
+# Examples without a value before a plan that never had one is given up. Hypothesis complains of
+# filters after 50.
+_MISSES: Final = 40
 # Messages of a conversation after the handshake.
 _LONGEST: Final = 20
 
@@ -64,20 +64,24 @@ def checked(
     if goals is None:
         raise Unsatisfiable(text)
     builder = Builder(planner, formats, whole_floats=expander.dialect.whole_floats)
-    met, misses = False, 0
+    planned = builder.values(goals)
+    met, missed = False, 0
 
-    def check(value: Any) -> bool:
-        nonlocal met, misses
-        fits = accepts(value)
-        met = met or fits
-        if not met:
-            misses += 1
-            # Only at the end of an example: a replay of the example ends there, too.
-            if misses >= _MISSES and misses % _RETRIES == 0:
-                raise Unsatisfiable(f"{text}, or none was found in {_MISSES} tries")
-        return fits
+    @st.composite
+    def values(draw: DrawFn) -> Any:
+        nonlocal met, missed
+        for _ in range(_RETRIES):
+            value = draw(planned)
+            if accepts(value):
+                met = True
+                return value
+        # After all retries, not before: a replay of the example ends here, too.
+        missed += 1
+        if missed >= _MISSES and not met:
+            raise Unsatisfiable(f"{text}, or none was found in {_MISSES} tries")
+        return reject()
 
-    return builder.values(goals).filter(check)
+    return values()
 
 
 def labelled(
