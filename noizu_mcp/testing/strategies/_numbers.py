@@ -1,13 +1,12 @@
 """Strategies for numbers: limits, multiples, and values at the edge of what programs can store."""
 
-from fractions import Fraction
-from math import ceil, floor, gcd, inf, isfinite, lcm, nextafter
+from math import ceil, floor, inf, isfinite, nextafter
 from typing import Any, Final
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from ._case import Case, fraction, identity, integer_range
+from ._case import Case, common_multiple, fraction, identity, integer_range
 
 # Programs lose integers at these: 32 bits, exact floats, 64 bits, and no machine word.
 _EDGES: Final = (2**31, 2**32, 2**53, 2**63, 2**64, 10**30)
@@ -107,8 +106,6 @@ def _float_above(limit: float, exclusive: bool) -> float:
 def floats(case: Case) -> SearchStrategy[float]:
     """Return the strategy for the numbers of a case that are floats."""
     low, high = float_range(case)
-    if low > high:
-        return st.nothing()
     found: SearchStrategy[float]
     if case.multiples:
         found = _multiples(case, low, high)
@@ -124,12 +121,10 @@ def floats(case: Case) -> SearchStrategy[float]:
 
 def _multiples(case: Case, low: float, high: float) -> SearchStrategy[float]:
     """Return floats that are multiples in decimal: 0.3 is one of 0.1."""
-    step = _common(case.multiples)
-    least, most = ceil(Fraction(low) / step), floor(Fraction(high) / step)
+    step = common_multiple(case.multiples)
+    least, most = ceil(fraction(low) / step), floor(fraction(high) / step)
     least = max(least, min(-_FACTORS, most - _FACTORS))
     most = min(most, max(_FACTORS, least + _FACTORS))
-    if least > most:
-        return st.nothing()
 
     def exact(number: Any) -> bool:
         return (
@@ -139,10 +134,3 @@ def _multiples(case: Case, low: float, high: float) -> SearchStrategy[float]:
         )
 
     return st.integers(least, most).map(lambda factor: float(factor * step)).filter(exact)
-
-
-def _common(numbers: tuple[Fraction, ...]) -> Fraction:
-    """Return the least common multiple of fractions."""
-    return Fraction(
-        lcm(*(each.numerator for each in numbers)), gcd(*(each.denominator for each in numbers))
-    )

@@ -52,7 +52,10 @@ def texts(case: Case, matches: Matches, formats: Formats) -> Texts:
     if known:
         return st.one_of(known).filter(fits)
     if case.patterns:
-        return st.one_of([_of_pattern(each, low, high) for each in case.patterns]).filter(fits)
+        each = [_of_pattern(pattern, low, high) for pattern in case.patterns]
+        # One behind the other fits patterns for the beginning, the middle and the end.
+        together = [st.tuples(*each).map("".join)] if len(each) > 1 else []
+        return st.one_of([*together, *each]).filter(fits)
     found = _of_length(low, high)
     for pattern in case.not_patterns:
         # Texts that miss it by one character.
@@ -138,7 +141,7 @@ _ONE_SET: Final = re.compile(
 )
 _TOKENS: Final = re.compile(
     r"""(?P<property>\\[pP]\{[^}]*\})|(?P<point>\\u\{(?P<code>[0-9A-Fa-f]{1,6})\})
-    |(?P<again>\\k<(?P<group>\w+)>)|(?P<control>\\c(?P<letter>[A-Za-z]))|(?P<named>\(\?<(?![=!]))|(?P<escape>\\.)
+    |(?P<control>\\c(?P<letter>[A-Za-z]))|(?P<named>\(\?<(?![=!]))|(?P<escape>\\.)
     |(?P<open>\[)|(?P<close>\])|(?P<end>\$)|(?P<sign>[&~|])""",
     re.VERBOSE | re.DOTALL,
 )
@@ -189,8 +192,6 @@ def translate(pattern: str) -> str:
 def _rewritten(kind: str | None, found: re.Match[str]) -> str:
     if kind == "named":
         return "(?P<"
-    if kind == "again":
-        return f"(?P={found['group']})"
     if kind == "control":
         return f"\\x{ord(found['letter']) % 32:02x}"
     if kind == "point":
