@@ -20,6 +20,7 @@ from ._transcript import refute_notification as refute_notification
 _LATE = {
     "AuthorizationRequest": "._authorization_server",
     "AuthorizationServer": "._authorization_server",
+    "SessionMachine": ".strategies._session_machine",
     "Unsatisfiable": ".strategies._violation",
     "Violation": ".strategies._violation",
     "arguments": ".strategies._tools",
@@ -54,6 +55,7 @@ if _TYPE_CHECKING:
     from .strategies._messages import messages as messages
     from .strategies._schemas import from_schema as from_schema
     from .strategies._schemas import violating as violating
+    from .strategies._session_machine import SessionMachine as SessionMachine
     from .strategies._tools import arguments as arguments
     from .strategies._tools import invalid_arguments as invalid_arguments
     from .strategies._tools import results as results

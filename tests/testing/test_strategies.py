@@ -12,6 +12,7 @@ from noizu_mcp.testing import Unsatisfiable, Violation, from_schema, violating
 
 from .drawing import draw, least
 
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 TREE = {
     "$defs": {
         "node": {
@@ -63,6 +64,18 @@ SCHEMAS = {
     "false in a place": {"properties": {"a": False}},
     "types": {"type": ["null", "boolean", "array"]},
     "one literal": {"enum": [None, True, 1, "a", [1, {"b": []}], {"a": 1}]},
+    "arrays within limits": {
+        "enum": [5, [1], [1, 1], [1, "a"], [1, 2], [1, 2, 3], [2, 3]],
+        "type": "array",
+        "items": {"type": "integer"},
+        "uniqueItems": True,
+        "minItems": 2,
+        "contains": {"const": 2},
+    },
+    "objects within limits": {
+        "enum": [{"a": 1}, {"a": "1"}, {"b": 1}],
+        "not": {"patternProperties": {"^a": {"type": "string"}}},
+    },
     "literals within limits": {"enum": [1, 5, 1.5, "a"], "type": "integer", "minimum": 2},
     "not literals": {"type": ["boolean", "null"], "not": {"enum": [True, None]}},
     "not an array": {"type": "array", "not": {"enum": [[], [1]]}, "items": {"enum": [1, 2]}},
@@ -81,6 +94,7 @@ SCHEMAS = {
     "texts up to": {"type": "string", "maxLength": 5_000},
     "pattern": {"type": "string", "pattern": "^[a-z][a-z0-9_]*$", "maxLength": 12},
     "set with a length": {"type": "string", "pattern": r"^[\w-]+$", "minLength": 30},
+    "pattern of the engine": {"type": "string", "pattern": r"(?<=a+)b\z"},
     "two patterns": {"type": "string", "allOf": [{"pattern": "^a"}, {"pattern": "[bc]$"}]},
     "part with a length": {"type": "string", "pattern": "ab+", "minLength": 12},
     "ends with a length": {"type": "string", "pattern": "^(ab)+$", "minLength": 6},
@@ -96,11 +110,50 @@ SCHEMAS = {
     },
     "items": {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 3},
     "many items": {"type": "array", "items": {"type": "null"}, "minItems": 100, "maxItems": 120},
-    "old tuple": {
-        "$schema": "http://json-schema.org/draft-07/schema#",
+    "tuple of draft 7": {
+        "$schema": DRAFT_7,
         "type": "array",
-        "items": [{"type": "null"}],
+        "items": [{"type": "null"}, {"type": "boolean"}],
+        "additionalItems": {"type": "integer"},
         "minItems": 1,
+    },
+    "items of draft 7": {
+        "$schema": DRAFT_7,
+        "type": "array",
+        "items": {"type": "null"},
+        "additionalItems": False,
+        "contains": {"type": "null"},
+        "minContains": 3,
+    },
+    "reference of draft 7": {
+        "$schema": DRAFT_7,
+        "definitions": {"count": {"type": "integer"}},
+        "properties": {"a": {"$ref": "#/definitions/count", "maximum": 0}},
+        "type": "object",
+        "unevaluatedProperties": False,
+    },
+    "limits of draft 4": {
+        "$schema": "http://json-schema.org/draft-04/schema#",
+        "type": "integer",
+        "minimum": 3,
+        "exclusiveMinimum": True,
+        "maximum": 9,
+        "exclusiveMaximum": False,
+    },
+    "recursion of 2019-09": {
+        "$schema": "https://json-schema.org/draft/2019-09/schema",
+        "$id": "https://example.com/strict",
+        "$recursiveAnchor": True,
+        "$ref": "tree",
+        "unevaluatedProperties": False,
+        "$defs": {
+            "tree": {
+                "$id": "tree",
+                "$recursiveAnchor": True,
+                "type": "object",
+                "properties": {"next": {"$recursiveRef": "#"}},
+            }
+        },
     },
     "unique": {"type": "array", "items": {"enum": [1, 2, 3]}, "uniqueItems": True, "minItems": 2},
     "unique tuple": {
@@ -137,6 +190,11 @@ SCHEMAS = {
         "additionalProperties": {"type": "integer"},
         "minProperties": 2,
         "maxProperties": 3,
+    },
+    "large map": {
+        "type": "object",
+        "additionalProperties": {"type": "null"},
+        "maxProperties": 12,
     },
     "closed with a least": {
         "type": "object",
@@ -179,7 +237,17 @@ SCHEMAS = {
     "any": {"anyOf": [{"type": "string", "maxLength": 2}, {"type": "integer", "minimum": 5}]},
     "one": SHAPE,
     "one that overlaps": {"oneOf": [{"type": "integer"}, {"minimum": 2}]},
+    "one of all": {"type": "integer", "anyOf": [{"title": "any"}, {"minimum": 3}]},
+    "many together": {
+        "type": "integer",
+        "allOf": [
+            {"anyOf": [{"minimum": at} for at in range(9)]},
+            {"anyOf": [{"maximum": at + 9} for at in range(9)]},
+        ],
+    },
     "not": {"not": {"type": ["integer", "string"]}},
+    "not those items": {"type": "array", "not": {"items": {"type": "integer"}}},
+    "not dependent": {"type": "object", "not": {"dependentRequired": {"a": ["b"], "c": ["d"]}}},
     "conditional": {
         "type": "object",
         "properties": {"a": {"type": "integer"}},
@@ -188,6 +256,8 @@ SCHEMAS = {
         "then": {"required": ["b"]},
         "else": {"required": ["c"]},
     },
+    "conditional without else": {"type": "integer", "if": {"minimum": 5}, "then": {"maximum": 9}},
+    "conditional without then": {"type": "integer", "if": {"minimum": 5}, "else": {"maximum": 2}},
     "unevaluated members": {
         "allOf": [{"properties": {"a": {"type": "integer"}}}],
         "type": "object",
@@ -213,6 +283,10 @@ SCHEMAS = {
     "tree": TREE,
     "chain": CHAIN,
     "dynamic reference": DYNAMIC,
+    "reference to an anchor": {
+        "$defs": {"count": {"$anchor": "count", "type": "integer"}},
+        "$dynamicRef": "#count",
+    },
     "itself": {"allOf": [{"$ref": "#"}], "type": "integer"},
     "deep": {
         "type": "object",
@@ -250,17 +324,18 @@ params = pytest.mark.parametrize("name", SCHEMAS)
 @params
 def test_values_that_fit(name):
     """Each value fits, also by another implementation of JSON Schema."""
-    values = draw(from_schema(SCHEMAS[name]))
+    values = draw(from_schema(SCHEMAS[name]), 12)
     assert values
     judge = jsonschema.validators.validator_for(SCHEMAS[name], jsonschema.Draft202012Validator)
-    if r"\p" not in str(SCHEMAS[name]):
+    # It knows no properties of characters, and a schema that refers to itself ends it.
+    if r"\p" not in str(SCHEMAS[name]) and name != "itself":
         assert [each for each in values if not judge(SCHEMAS[name]).is_valid(each)] == []
 
 
 @params
 def test_values_that_break(name):
     """Each near miss breaks the schema, and its label names a keyword and a place of its own."""
-    values = draw(violating(SCHEMAS[name], labelled=True))
+    values = draw(violating(SCHEMAS[name], labelled=True), 12)
     assert values
     for value, keyword, path in values:
         assert keyword
@@ -276,9 +351,15 @@ def test_values_that_break(name):
         False,
         {"type": "integer", "minimum": 1.2, "maximum": 1.8},
         {"type": "number", "exclusiveMinimum": 1, "maximum": 1},
+        {"type": "number", "multipleOf": 0.3, "minimum": 0.4, "exclusiveMaximum": 0.6},
+        {"type": "number", "minimum": 2**53, "not": {"type": "integer"}},
+        {"type": "number", "maximum": -(2**53), "not": {"type": "integer"}},
         {"type": "number", "multipleOf": 1, "minimum": 1.2, "maximum": 1.8},
         {"type": "string", "minLength": 3, "maxLength": 2},
         {"type": "string", "minLength": 3_000_000},
+        {"type": "string", "minLength": 3, "pattern": "^(a|bb)$"},
+        {"type": "string", "maxLength": 2, "pattern": "[a-z]{3}"},
+        {"type": "string", "allOf": [{"pattern": "^a{2}$"}, {"pattern": "^a{3}$"}]},
         {"enum": ["a", "b"], "minLength": 2},
         {"enum": []},
         {"type": "boolean", "not": {"enum": [True, False]}},
@@ -331,7 +412,7 @@ def test_schemas_that_nothing_breaks(schema):
 def test_schemas_that_contradict_themselves_out_of_sight():
     """What only the engine sees is said when a value is drawn."""
     schema = {"type": "integer", "$ref": "https://json-schema.org/draft/2020-12/schema"}
-    with pytest.raises(Unsatisfiable, match="none was found in 300 tries"):
+    with pytest.raises(Unsatisfiable, match="none was found in 40 tries"):
         draw(from_schema(schema), 1_000)
 
 
@@ -354,7 +435,16 @@ def test_wrong_schemas():
 )
 def test_numbers_at_the_limits(schema, expected):
     """The least and the greatest number, and the edges of machine words, are drawn often."""
-    assert expected - set(draw(from_schema(schema), 500)) == set()
+    assert expected - set(draw(from_schema(schema), 300)) == set()
+
+
+def test_integers_with_a_fraction_of_zero():
+    """1.0 is an integer, and some are drawn so, but for draft 4."""
+    schema = {"type": "integer", "minimum": 1, "maximum": 9}
+    kinds = set(map(type, draw(from_schema(schema), 100)))
+    assert kinds == {int, float}
+    old = {**schema, "$schema": "http://json-schema.org/draft-04/schema#"}
+    assert set(map(type, draw(from_schema(old), 50))) == {int}
 
 
 def test_near_misses_at_the_limits():
@@ -366,7 +456,7 @@ def test_near_misses_at_the_limits():
 
 def test_texts_at_the_limits():
     """The shortest, the longest, and characters outside the Basic Multilingual Plane."""
-    values = draw(from_schema({"type": "string", "maxLength": 30}), 500)
+    values = draw(from_schema({"type": "string", "maxLength": 30}), 150)
     assert {0, 29, 30} <= set(map(len, values))
     assert any(max(value, default="") > "\uffff" for value in values)
     assert any("\u0301" in value for value in values)
@@ -390,9 +480,10 @@ def test_arrays_at_the_limits():
 
 def test_floats_at_the_limits():
     """The greatest float, and none that JSON cannot express."""
-    values = draw(from_schema({"type": "number", "maximum": 10**400}), 500)
-    assert all(map(math.isfinite, values))
-    assert any(abs(value) > 1e300 for value in values)
+    values = draw(from_schema({"type": "number", "maximum": 10**400}), 100)
+    floats = [value for value in values if isinstance(value, float)]
+    assert all(map(math.isfinite, floats))
+    assert max(map(abs, floats)) > 1e300
 
 
 @pytest.mark.parametrize(

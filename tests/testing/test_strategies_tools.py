@@ -4,7 +4,7 @@ import datetime as dt
 
 import pydantic
 import pytest
-from hypothesis import find, settings
+from hypothesis import Phase, given, settings
 
 from noizu_mcp import (
     DefinitionError,
@@ -19,7 +19,7 @@ from noizu_mcp import (
 )
 from noizu_mcp.testing import Unsatisfiable, arguments, connect, invalid_arguments, results
 
-from .drawing import draw
+from .drawing import draw, least
 
 
 class Search(Tool):
@@ -68,6 +68,15 @@ class Order(pydantic.BaseModel):
     sku: str = pydantic.Field(pattern="^[A-Z]{3}$")
     count: int = pydantic.Field(ge=1, le=9)
     when: dt.datetime
+
+
+class Contact(pydantic.BaseModel):
+    # The class takes any text.
+    email: str = pydantic.Field(json_schema_extra={"format": "email"})
+
+
+def write(contact: Contact) -> None:
+    """Write."""
 
 
 def buy(order: Order) -> Order:
@@ -124,14 +133,14 @@ async def call_all(target, examples):
 @pytest.mark.parametrize("target", [Search, Read, One, buy])
 async def test_a_server_takes_arguments(target):
     """A server takes what is drawn, and its results fit."""
-    answers = await call_all(target, draw(arguments(target), 30))
+    answers = await call_all(target, draw(arguments(target), 20))
     assert [each.content for each in answers if each.is_error] == []
 
 
 @pytest.mark.parametrize("target", [Search, Read, One, buy])
 async def test_a_server_refuses_invalid_arguments(target):
     """A server refuses what is drawn, in words for a model."""
-    answers = await call_all(target, draw(invalid_arguments(target), 40))
+    answers = await call_all(target, draw(invalid_arguments(target), 20))
     assert all(each.is_error for each in answers)
     assert all("Invalid arguments" in each.content[0].text for each in answers)
 
@@ -139,14 +148,20 @@ async def test_a_server_refuses_invalid_arguments(target):
 @pytest.mark.parametrize("name", TOOLS)
 def test_every_form_of_a_tool(name):
     """Each form in which a tool can be written has strategies."""
-    assert all(isinstance(each, dict) for each in draw(arguments(TOOLS[name])))
-    assert all(isinstance(each, dict) for each in draw(invalid_arguments(TOOLS[name])))
+    assert all(isinstance(each, dict) for each in draw(arguments(TOOLS[name]), 5))
+    assert all(isinstance(each, dict) for each in draw(invalid_arguments(TOOLS[name]), 5))
+
+
+def test_formats_that_the_class_does_not_read():
+    """A text that breaks a format is no invalid argument if the class of the tool takes it."""
+    for value in draw(invalid_arguments(write), 30):
+        assert not isinstance(value.get("contact", {}).get("email"), str)
 
 
 def test_results():
     """The structured content fits the output that a tool declares."""
     assert all(each["hits"] >= 0 for each in draw(results(Search)))
-    assert all(isinstance(each, int) for each in draw(results(Numbers.add)))
+    assert all(each % 1 == 0 for each in draw(results(Numbers.add)))
     assert all(Order.model_validate(each) for each in draw(results(buy)))
     assert all(isinstance(each, list) for each in draw(results(TOOLS["wire"])))
 
@@ -190,9 +205,8 @@ def test_a_wrong_function():
 
 def test_the_keyword_is_noted(capsys):
     """A failing test prints the keyword and the place that the arguments break."""
-    from hypothesis import given
 
-    @settings(database=None, derandomize=True)
+    @settings(database=None, derandomize=True, phases=[Phase.generate])
     @given(invalid_arguments(Search))
     def refuses(_):
         raise ZeroDivisionError
@@ -204,7 +218,10 @@ def test_the_keyword_is_noted(capsys):
 
 def test_text_for_other_types_is_left_out():
     """A tool reads "3" as 3, so that it is no invalid argument; without coercion it is one."""
-    quick = settings(database=None, max_examples=3_000, derandomize=True)
-    values = draw(invalid_arguments(Numbers.add), 300)
-    assert not any(isinstance(v.get("a"), str) and v["a"].strip().isdigit() for v in values)
-    assert find(invalid_arguments(Numbers.divide), lambda v: v.get("a") == "0", settings=quick)
+
+    def has_text(value):
+        return isinstance(value.get("a"), str) and value["a"] != ""
+
+    assert least(invalid_arguments(Numbers.divide), has_text) == {"a": "0"}
+    # No number of JSON begins with two zeros.
+    assert least(invalid_arguments(Numbers.add), has_text) == {"a": "00"}

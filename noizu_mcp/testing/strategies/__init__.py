@@ -4,9 +4,10 @@ Hypothesis is an extra, `testing`; the files that need it load with the first st
 
     _violation     what the strategies draw and raise
     _case          limits on one value
-    _keywords, _expand                keywords into cases
+    _keywords, _parts, _combined, _expand   keywords into cases
     _texts, _numbers, _plan, _containers, _build, _checked   cases into strategies
     _schemas       the public functions for schemas
     _tools         the public functions for tools
+    _session_machine   a state machine that uses a server
     _messages      the public functions for messages of clients
 """

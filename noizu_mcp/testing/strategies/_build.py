@@ -7,6 +7,7 @@ lower, so that values of a recursive schema end.
 
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
@@ -26,15 +27,16 @@ class Builder:
     Args:
         planner: Knows the choices.
         formats: The strategies of the formats.
+        whole_floats: True if 1.0 is an integer.
     """
 
-    def __init__(self, planner: Planner, formats: Formats) -> None:
+    def __init__(self, planner: Planner, formats: Formats, *, whole_floats: bool) -> None:
         self._planner = planner
         self._made: dict[tuple[Goals, int], Values] = {}
         self._scalars: dict[str, Callable[[Case], Values]] = {
             "null": lambda _case: st.none(),
             "boolean": _booleans,
-            "integer": integers,
+            "integer": partial(integers, whole_floats=whole_floats),
             "fraction": floats,
             "string": lambda case: texts(case, matches, formats),
             "values": self._listed,

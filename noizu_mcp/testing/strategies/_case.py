@@ -13,7 +13,7 @@ are a plan, and the schema engine has the last word on each value.
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
-from math import ceil, floor, inf, lcm
+from math import ceil, floor, gcd, inf, lcm
 from operator import and_, or_
 from typing import Any, Final, Literal, TypeVar
 
@@ -291,14 +291,26 @@ def integer_range(case: Case) -> tuple[float, float, int]:
     """
     # A multiple of p/q in lowest terms is an integer if it is a multiple of p.
     step = lcm(*(each.numerator for each in case.multiples))
+    return *_factors(case, Fraction(step)), step
+
+
+def common_multiple(numbers: tuple[Fraction, ...]) -> Fraction:
+    """Return the least common multiple of fractions."""
+    return Fraction(
+        lcm(*(each.numerator for each in numbers)), gcd(*(each.denominator for each in numbers))
+    )
+
+
+def _factors(case: Case, step: Fraction) -> tuple[float, float]:
+    """Return the least and the greatest factor of a step within the limits of a case."""
     low, high = -inf, inf
     if case.low is not None:
-        exact = Fraction(case.low[0]) / step
+        exact = fraction(case.low[0]) / step
         low = floor(exact) + 1 if case.low[1] else ceil(exact)
     if case.high is not None:
-        exact = Fraction(case.high[0]) / step
+        exact = fraction(case.high[0]) / step
         high = ceil(exact) - 1 if case.high[1] else floor(exact)
-    return low, high, step
+    return low, high
 
 
 def _no_integer(case: Case) -> bool:
@@ -307,8 +319,9 @@ def _no_integer(case: Case) -> bool:
 
 
 def _no_fraction(case: Case) -> bool:
-    if any(each.denominator == 1 for each in case.multiples):
-        return True
+    if case.multiples:
+        low, high = _factors(case, common_multiple(case.multiples))
+        return low > high or any(each.denominator == 1 for each in case.multiples)
     if case.low is None or case.high is None:
         return False
     (low, above), (high, below) = case.low, case.high

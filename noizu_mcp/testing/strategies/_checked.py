@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from hypothesis import event, note
+from hypothesis import event, note, reject
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
@@ -16,8 +16,11 @@ from ._plan import Planner
 from ._texts import FORMATS, Formats
 from ._violation import Unsatisfiable, Violation
 
-# Values that the engine refuses, one after the other, before a plan is given up.
-_MISSES: Final = 300
+# Values that are drawn for one example, as many as a filter of Hypothesis draws.
+_RETRIES: Final = 3
+# Examples without a value before a plan that never had one is given up. Hypothesis complains of
+# filters after 50.
+_MISSES: Final = 40
 # Messages of a conversation after the handshake.
 _LONGEST: Final = 20
 
@@ -51,24 +54,34 @@ def checked(
     Raises:
         Unsatisfiable: There is no such value.
     """
-    planner = Planner(Expander(document, frozenset(formats), asserted=asserted))
-    goals: Goals = (Goal(document.root, mood), *map(Goal, beside))
+    expander = Expander(document, frozenset(formats), asserted=asserted)
+    planner = Planner(expander)
     text = "no value fits the schema" if mood == "is" else "no value breaks the schema"
-    if not planner.choices(goals):
+    # Where no value breaks one keyword alone, others break several.
+    moods: list[Mood] = ["near", "not"] if mood == "near" else [mood]
+    tries: list[Goals] = [(Goal(document.root, each), *map(Goal, beside)) for each in moods]
+    goals = next(filter(planner.choices, tries), None)
+    if goals is None:
         raise Unsatisfiable(text)
-    met, misses = False, 0
+    builder = Builder(planner, formats, whole_floats=expander.dialect.whole_floats)
+    planned = builder.values(goals)
+    met, missed = False, 0
 
-    def check(value: Any) -> bool:
-        nonlocal met, misses
-        met = met or accepts(value)
-        if met:
-            return accepts(value)
-        misses += 1
-        if misses >= _MISSES:
+    @st.composite
+    def values(draw: DrawFn) -> Any:
+        nonlocal met, missed
+        for _ in range(_RETRIES):
+            value = draw(planned)
+            if accepts(value):
+                met = True
+                return value
+        # After all retries, not before: a replay of the example ends here, too.
+        missed += 1
+        if missed >= _MISSES and not met:
             raise Unsatisfiable(f"{text}, or none was found in {_MISSES} tries")
-        return False
+        return reject()
 
-    return Builder(planner, formats).values(goals).filter(check)
+    return values()
 
 
 def labelled(

@@ -8,12 +8,15 @@ from typing import Any, Final
 from ..._value import JSONObject
 from ...schema import Document, compile_schema
 from ._case import ANY, Case, Either, Goal, Goals, Scope, combine, join, merge
-from ._keywords import RULES, UNEVALUATED, Place, left_over
+from ._combined import Dialect, left_over
+from ._keywords import Place
 
 # Cases that are kept while the branches beside one of a `oneOf` are excluded: for each case, and
 # in all unless there are more before.
 _WAYS: Final = 3
 _ALL_WAYS: Final = 12
+# References that look for the outermost schema with their anchor.
+_DYNAMIC: Final = frozenset({"$dynamicRef", "$recursiveRef"})
 
 
 @lru_cache(maxsize=1_000)
@@ -39,6 +42,9 @@ class Expander:
         document: The schema.
         formats: The formats that are known; the others are not looked at.
         asserted: True if a text can break a format.
+
+    Attributes:
+        dialect: The keywords of the schema.
     """
 
     def __init__(
@@ -49,7 +55,8 @@ class Expander:
         self._document = document
         self._known: dict[Goals, list[Case]] = {}
         self._open: set[Goal] = set()
-        self._dynamic = any("$dynamicRef" in node for node in document.reachable())
+        self.dialect = Dialect(document.dialect)
+        self._dynamic = any(not _DYNAMIC.isdisjoint(node) for node in document.reachable())
 
     def cases(self, goals: Goals) -> list[Case]:
         """Return the cases in which a value reaches all goals."""
@@ -77,7 +84,7 @@ class Expander:
         try:
             place = Place(self, goal.node, scope, goal.mood)
             if goal.mood == "is":
-                return self._fitting(place, goal.node)
+                return self._fitting(place, self.dialect.keywords(goal.node))
             found = list(self._breaking(place))
             return found if goal.mood == "near" else [case.unseen() for case in found]
         finally:
@@ -86,13 +93,14 @@ class Expander:
     def _fitting(self, place: Place, keywords: Mapping[str, Any]) -> list[Case]:
         """Return the cases that fit some keywords of a subschema."""
         found = [ANY]
+        rules, unevaluated = self.dialect.rules, self.dialect.unevaluated
         for keyword in keywords:
-            if keyword in RULES:
-                found = combine(found, RULES[keyword](place, keywords[keyword]))
+            if keyword in rules:
+                found = combine(found, rules[keyword](place, keywords[keyword]))
         # These come last: they look at what the others have judged.
         for keyword in keywords:
-            if keyword in UNEVALUATED:
-                rule, goal = UNEVALUATED[keyword], place.goal(keywords[keyword], "is")
+            if keyword in unevaluated:
+                rule, goal = unevaluated[keyword], place.goal(keywords[keyword], "is")
                 found = [made for case in found for made in combine([case], [rule(case, goal)])]
         return found
 
@@ -101,16 +109,17 @@ class Expander:
 
         For "near" the other keywords are fitted, unless that contradicts the broken one.
         """
-        node = place.node
+        node = self.dialect.keywords(place.node)
+        rules, unevaluated = self.dialect.rules, self.dialect.unevaluated
         fitting = place.fitting()
         for keyword in node:
             rest = {name: value for name, value in node.items() if name != keyword}
-            if keyword in RULES:
-                broken = RULES[keyword](place, node[keyword])
+            if keyword in rules:
+                broken = rules[keyword](place, node[keyword])
                 if place.near:
                     broken = combine(broken, self._fitting(fitting, rest)) or broken
                 yield from broken
-            elif keyword in UNEVALUATED:
+            elif keyword in unevaluated:
                 goal = place.goal(node[keyword])
                 for case in self._fitting(fitting, rest):
                     yield from combine([case], left_over(keyword, case, goal))
@@ -155,7 +164,7 @@ class Expander:
 
         Args:
             ref: The reference.
-            keyword: `$ref` or `$dynamicRef`.
+            keyword: `$ref`, `$dynamicRef` or `$recursiveRef`.
             node: The subschema that has it.
             scope: The dynamic scope.
         """
@@ -165,6 +174,7 @@ class Expander:
             return None
         if keyword == "$ref" or not isinstance(target, dict):
             return target
+        # A `$recursiveRef` is "#", and its anchor has no name (2019-09 core section 8.2.4.2).
         dynamic, name = self._document.dynamic, ref.partition("#")[2]
         if dynamic.get((self._document.base_of(target), name)) is target:
             # The outermost resource with that anchor is meant (2020-12 core section 8.2.3.2).

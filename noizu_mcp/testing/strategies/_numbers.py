@@ -1,22 +1,30 @@
 """Strategies for numbers: limits, multiples, and values at the edge of what programs can store."""
 
-from fractions import Fraction
-from math import ceil, floor, gcd, inf, isfinite, lcm, nextafter
+from math import ceil, floor, inf, isfinite, nextafter
 from typing import Any, Final
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from ._case import Case, fraction, identity, integer_range
+from ._case import Case, common_multiple, fraction, identity, integer_range
 
 # Programs lose integers at these: 32 bits, exact floats, 64 bits, and no machine word.
 _EDGES: Final = (2**31, 2**32, 2**53, 2**63, 2**64, 10**30)
+# Up to it floats are exact.
+_EXACT: Final = 2**53
+# One of more than so many integers is a float.
+_RARE: Final = 8
 # Factors of a divisor, where there is no limit.
 _FACTORS: Final = 10**6
 
 
-def integers(case: Case) -> SearchStrategy[int]:
-    """Return the strategy for the integers of a case; the least and the greatest are likely."""
+def integers(case: Case, *, whole_floats: bool) -> SearchStrategy[float]:
+    """Return the strategy for the integers of a case; the least and the greatest are likely.
+
+    Args:
+        case: The case.
+        whole_floats: True to draw some as floats, such as 1.0.
+    """
     low, high, step = integer_range(case)
     least = None if low == -inf else int(low)
     most = None if high == inf else int(high)
@@ -30,11 +38,21 @@ def integers(case: Case) -> SearchStrategy[int]:
     # The limits together are as likely as the edges. The whole range is first: all examples shrink
     # into it, since the other ranges are parts of it.
     weight = max(1, len(near_edges) // len(ranges))
-    found = st.one_of([st.integers(*each) for each in (*ranges * weight, *near_edges)])
-    made = found if step == 1 else found.map(lambda factor: factor * step)
+    ints = [st.integers(*each) for each in (*ranges * weight, *near_edges)]
+    made: SearchStrategy[float] = st.one_of(ints)
+    if whole_floats:
+        rare = ints * (_RARE // len(ints) + 1)
+        made = st.one_of([*rare, ints[0].map(lambda factor: _as_float(factor, step))])
+    if step != 1:
+        made = made.map(lambda number: number * step)
     if not case.excluded and not case.not_multiples:
         return made
     return made.filter(lambda number: _is_allowed(number, case))
+
+
+def _as_float(factor: int, step: int) -> float:
+    """Return a factor of a divisor as a float if that is exact."""
+    return float(factor) if abs(factor * step) <= _EXACT else factor
 
 
 def in_limits(number: float, case: Case) -> bool:
@@ -88,8 +106,6 @@ def _float_above(limit: float, exclusive: bool) -> float:
 def floats(case: Case) -> SearchStrategy[float]:
     """Return the strategy for the numbers of a case that are floats."""
     low, high = float_range(case)
-    if low > high:
-        return st.nothing()
     found: SearchStrategy[float]
     if case.multiples:
         found = _multiples(case, low, high)
@@ -105,12 +121,10 @@ def floats(case: Case) -> SearchStrategy[float]:
 
 def _multiples(case: Case, low: float, high: float) -> SearchStrategy[float]:
     """Return floats that are multiples in decimal: 0.3 is one of 0.1."""
-    step = _common(case.multiples)
-    least, most = ceil(Fraction(low) / step), floor(Fraction(high) / step)
+    step = common_multiple(case.multiples)
+    least, most = ceil(fraction(low) / step), floor(fraction(high) / step)
     least = max(least, min(-_FACTORS, most - _FACTORS))
     most = min(most, max(_FACTORS, least + _FACTORS))
-    if least > most:
-        return st.nothing()
 
     def exact(number: Any) -> bool:
         return (
@@ -120,10 +134,3 @@ def _multiples(case: Case, low: float, high: float) -> SearchStrategy[float]:
         )
 
     return st.integers(least, most).map(lambda factor: float(factor * step)).filter(exact)
-
-
-def _common(numbers: tuple[Fraction, ...]) -> Fraction:
-    """Return the least common multiple of fractions."""
-    return Fraction(
-        lcm(*(each.numerator for each in numbers)), gcd(*(each.denominator for each in numbers))
-    )

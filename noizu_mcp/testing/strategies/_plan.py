@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from ._case import KINDS, Case, Either, Goal, Goals, Names, Somewhere, identity, join, kind_of
 from ._expand import Expander, goals_of, matches
 from ._numbers import float_range, in_limits
-from ._texts import LONGEST
+from ._texts import can_be_text
 
 # Names are texts.
 _TEXT: Final = {"type": "string"}
@@ -110,8 +110,8 @@ class Planner:
         if kind == "fraction":
             low, high = float_range(case)
             return 0 if low <= high else inf
-        if kind == "string" and case.min_length > LONGEST:
-            return inf
+        if kind == "string":
+            return 0 if can_be_text(case) else inf
         if kind in ("null", "boolean"):
             values = (None,) if kind == "null" else (False, True)
             return 0 if any(identity(value) not in case.excluded for value in values) else inf

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from ...schema import Document, compile_schema
 from ._violation import Violation
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
+
+#: What is said where Hypothesis is not installed.
+NEEDS: Final = "strategies need hypothesis: pip install 'noizu-mcp[testing]'"
 
 
 def load_checked() -> ModuleType:
@@ -20,8 +23,7 @@ def load_checked() -> ModuleType:
     try:
         from . import _checked
     except ModuleNotFoundError as error:
-        text = "strategies need hypothesis: pip install 'noizu-mcp[testing]'"
-        raise ImportError(text) from error
+        raise ImportError(NEEDS) from error
     return _checked
 
 

@@ -3,6 +3,9 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC
+from functools import lru_cache
+from importlib import import_module
+from math import inf
 from typing import Final
 
 from hypothesis import strategies as st
@@ -45,13 +48,14 @@ def texts(case: Case, matches: Matches, formats: Formats) -> Texts:
             and not any(matches(pattern, text) for pattern in case.not_patterns)
         )
 
-    if low > LONGEST:
-        return st.nothing()
     known = [formats[name] for name in case.formats]
     if known:
         return st.one_of(known).filter(fits)
     if case.patterns:
-        return st.one_of([_of_pattern(each, low, high) for each in case.patterns]).filter(fits)
+        each = [_of_pattern(pattern, low, high) for pattern in case.patterns]
+        # One behind the other fits patterns for the beginning, the middle and the end.
+        together = [st.tuples(*each).map("".join)] if len(each) > 1 else []
+        return st.one_of([*together, *each]).filter(fits)
     found = _of_length(low, high)
     for pattern in case.not_patterns:
         # Texts that miss it by one character.
@@ -59,6 +63,27 @@ def texts(case: Case, matches: Matches, formats: Formats) -> Texts:
         found = found | made.map("".join) | made.map(lambda pair: pair[1] + pair[0])
         found = found | made.map(lambda pair: pair[0][:-1])
     return found.filter(fits) if case.excluded or case.not_patterns else found
+
+
+def can_be_text(case: Case) -> bool:
+    """Tell if the lengths of a case and those of its patterns leave room for a text."""
+    widths = list(map(_widths, case.patterns))
+    low = max([case.min_length, *(least for least, _most in widths)])
+    return low <= min([case.max_length, LONGEST, *(most for _least, most in widths)])
+
+
+@lru_cache(maxsize=1_000)
+def _widths(pattern: str) -> tuple[int, float]:
+    """Return the least and the greatest length of the texts in which a pattern is found."""
+    # The parser of `re`, as Hypothesis has it: `re` itself does not tell.
+    parser = import_module("re._parser")
+    try:
+        parsed = parser.parse(translate(pattern), re.ASCII)
+    except (re.error, RecursionError, OverflowError):
+        return 0, inf
+    least, most = parsed.getwidth()
+    edges = [(parser.AT, parser.AT_BEGINNING), (parser.AT, parser.AT_END_STRING)]
+    return least, most if [*parsed[:1], *parsed[-1:]] == edges else inf
 
 
 def _of_length(low: int, high: float) -> Texts:
