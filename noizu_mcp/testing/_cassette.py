@@ -13,8 +13,9 @@ not depend on timing, and requests may be sent in another order than in the reco
 taken once, which bounds what is received. A request without a step is answered with an error. A
 request that had no answer in the recording has none now: it was cancelled, or it is a subscription.
 
-Messages are equal if they have the same method and the same params. `_meta` does not count, and of
-`initialize` only the revision does, since they name the release of the client. Ids and progress
+Messages are equal if they have the same method and the same params. `_meta` does not count, nor do
+the params of `initialize`: they name the release of the client, and its newest revision, while the
+answer has the revision of the recording. Ids and progress
 tokens are those of the recording in the file, and those of the client in what it receives.
 """
 
@@ -302,7 +303,7 @@ def _content(message: JSONObject) -> str:
         return json.dumps(message, sort_keys=True)
     params = {name: value for name, value in params_of(message).items() if name != "_meta"}
     if message["method"] == "initialize":
-        params = {"protocolVersion": params.get("protocolVersion")}
+        params = {}
     return json.dumps(["id" in message, message["method"], params], sort_keys=True)
 
 
