@@ -10,9 +10,7 @@ from ..client import Client, connect
 Result = TypeVar("Result")
 
 
-def use_server(
-    target: Any, work: Callable[[Client], Awaitable[Result]], **options: Any
-) -> Result:
+def use_server(target: Any, work: Callable[[Client], Awaitable[Result]], **options: Any) -> Result:
     """Connect to a server, do something, and close the connection.
 
     Args:

@@ -228,7 +228,7 @@ async def test_nap(mcp_client, autojump_clock):
 
 def test_a_virtual_clock_is_of_trio(project: Any) -> None:
     """Elsewhere it would not move, and the error says so; over HTTP it would not wait."""
-    text = f"""
+    text = """
 import pytest
 
 @pytest.mark.mcp(versions="2026-07-28")
@@ -273,7 +273,9 @@ def test_the_contract_of_a_server(project: Any, pytester: pytest.Pytester) -> No
     assert (set(written["tools"]), written["protocol"]) == ({"add", "nap"}, "2025-11-25")
     assert "tools" not in contract.read(pytester.path / "prompts.json")
     broken.assert_outcomes(failed=1)
-    broken.stdout.fnmatch_lines(["*docs.json; pytest --mcp-update writes it again", "  breaking: *"])
+    broken.stdout.fnmatch_lines(
+        ["*docs.json; pytest --mcp-update writes it again", "  breaking: *"]
+    )
     broken.stdout.no_fnmatch_line("*_noizu_mcp_pytest.py*")
 
 
