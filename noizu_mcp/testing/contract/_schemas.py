@@ -328,6 +328,8 @@ def search(schema: JSONObject, is_example: Callable[[JSON], bool]) -> JSON | Uns
         derandomize=True,
         database=None,
         deadline=None,
+        # Explaining an example takes longer than to find it.
+        phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
         suppress_health_check=list(hypothesis.HealthCheck),
     )
     try:
