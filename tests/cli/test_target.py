@@ -1,6 +1,7 @@
 """Targets of commands: modules, files, and the server classes in them."""
 
 import json
+import os
 import sys
 
 import pytest
@@ -52,7 +53,7 @@ def test_commands_use_a_cassette(run, cassette):
 @pytest.mark.slow
 def test_a_cassette_is_served(cassette):
     """`run` serves it on stdin and stdout, to any client; answers are repeated."""
-    command = Stdio(sys.executable, "-m", "noizu_mcp", "run", cassette)
+    command = Stdio(sys.executable, "-m", "noizu_mcp", "run", cassette, env=dict(os.environ))
     with SyncClient(command) as client:
         assert client.protocol_version == "2025-06-18"
         for _ in range(2):

@@ -364,6 +364,7 @@ schemas = st.recursive(
 roots = st.dictionaries(st.sampled_from("abc"), schemas, max_size=2).map(lambda own: shape(**own))
 
 
+@pytest.mark.slow
 @given(roots, roots)
 def test_a_change_that_is_not_breaking_has_no_counterexample(old, new):
     """The new version takes each value that the old one allows and names; examples are right."""
@@ -388,6 +389,7 @@ def test_input_and_output_mirror_each_other(old, new):
         assert not compile_schema(old).is_valid(found.example)
 
 
+@pytest.mark.slow
 @given(schemas)
 def test_a_closed_schema_allows_less(schema):
     """Whatever it allows, the schema itself allows."""
