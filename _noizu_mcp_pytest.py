@@ -14,7 +14,7 @@ then the loop is there already, and the client is opened on it at once.
 import inspect
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,8 @@ import pytest
 if TYPE_CHECKING:
     from noizu_mcp import SyncClient
     from noizu_mcp.testing import Network, Transcript
+    from noizu_mcp.testing.contract import Kind
+    from noizu_mcp.testing.lint import LintReport, Severity
     from noizu_mcp.testing.plugin import Connection, Variant
 
 _MARK = (
@@ -42,11 +44,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, what in (("versions", "revisions"), ("transports", "transports")):
         text = f"the {what} that tests with the fixture mcp_client run on; all by default"
         parser.addini(f"mcp_{name}", text, type="args", default=[])
-    parser.getgroup("noizu_mcp").addoption(
-        "--mcp-record",
-        action="store_true",
-        help="record the connections of tests with the fixture mcp_cassette again",
-    )
+    group = parser.getgroup("noizu_mcp")
+    for option, text in (
+        ("--mcp-record", "record the connections of tests with the fixture mcp_cassette again"),
+        ("--mcp-update", "write the files of the fixture mcp_contract again"),
+    ):
+        group.addoption(option, action="store_true", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -178,6 +181,57 @@ def mcp_cassette(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any
 
 
 @pytest.fixture
+def mcp_contract(
+    request: pytest.FixtureRequest, mcp_server: Any, mcp_options: Mapping[str, Any]
+) -> Callable[..., None]:
+    """Check that `mcp_server` lists what its contract has: `mcp_contract("docs.json")`.
+
+    Every change fails the test. The file is beside that of the test, `contract.json` by default,
+    and `pytest --mcp-update` writes it; `kinds=["tools"]` keeps only some kinds of components in
+    it. It is for plain tests.
+    """
+
+    def check(name: str = "contract.json", kinds: "Iterable[Kind] | None" = None) -> None:
+        from noizu_mcp.testing import contract
+
+        path = request.path.parent / name
+        if request.config.getoption("mcp_update"):
+            contract.write(mcp_server, path, kinds or contract.KINDS, **mcp_options)
+            return
+        try:
+            contract.check(mcp_server, path, exact=True, **mcp_options)
+        except FileNotFoundError:
+            problem = f"there is no {path}; pytest --mcp-update writes it"
+        except contract.ContractBroken as error:
+            problem = f"the server differs from {path}; pytest --mcp-update writes it again"
+            problem += "".join(f"\n  {change}" for change in error.changes)
+        else:
+            return
+        pytest.fail(problem, pytrace=False)
+
+    return check
+
+
+@pytest.fixture
+def mcp_lint(mcp_server: Any, mcp_options: Mapping[str, Any]) -> "Callable[..., LintReport]":
+    """Check the tools of `mcp_server` as models read them: `mcp_lint(fail_on="warning")`.
+
+    It takes the arguments `apis` and `ignore` of `lint`, and returns the report, with the tokens of
+    each tool. It is for plain tests.
+    """
+
+    def check(*, fail_on: "Severity" = "error", **chosen: Any) -> "LintReport":
+        from noizu_mcp.testing.lint import lint
+
+        report = lint(mcp_server, **chosen, **mcp_options)
+        if found := report.at_least(fail_on):
+            pytest.fail("\n".join(map(str, found)), pytrace=False)
+        return report
+
+    return check
+
+
+@pytest.fixture
 def _mcp_connection(
     request: pytest.FixtureRequest,
     mcp_server: Any,
@@ -220,6 +274,15 @@ def _fixture_for(item: pytest.Function) -> str:
     # Hypothesis wraps the function in a plain one.
     property_test = getattr(function, "hypothesis", None)
     function = getattr(property_test, "inner_test", function)
+    from noizu_mcp.testing.plugin import VIRTUAL_CLOCKS
+
+    clocks = sorted(VIRTUAL_CLOCKS.intersection(item.fixturenames))
+    if clocks and not item.get_closest_marker("trio"):
+        pytest.fail(
+            f"{item.nodeid}: {clocks[0]} is a clock of pytest-trio, and this test does not run on"
+            " pytest-trio: its client waits in real time",
+            pytrace=False,
+        )
     if not inspect.iscoroutinefunction(function):
         return "_mcp_plain_client"
     if property_test is not None and item.get_closest_marker("trio"):

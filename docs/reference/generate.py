@@ -290,6 +290,7 @@ FOLDERS = """## Public folders
 about notifications |
 | `noizu_mcp.testing.lint`, `noizu_mcp.testing.contract` | [checks of tools](api/checks.md), and \
 contracts |
+| `noizu_mcp.testing.fuzz` | [`fuzz` and `replay`](../how-to/fuzzing.md): what breaks a server |
 | `noizu_mcp.aio` | [the client for asyncio programs](api/aio.md), asyncio code in trio tasks |
 | `noizu_mcp.auth` | [verifiers of tokens](api/auth.md), `BearerAuth`, `RequireScopes`; `OAuth` \
 and other strategies of clients |
@@ -308,8 +309,8 @@ names too |
 transport |
 | `noizu_mcp.components`, `noizu_mcp.models`, `noizu_mcp.uri`, `noizu_mcp.skills`, \
 `noizu_mcp.auth.client`, `noizu_mcp.client`, `noizu_mcp.client.terminal`, `noizu_mcp.engine.aio`, \
-`noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, `noizu_mcp.cli` | the \
-layers, for code that builds on them |
+`noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, `noizu_mcp.testing.raw`, \
+`noizu_mcp.testing.plugin`, `noizu_mcp.cli` | the layers, for code that builds on them |
 """
 
 

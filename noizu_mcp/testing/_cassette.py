@@ -10,11 +10,13 @@ the id of a subscription to the request that has this token or id; every other o
 before it. When the client of a replay sends a message, the first unused step with an equal message
 is taken, and all that belongs to it is received, in the order of the recording. So the answers do
 not depend on timing, and requests may be sent in another order than in the recording. Each step is
-taken once, which bounds what is received. A request without a step is answered with an error. A
+taken once, or with `repeat` again once no unused step is equal. Either way what is received is
+bounded by what is sent. A request without a step is answered with an error. A
 request that had no answer in the recording has none now: it was cancelled, or it is a subscription.
 
-Messages are equal if they have the same method and the same params. `_meta` does not count, and of
-`initialize` only the revision does, since they name the release of the client. Ids and progress
+Messages are equal if they have the same method and the same params. `_meta` does not count, nor do
+the params of `initialize`: they name the release of the client, and its newest revision, while the
+answer has the revision of the recording. Ids and progress
 tokens are those of the recording in the file, and those of the client in what it receives.
 """
 
@@ -133,12 +135,16 @@ class _Step:
     received: list[JSONObject] = attrs.Factory(list)
 
 
-def replay(path: str | os.PathLike[str], *, redact: Redact = hide_secrets) -> "Replay":
-    """Make a server from a cassette: `connect(replay("docs.jsonl"), version=…)`.
+def replay(
+    path: str | os.PathLike[str], *, redact: Redact = hide_secrets, repeat: bool = False
+) -> "Replay":
+    """Make a server from a cassette: `connect(replay("docs.jsonl"))`.
 
     Args:
         path: The file.
         redact: See `record`: a message of the client is compared as it would be written.
+        repeat: True to answer a request as often as it comes, and not as often as it was recorded:
+            the recorded answers in turn, then the last one.
 
     Returns:
         A target of `connect`, for one connection.
@@ -148,7 +154,7 @@ def replay(path: str | os.PathLike[str], *, redact: Redact = hide_secrets) -> "R
         ValueError: It is no cassette.
     """
     entries = _read(Path(path))
-    return Replay(os.fspath(path), entries, redact)
+    return Replay(os.fspath(path), entries, redact, repeat=repeat)
 
 
 def _read(file: Path) -> list[tuple[str, JSONObject]]:
@@ -178,7 +184,12 @@ class Replay(MessageStream):
     """
 
     def __init__(
-        self, path: str, entries: Sequence[tuple[str, JSONObject]], redact: Redact
+        self,
+        path: str,
+        entries: Sequence[tuple[str, JSONObject]],
+        redact: Redact,
+        *,
+        repeat: bool,
     ) -> None:
         self.unexpected: list[str] = []
         self._path = path
@@ -186,6 +197,9 @@ class Replay(MessageStream):
         # Not bounded, since the cassette is.
         self._sending, self._receiving = trio.open_memory_channel[bytes](math.inf)
         first, *self._left = _assign(entries)
+        #: The steps that may be taken again, the last one first; empty without `repeat`.
+        self._taken: list[_Step] = []
+        self._repeat = repeat
         #: The ids and tokens of the client by those of the recording, and the other way round.
         self._ours: dict[Name, Name] = {}
         self._recorded: dict[Name, Name] = {}
@@ -228,18 +242,21 @@ class Replay(MessageStream):
 
     def _take(self, message: JSONObject) -> None:
         wanted = _content(_in_recording(self._redact(message), self._recorded))
-        for step in self._left:
+        for step in (*self._left, *self._taken):
             if _content(step.message) == wanted:
-                self._left.remove(step)
+                if step in self._left:
+                    self._left.remove(step)
+                    self._taken[:0] = [step] if self._repeat else []
                 self._note_ids(step.message, message)
                 self._deliver(step)
                 return
         self.unexpected.append(_shown(message))
         if "method" in message and "id" in message:
             text = f"{self._path} has no such request: {_shown(message)}"
-            same = [each for each in self._left if each.message.get("method") == message["method"]]
-            if same:
-                text += f"; the next {message['method']} in it is {_shown(same[0].message)}"
+            method = message["method"]
+            every = (each.message for each in (*self._left, *self._taken))
+            if same := [each for each in every if each.get("method") == method]:
+                text += f"; the next {method} in it is {_shown(same[0])}"
             self._sending.send_nowait(
                 encode_error(ErrorResponse(message["id"], INTERNAL_ERROR, text))
             )
@@ -302,7 +319,7 @@ def _content(message: JSONObject) -> str:
         return json.dumps(message, sort_keys=True)
     params = {name: value for name, value in params_of(message).items() if name != "_meta"}
     if message["method"] == "initialize":
-        params = {"protocolVersion": params.get("protocolVersion")}
+        params = {}
     return json.dumps(["id" in message, message["method"], params], sort_keys=True)
 
 

@@ -296,13 +296,16 @@ class _ByteFlow:
 
 
 @asynccontextmanager
-async def open_relay(url: str, faults: Iterator[Faults], flows: Flows) -> AsyncIterator[str]:
+async def open_relay(
+    url: str, faults: Iterator[Faults], flows: Flows, is_down: Callable[[], bool]
+) -> AsyncIterator[str]:
     """Relay TCP connections to the server of a URL.
 
     Args:
         url: The URL; without TLS, whose certificates name another host.
         faults: The faults of each connection.
         flows: Has the flows of all connections, by their senders.
+        is_down: Tells whether a new connection is closed at once.
 
     Yields:
         The URL of the relay, with the same path.
@@ -322,7 +325,9 @@ async def open_relay(url: str, faults: Iterator[Faults], flows: Flows) -> AsyncI
                 except OSError:
                     return
                 async with server:
-                    await _carry(client, server, next(faults), scope, flows)
+                    # Now, and not before the wait above: the network cuts what it knows.
+                    if not is_down():
+                        await _carry(client, server, next(faults), scope, flows)
 
     (listener, *_) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]

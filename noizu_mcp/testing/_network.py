@@ -9,7 +9,7 @@ from typing import Any, get_args
 import attrs
 import trio
 
-from .._errors import TargetError
+from .._errors import TargetError, TransportError
 from .._util import final
 from ..client import read_target
 from ..server import Server
@@ -54,6 +54,7 @@ class Network:
         seeds = (f"{seed}-{number}" for number in itertools.count())
         self._faults = (Faults(Random(each), delay, drop, reorder) for each in seeds)
         self._flows: Flows = {side: {} for side in get_args(Side)}
+        self._is_down = False
 
     def between(self, target: Any) -> AbstractAsyncContextManager[Any]:
         """Put the network between a client and a server.
@@ -68,6 +69,7 @@ class Network:
 
         Raises:
             TargetError: It is another target; when it is entered.
+            TransportError: The network is down, before a server in memory; when it is entered.
         """
         return self._between(target)
 
@@ -75,6 +77,15 @@ class Network:
         """Break every connection; any thread may call it."""
         for side in self._flows:
             self._tell(side, lambda flow: flow.cut())
+
+    def down(self) -> None:
+        """Break every connection, and every new one at once, until `up`; any thread may call it."""
+        self._is_down = True
+        self.cut()
+
+    def up(self) -> None:
+        """Let connections come about again after `down`; any thread may call it."""
+        self._is_down = False
 
     def half_close(self, side: Side) -> None:
         """Let one side of every connection send no more: what is under way arrives, then the end.
@@ -104,11 +115,14 @@ class Network:
             return
         opened = read_target(target)
         if isinstance(opened, Http):
-            async with open_relay(opened.url, self._faults, self._flows) as url:
+            relay = open_relay(opened.url, self._faults, self._flows, lambda: self._is_down)
+            async with relay as url:
                 yield attrs.evolve(opened, url=url)
             return
         server: Any = opened() if isinstance(opened, type) else opened
         if not isinstance(server, Server):
             raise TargetError(f"no network can stand before {target!r}: give a Server, or a URL")
+        if self._is_down:
+            raise TransportError("the network is down")
         async with open_link(server, next(self._faults), self._flows) as stream:
             yield stream

@@ -10,15 +10,13 @@ from ..client import Client, connect
 Result = TypeVar("Result")
 
 
-def use_server(
-    target: Any, work: Callable[[Client], Awaitable[Result]], version: str | None = None
-) -> Result:
+def use_server(target: Any, work: Callable[[Client], Awaitable[Result]], **options: Any) -> Result:
     """Connect to a server, do something, and close the connection.
 
     Args:
         target: A server, a command, a URL or a file, as for `connect`.
         work: Called with the client.
-        version: The protocol version; None to let them agree.
+        options: Those of `connect`.
 
     Raises:
         RuntimeError: It is called in a trio task, which it would stop.
@@ -28,7 +26,7 @@ def use_server(
         raise RuntimeError("this would stop the trio loop: call it in a plain function")
 
     async def main() -> Result:
-        async with connect(target, version=version) as client:
+        async with connect(target, **options) as client:
             return await work(client)
 
     return trio.run(main)

@@ -45,6 +45,20 @@ def page(part: str) -> str:
     return f"page {part}"
 
 
+class Counting(Toolkit):
+    def __init__(self) -> None:
+        self.number = 0
+
+    @mcp
+    def count(self) -> int:
+        self.number += 1
+        return self.number
+
+
+class Counter(Server, name="counter", version="1.0.0"):
+    tools = [Counting]
+
+
 class Docs(Server, name="docs", version="1.0.0"):
     tools = [Kit]
     resources = [resource(page, uri="docs://{part}")]
@@ -189,6 +203,31 @@ def test_a_step_is_taken_once(tmp_path: Path) -> None:
         assert client.call_tool("add", {"a": 1}).content[0].text == "2"
         with pytest.raises(McpError, match="no such request"):
             client.call_tool("add", {"a": 1})
+
+
+def test_steps_may_be_repeated(tmp_path: Path) -> None:
+    """The recorded answers come in turn, then the last one again; other requests are refused."""
+    path = tmp_path / "a.jsonl"
+    with record(path) as tap, SyncClient(Counter, tap=tap) as client:
+        counts = [client.call_tool("count").structured for _ in range(2)]
+    played = replay(path, repeat=True)
+    with SyncClient(played) as client:
+        again = [client.call_tool("count").structured for _ in range(4)]
+        with pytest.raises(McpError, match=r'the next tools/call in it is tools/call {"name": "c'):
+            client.call_tool("add", {"a": 1})
+
+    assert (counts, again) == ([1, 2], [1, 2, 2, 2])
+
+
+@pytest.mark.parametrize("version", REVISIONS)
+def test_a_replay_has_the_revision_of_its_recording(version: str, tmp_path: Path) -> None:
+    """A client that asks for none gets it, also where it would begin otherwise."""
+    path = tmp_path / "a.jsonl"
+    with record(path) as tap, SyncClient(Counter, version=version, tap=tap) as client:
+        client.call_tool("count")
+    with SyncClient(replay(path)) as client:
+        assert client.protocol_version == version
+        assert client.call_tool("count").content[0].text == "1"
 
 
 def test_secrets_are_not_written(tmp_path: Path) -> None:

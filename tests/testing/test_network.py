@@ -239,6 +239,34 @@ async def test_a_client_comes_back_over_http(version: str) -> None:
             assert endings[-1] == {1: 1}
 
 
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+async def test_a_network_that_is_down_over_http(version: str) -> None:
+    """Every call fails until it is up again; then the same client goes on."""
+    network = Network()
+    async with connect(network.between(serve_over(Demo, "http")), version=version) as client:
+        network.down()
+        for _ in range(3):
+            with pytest.raises((ConnectionClosed, TransportError)):
+                await client.call_tool("echo", {"number": 1})
+        network.up()
+        assert await call_many(client, 1) == {1: 1}
+
+
+async def test_a_network_that_is_down_in_memory() -> None:
+    """The connection ends, and there is no new one until it is up again."""
+    network = Network()
+    async with connect(network.between(Demo)) as client:
+        network.down()
+        with pytest.raises(ConnectionClosed):
+            await client.call_tool("echo", {"number": 1})
+    with pytest.raises(TransportError, match="the network is down"):
+        async with connect(network.between(Demo)):
+            pass
+    network.up()
+    async with connect(network.between(Demo)) as client:
+        assert await call_many(client, 1) == {1: 1}
+
+
 async def test_all_is_dropped_over_http() -> None:
     """A network that breaks every connection is told by `connect`."""
     network = Network(drop=1.0)

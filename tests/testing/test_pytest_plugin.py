@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from noizu_mcp import Server, SyncClient, aio, connect
-from noizu_mcp.testing import Network, replay, serve_over
+from noizu_mcp.testing import Network, contract, replay, serve_over
+from noizu_mcp.testing.lint import lint
 from noizu_mcp.testing.plugin import prepare
 
 ROOT = str(Path(__file__).resolve().parents[2])
@@ -57,7 +58,7 @@ def loaded() -> None:
         pass
 
     with SyncClient(serve_over(Nothing, "http")), SyncClient(serve_over(Nothing, "stdio")):
-        assert all(map(callable, (aio.connect, Network, replay, prepare, connect)))
+        assert all(map(callable, (aio.connect, Network, replay, prepare, connect, lint)))
 
 
 @pytest.fixture
@@ -223,6 +224,74 @@ async def test_nap(mcp_client, autojump_clock):
     assert (await mcp_client.call_tool("nap")).content[0].text == "awake"
 """
     project(text).assert_outcomes(passed=4)
+
+
+def test_a_virtual_clock_is_of_trio(project: Any) -> None:
+    """Elsewhere it would not move, and the error says so; over HTTP it would not wait."""
+    text = """
+import pytest
+
+@pytest.mark.mcp(versions="2026-07-28")
+def test_plain(mcp_client, autojump_clock): pass
+
+@pytest.mark.mcp(transports="http")
+async def test_http(mcp_client, mock_clock): pass
+"""
+    result = project(text)
+
+    result.assert_outcomes(errors=1)  # of the collection
+    result.stdout.fnmatch_lines(["*::test_http: a virtual clock needs the transport memory: *"])
+    result = project(text.partition("@pytest.mark.mcp(transports")[0])
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*autojump_clock is a clock of pytest-trio, and this test does*"])
+
+
+CONTRACT = """
+import pytest
+
+@pytest.fixture
+def mcp_options():
+    return {"version": "2025-11-25"}
+
+def test_contract(mcp_contract):
+    mcp_contract("docs.json")
+    mcp_contract("prompts.json", kinds=["prompts"])
+"""
+
+
+def test_the_contract_of_a_server(project: Any, pytester: pytest.Pytester) -> None:
+    """An option writes its file; without one, and with another server, the test fails."""
+    missing = project(CONTRACT)
+    for options in ("--mcp-update",), ():
+        project(CONTRACT, *options).assert_outcomes(passed=1)
+    written = contract.read(pytester.path / "docs.json")
+    pytester.makeconftest(CONFTEST.replace("Calculator\n\n", "Calculator\nCalculator.tools = []\n"))
+    broken = project(CONTRACT)
+
+    missing.assert_outcomes(failed=1)
+    missing.stdout.fnmatch_lines(["there is no */docs.json; pytest --mcp-update writes it"])
+    assert (set(written["tools"]), written["protocol"]) == ({"add", "nap"}, "2025-11-25")
+    assert "tools" not in contract.read(pytester.path / "prompts.json")
+    broken.assert_outcomes(failed=1)
+    broken.stdout.fnmatch_lines(
+        ["*docs.json; pytest --mcp-update writes it again", "  breaking: *"]
+    )
+    broken.stdout.no_fnmatch_line("*_noizu_mcp_pytest.py*")
+
+
+def test_the_tools_of_a_server(project: Any) -> None:
+    """A test fails with the findings; without bad ones it has the report."""
+    text = """
+def test_sizes(mcp_lint):
+    assert set(mcp_lint().tokens) == {"add", "nap"}
+
+def test_descriptions(mcp_lint):
+    mcp_lint(fail_on="warning", apis=["openai"], ignore=["keyword"])
+"""
+    result = project(text)
+
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["warning: add /properties/a: a has no description (*"])
 
 
 def test_a_failure_shows_the_messages(project: Any) -> None:

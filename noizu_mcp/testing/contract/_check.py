@@ -24,23 +24,28 @@ class ContractBroken(AssertionError):
         super().__init__(f"the server differs from {path}; {advice}{lines}")
 
 
-def write(target: Any, path: str | os.PathLike[str], kinds: Iterable[Kind] = KINDS) -> None:
+def write(
+    target: Any, path: str | os.PathLike[str], kinds: Iterable[Kind] = KINDS, **options: Any
+) -> None:
     """Write the contract of a server to a file. No tool is called.
 
     Args:
         target: A server, a command, a URL or a file, as for `connect`.
         path: The path of the file, which is replaced.
         kinds: The kinds of components; leave out those that change by themselves.
+        options: Those of `connect`, such as `auth=` and `principal=`.
 
     Raises:
         OSError: The file cannot be written.
         RuntimeError: It is called in a trio task.
         BaseException: See `connect`.
     """
-    save(use_server(target, partial(fetch, kinds=tuple(kinds))), path)
+    save(use_server(target, partial(fetch, kinds=tuple(kinds)), **options), path)
 
 
-def check(target: Any, path: str | os.PathLike[str], *, exact: bool = False) -> tuple[Change, ...]:
+def check(
+    target: Any, path: str | os.PathLike[str], *, exact: bool = False, **options: Any
+) -> tuple[Change, ...]:
     """Check a server against its contract. No tool is called.
 
     The protocol version and the kinds of components are those of the file.
@@ -49,6 +54,7 @@ def check(target: Any, path: str | os.PathLike[str], *, exact: bool = False) -> 
         target: A server, a command, a URL or a file, as for `connect`.
         path: The path of the file that `write` wrote.
         exact: Refuse every change, so that the file stays up to date.
+        options: Those of `connect`; see `write`.
 
     Returns:
         The changes that are allowed, the worst first.
@@ -62,7 +68,8 @@ def check(target: Any, path: str | os.PathLike[str], *, exact: bool = False) -> 
     """
     old = read(path)
     kinds = [kind for kind in KINDS if kind in old]
-    new = use_server(target, partial(fetch, kinds=kinds), old["protocol"])
+    chosen = {"version": old["protocol"], **options}
+    new = use_server(target, partial(fetch, kinds=kinds), **chosen)
     changes = compare(old, new)
     if changes and (exact or changes[0].effect == "breaking"):
         raise ContractBroken(path, changes)

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
+from ..._errors import SchemaUnsupported
 from ..._util import part_of
 from ..._value import JSON, JSONObject
-from ...schema import Document
+from ...schema import Document, compile_schema
 
 #: Levels of references, alternatives and nesting.
 _MAX_DEPTH: Final = 8
@@ -31,6 +32,13 @@ _TEXTS: Final = (
 )
 #: The text of a pattern that is one text, perhaps in groups.
 _LITERAL: Final = re.compile(r"\^?((?:[\w /:@#%&=,;~-]|\\[.$^*+?(){}|\[\]/\\-])*)\$?")
+#: Keywords that judge a number or a text, and no other value.
+_SCALAR: Final = frozenset(
+    {
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minLength", "maxLength", "pattern"),
+    }
+)
 #: Keywords that stand for more schemas of the same value.
 _JOINED: Final = ("allOf", "anyOf", "oneOf")
 
@@ -97,9 +105,9 @@ class _Maker:
         elif kind == "boolean":
             yield from (False, True)
         elif kind in ("integer", "number"):
-            yield from _numbers(kind, schema)
+            yield from _allowed(schema, _numbers(kind, schema))
         elif kind == "string":
-            yield from _texts(schema)
+            yield from _allowed(schema, _texts(schema))
         elif kind == "array":
             yield from self._lists(schema, depth)
         else:
@@ -141,6 +149,20 @@ class _Maker:
         yield {**least, **{name: found[0] for name, found in values.items() if found}}
 
 
+def _allowed(schema: JSONObject, values: Iterable[JSON]) -> Iterable[JSON]:
+    """Leave out numbers and texts that their own schema refuses.
+
+    An object is made of the first values of its members, which must all be right.
+    """
+    judging = {key: schema[key] for key in _SCALAR & schema.keys()}
+    if not judging:
+        return values
+    try:
+        return filter(compile_schema(judging).is_valid, values)
+    except SchemaUnsupported:  # a pattern that the Python engine does not take
+        return values
+
+
 def _merge(part: Any, rest: JSONObject) -> JSONObject:
     """Join two schemas that judge one value; of two keywords the part's counts."""
     if not isinstance(part, dict):
@@ -169,15 +191,13 @@ def _unnamed(schema: JSONObject) -> Iterator[tuple[str, Any]]:
 
 def _numbers(kind: str, schema: JSONObject) -> Iterator[JSON]:
     step = schema.get("multipleOf", 1)
-    bounds = [
-        schema[key]
-        for key in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-        # Beyond that, integers and fractions cannot be added.
-        if key in schema and abs(schema[key]) < _LARGEST
-    ]
-    near: list[Any] = [0, 1, -1, step, -step]
+    keys = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+    limits = [schema[key] for key in keys if key in schema]
+    # Beyond that, integers and fractions cannot be added.
+    bounds = [each for each in limits if abs(each) < _LARGEST]
+    near: list[Any] = [0, 1, -1, step, -step, *limits]
     for bound in bounds:
-        near += (bound, bound + step, bound - step, bound + 1, bound - 1)
+        near += (bound + step, bound - step, bound + 1, bound - 1)
         near += (bound // step * step, bound // step * step + step)
     whole = [int(each) for each in near if each == int(each)]
     yield from dict.fromkeys(whole)

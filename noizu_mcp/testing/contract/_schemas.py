@@ -38,7 +38,8 @@ Direction = Literal["input", "output"]
 _PROPERTY: Final = re.compile(r"/properties/[^/]*\Z")
 #: Values that are tried as examples.
 _MAX_TRIED: Final = 2_000
-
+#: Examples of which the shortest one is shown.
+_MAX_COMPARED: Final = 50
 #: Values that Hypothesis draws as examples.
 _MAX_DRAWN: Final = 500
 
@@ -301,10 +302,15 @@ def _refute(taker: JSONObject, giver: JSONObject) -> tuple[JSON | Unset, list[st
         return gives(value) and not judge.is_valid(value)
 
     small = (value for source in sources for value in islice(instances(source), _MAX_TRIED))
-    found = next(filter(is_example, small), UNSET)
+    # Of nested values the deepest ones may come first.
+    found = min(islice(filter(is_example, small), _MAX_COMPARED), key=_size, default=UNSET)
     if found is UNSET:
         found = search(sources[0], is_example)
     return found, [] if found is UNSET else describe(judge.violations(found))
+
+
+def _size(value: JSON) -> int:
+    return len(text_of(value))
 
 
 def search(schema: JSONObject, is_example: Callable[[JSON], bool]) -> JSON | Unset:
@@ -328,6 +334,8 @@ def search(schema: JSONObject, is_example: Callable[[JSON], bool]) -> JSON | Uns
         derandomize=True,
         database=None,
         deadline=None,
+        # Explaining an example takes longer than to find it.
+        phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
         suppress_health_check=list(hypothesis.HealthCheck),
     )
     try:

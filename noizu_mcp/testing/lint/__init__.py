@@ -9,5 +9,6 @@ from ._lint import lint_tools as lint_tools
 from ._rules import RULES as RULES
 from ._rules import Finding as Finding
 from ._rules import Rule as Rule
+from ._rules import Severity as Severity
 
 _publish(globals())

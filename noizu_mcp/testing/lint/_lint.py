@@ -81,7 +81,11 @@ class LintReport(Value):
 
 
 def lint(
-    target: Any, *, apis: Sequence[ProviderName] = APIS, ignore: Iterable[str] = ()
+    target: Any,
+    *,
+    apis: Sequence[ProviderName] = APIS,
+    ignore: Iterable[str] = (),
+    **options: Any,
 ) -> LintReport:
     """Check the tools of a server as models and their APIs read them. No tool is called.
 
@@ -91,13 +95,14 @@ def lint(
         target: A server, a command, a URL or a file, as for `connect`.
         apis: The APIs whose limits are checked; names for `tools_for`.
         ignore: Names of rules that are not checked, keys of `RULES`.
+        options: Those of `connect`, such as `auth=` and `principal=`.
 
     Raises:
         RuntimeError: It is called in a trio task.
         ValueError: There is no such API or rule.
         BaseException: See `connect`.
     """
-    return lint_tools(use_server(target, fetch_tools), apis=apis, ignore=ignore)
+    return lint_tools(use_server(target, fetch_tools, **options), apis=apis, ignore=ignore)
 
 
 async def fetch_tools(client: Client) -> Sequence[ToolDefinition]:

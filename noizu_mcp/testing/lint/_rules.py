@@ -128,7 +128,7 @@ RULES: Final = {
     "strict": Rule(
         "note",
         "nothing, if no client asks for strict mode; or else list the members of objects and of "
-        "lists, each with a type",
+        "lists, each with a type, in a schema that keeps to the limit",
         "OpenAI and Anthropic, Structured outputs",
     ),
     "strict-together": Rule(

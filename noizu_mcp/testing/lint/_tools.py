@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from ..._errors import SchemaError
@@ -114,7 +115,9 @@ def _check_parameters(
         texts[name] = description = parameters.description_of(schema)
         if not _plain(description):
             text = f"{name} has no description"
-            yield find("parameter-description", tool, place, text, severity)
+            # Its members tell what it is for.
+            known: Severity | None = "note" if parameters.describes_members(schema) else severity
+            yield find("parameter-description", tool, place, text, known)
         elif _repeats(description or "", name):
             text = f"the description is {description!r}"
             yield find("description-repeats-name", tool, place, text)
@@ -170,6 +173,7 @@ class _Parameters:
         self._document = document
         self._typed: dict[int, bool] = {}
         self._texts: dict[int, str | None] = {}
+        self._members: dict[int, bool] = {}
 
     def description_of(self, schema: Any, depth: int = _MAX_DEPTH) -> str | None:
         """Find the description of a schema, or that of a part of it."""
@@ -180,12 +184,31 @@ class _Parameters:
             return own
         if id(schema) not in self._texts:
             self._texts[id(schema)] = None
-            parts = [self._target(schema)]
-            for keyword in _JOINED:
-                parts += part_of(schema, keyword, list)
-            found = (self.description_of(each, depth - 1) for each in parts)
+            found = (self.description_of(each, depth - 1) for each in self._parts(schema))
             self._texts[id(schema)] = next(filter(None, found), None)
         return self._texts[id(schema)]
+
+    def describes_members(self, schema: Any, depth: int = _MAX_DEPTH) -> bool:
+        """Tell whether an object describes all its members, or a list its items."""
+        if not isinstance(schema, dict) or not depth:
+            return False
+        if id(schema) not in self._members:
+            self._members[id(schema)] = False
+            named, items = part_of(schema, "properties", dict), schema.get("items")
+            self._members[id(schema)] = (
+                (bool(named) and all(map(self.description_of, named.values())))
+                or self.description_of(items) is not None
+                or any(
+                    self.describes_members(each, depth - 1)
+                    for each in (items, *self._parts(schema))
+                )
+            )
+        return self._members[id(schema)]
+
+    def _parts(self, schema: JSONObject) -> list[Any]:
+        """List the schemas that judge the same value beside a schema."""
+        joined = (part_of(schema, keyword, list) for keyword in _JOINED)
+        return [self._target(schema), *chain.from_iterable(joined)]
 
     def is_typed(self, schema: Any, depth: int = _MAX_DEPTH) -> bool:
         """Tell whether a schema names the types of its values; False allows none."""

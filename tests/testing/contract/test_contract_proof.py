@@ -166,6 +166,7 @@ roots = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(roots, roots)
 def test_what_is_proved_has_no_counterexample(taker, giver):
     """Also of schemas that refer to themselves and to each other."""
@@ -173,6 +174,7 @@ def test_what_is_proved_has_no_counterexample(taker, giver):
         assert counterexamples(taker, giver) == []
 
 
+@pytest.mark.slow
 @given(roots, parts)
 def test_a_schema_takes_less_than_itself(schema, part):
     """A schema beside another one gives less than each of them alone."""

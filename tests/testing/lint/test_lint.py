@@ -335,6 +335,24 @@ def test_parameters_in_parameters_are_notes():
     assert ("parameter-description", "find_file", place, "note") in findings
 
 
+@pytest.mark.parametrize(
+    ("schema", "severity"),
+    [
+        ({"type": "array", "items": TEXT}, "note"),
+        ({"type": "array", "items": {"type": "object", "properties": {"x": TEXT}}}, "note"),
+        ({"anyOf": [{"type": "object", "properties": {"x": TEXT}}, {"type": "null"}]}, "note"),
+        ({"type": "object", "properties": {"x": TEXT, "y": {"type": "string"}}}, "warning"),
+        ({"type": "array", "items": {"type": "string"}}, "warning"),
+        ({"type": "object", "properties": {}}, "warning"),
+    ],
+)
+def test_members_tell_what_a_parameter_is_for(schema, severity):
+    """If all of them have a description, that of their object or list matters less."""
+    place = ("parameter-description", "find_file", "/properties/p", severity)
+
+    assert place in found(define(p=schema))
+
+
 def test_alternatives_at_the_root():
     """No API takes them; they are told once, with all APIs."""
     one, other = ({"required": [name]} for name in ("a", "b"))
@@ -403,6 +421,7 @@ def test_a_schema_too_large_to_describe():
     ]
 
 
+@pytest.mark.slow
 def test_too_many_tools():
     """More than 50 are a note; more than an API takes are an error."""
     tools = [
