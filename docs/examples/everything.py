@@ -423,7 +423,7 @@ class Jobs(Toolkit):
     @mcp(task="optional")
     async def protocol_error_job(self) -> str:
         """Fail with an error of the protocol."""
-        raise McpError(-32603, "This job ends with an error of the protocol")
+        raise McpError(-1, "This job ends with an error of the protocol")
 
     @mcp(task="optional")
     async def confirm_delete(self, ctx: Context, *, filename: str) -> str:

@@ -7,6 +7,7 @@ import attrs
 
 from ..._errors import SchemaError
 from ..._limits import CLIENT_LIMITS
+from ..._util import part_of
 from ..._value import JSON, JSONObject
 from ...schema import PeerSchema, coerce_text
 from ..raw import Exchange
@@ -168,6 +169,15 @@ class Component:
         judge = self.judge("inputSchema", self.schema)
         return None if judge is None else judge.violations(value)
 
+    def has_format(self, value: JSON) -> bool:
+        """Tell whether a text of a value stands where the schema has a `format`.
+
+        `format` is an annotation, so such a value fits the schema; a server may refuse it all the
+        same.
+        """
+        judge = self.judge("formats", _without_formatted(self.schema))
+        return judge is None or judge.violations(value) != []
+
     def is_read_as_valid(self, value: JSON) -> bool:
         """Tell whether a value fits once its text is read as the types that it stands for.
 
@@ -184,6 +194,19 @@ class Component:
             except SchemaError:
                 self._judges[part] = None
         return self._judges[part]
+
+
+def _without_formatted(schema: Any) -> Any:
+    """Refuse each text for which a schema has a `format`."""
+    if isinstance(schema, list):
+        return [_without_formatted(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found: JSONObject = {name: _without_formatted(part) for name, part in schema.items()}
+    if isinstance(schema.get("format"), str):
+        no_text = {"not": {"type": "string"}}
+        found["allOf"] = [*part_of(found, "allOf", list), no_text]
+    return found
 
 
 @attrs.frozen

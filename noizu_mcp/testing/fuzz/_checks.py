@@ -177,8 +177,10 @@ def _find_refused(outcome: Outcome, component: Component) -> str | None:
     if component.kind != "tool" or not outcome.refused:
         return None
     text = outcome.error_text
-    is_valid = component.violations(component.value_of(outcome.step)) == []
-    return text if is_valid and _SCHEMA_REFUSAL.search(text) else None
+    value = component.value_of(outcome.step)
+    if component.violations(value) != [] or not _SCHEMA_REFUSAL.search(text):
+        return None
+    return None if component.has_format(value) else text
 
 
 def _find_leak(outcome: Outcome, component: Component) -> str | None:

@@ -29,6 +29,7 @@ class Report:
         skipped: The tools that were not called, since they may destroy something.
         unannotated: The tools that were called without annotations that tell whether they do.
         unusable: The components whose schema nothing can be drawn from.
+        slow: The names of the components that were called less often, since they take long.
         is_complete: False if the time was over before all examples were tried.
     """
 
@@ -39,6 +40,7 @@ class Report:
     skipped: list[str] = attrs.field(factory=list)
     unannotated: list[str] = attrs.field(factory=list)
     unusable: list[str] = attrs.field(factory=list)
+    slow: dict[str, None] = attrs.field(factory=dict)
     is_complete: bool = False
 
     def to_json(self) -> JSONObject:
@@ -54,6 +56,7 @@ class Report:
             "skipped": self.skipped,
             "unannotated": self.unannotated,
             "unusable": self.unusable,
+            "slow": list(self.slow),
         }
 
     def sorted(self) -> list[Finding]:
@@ -70,6 +73,7 @@ class Report:
             ("not called, they may destroy something (--destructive calls them)", self.skipped),
             ("called, though no annotation tells what they change", self.unannotated),
             ("not tried, nothing can be drawn from their schemas", self.unusable),
+            ("called less often, they take long", list(self.slow)),
         ):
             if names:
                 yield f"{text}: {', '.join(names)}"

@@ -242,7 +242,6 @@ class Subject:
         self.calls += 1
         found.used = True
         link = found.link
-        link.receiver.notifications.clear()
         wait = self.timeout if patience is None else patience
         exchange = await self._send(found, step, wait)
         responsive: bool | None = None
@@ -251,7 +250,9 @@ class Subject:
             del self._times[:-100]
         if settle or not exchange.replied:
             responsive = await self._settle(found, patience=min(ALIVE_TIMEOUT, wait))
+        # Also those that came late, after the answer before.
         notices = [str(each["method"]) for each in link.receiver.notifications]
+        link.receiver.notifications.clear()
         outcome = Outcome(
             step,
             exchange,

@@ -139,7 +139,7 @@ class Values:
 def _strategies_of(component: Component) -> list[SearchStrategy[Any]]:
     """Make the strategies of valid and of wrong values; either may have none."""
     found: list[SearchStrategy[Any]] = []
-    for make in (from_schema, partial(violating, labelled=True)):
+    for make in (partial(from_schema, formats=True), partial(violating, labelled=True)):
         try:
             found.append(make(component.schema))
         except Unsatisfiable:
@@ -147,6 +147,13 @@ def _strategies_of(component: Component) -> list[SearchStrategy[Any]]:
     if component.kind not in ("tool", "prompt"):
         found[1] = nothing()
     return found
+
+
+def has_half_pair(value: JSON) -> bool:
+    """Tell whether a value has half a surrogate pair, which UTF-8 cannot express."""
+    if isinstance(value, dict | list):
+        return any(map(has_half_pair, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def _count_texts(value: JSON) -> int:

@@ -105,7 +105,11 @@ class Conversation:
                 str(method) if is_name else "",
                 params if isinstance(params, dict) else None,
             )
-            mirrored = mirroring_headers(request, self.mirrored)
+            try:
+                mirrored = mirroring_headers(request, self.mirrored)
+            except UnicodeEncodeError:  # half a surrogate pair, which no header can carry
+                meta = {"_meta": (request.params or {}).get("_meta")}
+                mirrored = mirroring_headers(request._replace(params=meta), {})
             return {name.lower(): value for name, value in mirrored.items()}
         if message.get("method") == "initialize":
             return {}
