@@ -234,6 +234,8 @@ class Run:
                 continue
             if hostile.capability and hostile.capability not in capabilities:
                 continue
+            if ("protocol", "message", hostile.name) in self._known:
+                continue  # found in the other era
             self._tell(hostile.name)
             seen, _ = await attack(self._subject, hostile.name, stateless=era)
             # Again on a new connection: the message before may be to blame.

@@ -32,8 +32,6 @@ EXIT_TIMEOUT: Final = 0.5
 #: Least seconds for an answer while a case is made smaller; and the factor over the usual time.
 LEAST_PATIENCE: Final = 0.5
 PATIENCE_FACTOR: Final = 20
-#: Seconds for an answer that need not come.
-OPTIONAL: Final = 0.02
 #: Seconds to wait for a second answer.
 SETTLE: Final = 0.05
 NAME: Final = "noizu-mcp fuzz"
@@ -303,15 +301,15 @@ class Subject:
         return answer.replied
 
     async def post(
-        self, message: JSONObject | bytes, *, stateless: bool, is_optional: bool
+        self, message: JSONObject | bytes, *, stateless: bool, patience: float
     ) -> Outcome:
         """Send a message as it is, and see whether the server lives on.
 
         Args:
             message: The message, or bytes that are none.
             stateless: The era.
-            is_optional: True if nobody waits for an answer: it comes before the one to the next
-                request, or not at all.
+            patience: Seconds to wait for the answer; it may also come before the one to the next
+                request.
         """
         step = Step(str(message)[:MAX_SHOWN])
         found = await self.connect(stateless=stateless)
@@ -320,9 +318,7 @@ class Subject:
         self.calls += 1
         found.used = True
         if isinstance(message, dict):
-            # Over HTTP every request is answered, if only by a status.
-            is_short = is_optional and self.is_command
-            exchange = await found.talk.send(message, None, OPTIONAL if is_short else self.timeout)
+            exchange = await found.talk.send(message, None, patience)
         elif isinstance(found.link, PipeLink):
             exchange = Exchange(step.method, ended=not await found.link.write(message))
         else:

@@ -148,10 +148,12 @@ class Receiver:
 
     Attributes:
         notifications: The notifications of the server, in order.
+        nameless: The last error without an id: it answers what could not be read.
     """
 
     def __init__(self, notes: Notes) -> None:
         self.notifications: deque[JSONObject] = deque(maxlen=MAX_NOTIFICATIONS)
+        self.nameless: JSONObject | None = None
         self._notes = notes
         self._answers: dict[Any, JSONObject | None] = {}
 
@@ -197,9 +199,9 @@ class Receiver:
 
     def _take_answer(self, message: JSONObject, where: str) -> None:
         key = _key(message.get("id"))
-        # An error without an id answers what could not be read.
         if key not in self._answers:
             stray = "result" in message or message.get("id") is not None
+            self.nameless = self.nameless if stray else message
             self._notes.check("message", not stray, where, f"an answer to no request: {message}")
         elif self._notes.check(
             "message", self._answers[key] is None, where, f"a second answer: {message}"
