@@ -16,11 +16,12 @@ from typing import Any, Final
 import trio
 
 from ..._errors import TransportError
+from ..._util import part_of
 from ..._value import JSONObject
 from ...transports import Http, Stdio
 from ...types import META_SERVER_INFO
 from ..raw import SESSION, Conversation, Exchange, PipeLink, WebLink, start_pipe
-from ._case import Case, Outcome, Step
+from ._case import PROGRESS, Case, Outcome, Step
 from ._checks import SECRET, SECRET_NAME
 
 #: Seconds for the first answer of a command: `npx` and `uvx` may have to download it.
@@ -66,8 +67,24 @@ class _Open:
         self.faults = faults
         self.talk = talk
         self.capabilities: JSONObject = {}
+        # Progress tokens of requests without an answer, which may still be at work.
+        self.unanswered: set[Any] = set()
         self.info: JSONObject = {}
         self.used = False
+
+    def take_notifications(self) -> tuple[JSONObject, ...]:
+        """Return the notifications since the last time, also those after the answer before.
+
+        Progress of a request without an answer is left out.
+        """
+        found = tuple(self.link.receiver.notifications)
+        self.link.receiver.notifications.clear()
+        return tuple(
+            each
+            for each in found
+            if each["method"] != PROGRESS
+            or str(part_of(each, "params", dict).get("progressToken")) not in self.unanswered
+        )
 
 
 class Subject:
@@ -241,38 +258,39 @@ class Subject:
         found.used = True
         link = found.link
         wait = self.timeout if patience is None else patience
-        exchange = await self._send(found, step, wait)
+        token = found.talk.new_id()
+        exchange = await self._send(found, step, token, wait)
         responsive: bool | None = None
         if exchange.answer is not None:
             self._times.append(exchange.seconds)
             del self._times[:-100]
         if settle or not exchange.replied:
             responsive = await self._settle(found, patience=min(ALIVE_TIMEOUT, wait))
-        # Also those that came late, after the answer before.
-        notices = [str(each["method"]) for each in link.receiver.notifications]
-        link.receiver.notifications.clear()
         outcome = Outcome(
             step,
             exchange,
             found.faults.take(),
-            tuple(notices),
-            responsive,
+            found.take_notifications(),
+            token,
+            # 2026-07-28 allows them where the request asks for them.
+            can_log=not found.talk.stateless and "logging" in found.capabilities,
+            responsive=responsive,
             is_typed=found.talk.stateless,
         )
+        if not exchange.replied:
+            found.unanswered.add(token)
         if exchange.ended or responsive is False:
             await self.renew(stateless=stateless, hard=True)
         return outcome
 
-    async def _send(self, found: _Open, step: Step, patience: float) -> Exchange:
+    async def _send(self, found: _Open, step: Step, id_: str, patience: float) -> Exchange:
+        """Send a request; its id is its progress token, and a cancellation names it."""
         talk = found.talk
-        # The id is made here, so that a cancellation can name it.
-        id_ = talk.new_id()
         message: JSONObject = {"jsonrpc": "2.0", "id": id_, "method": step.method}
         params = dict(step.params)
-        if talk.stateless:
-            params["_meta"] = {**talk.envelope(), **params.get("_meta", {})}
-        if params:
-            message["params"] = params
+        envelope = talk.envelope() if talk.stateless else {}
+        params["_meta"] = {"progressToken": id_, **envelope, **params.get("_meta", {})}
+        message["params"] = params
         if step.cancel_after is None:
             exchange = await talk.send(message, None, patience)
             if not exchange.replied and not exchange.ended:
@@ -327,7 +345,7 @@ class Subject:
         responsive = await self._settle(found, pause=0.0)
         if isinstance(message, dict) and message.get("id") is not None and not exchange.answer:
             exchange.answer = found.link.receiver.answer_to(message["id"])
-        outcome = Outcome(step, exchange, found.faults.take(), (), responsive)
+        outcome = Outcome(step, exchange, found.faults.take(), responsive=responsive)
         if exchange.ended or not responsive:
             await self.renew(stateless=stateless, hard=True)
         return outcome
