@@ -387,7 +387,7 @@ class Run:
             steps: The calls that succeeded since the last look.
         """
         # The notifications of 2026-07-28, and of HTTP, come on another stream.
-        if False not in use.listed or not self._subject.is_command:
+        if False not in use.listed or not self._subject.is_stream:
             return
         names = await names_of(self._subject)
         before, self._names = self._names, (self._subject.restarts, names)
