@@ -31,7 +31,7 @@ class Pool:
         self._values: dict[str, deque[JSON]] = {}
 
     def learn(self, component: Component, outcome: Outcome) -> None:
-        """Keep the arguments and the result of a call that succeeded, or what completes an argument."""
+        """Keep the arguments and the result of a call that succeeded, and completions."""
         result = outcome.result
         if component.kind == "completion":
             values = part_of(part_of(result, "completion", dict), "values", list)

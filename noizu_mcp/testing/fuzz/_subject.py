@@ -279,7 +279,6 @@ class Subject:
             return _unstarted(step)
         self.calls += 1
         found.used = True
-        link = found.link
         wait = self.timeout if patience is None else patience
         token = found.talk.new_id()
         exchange = await self._send(found, step, token, wait)
