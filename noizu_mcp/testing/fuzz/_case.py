@@ -23,6 +23,8 @@ METHODS: Final = {
     "completion": "completion/complete",
 }
 
+PROGRESS: Final = "notifications/progress"
+
 
 @attrs.frozen
 class Step:
@@ -70,7 +72,9 @@ class Outcome:
         step: The step.
         exchange: The answer, or why there is none.
         faults: What was wrong with the messages of the server, each as a rule and what came.
-        notices: The methods of the notifications that came.
+        notifications: The notifications that came.
+        token: The progress token of the request; None if it had none.
+        can_log: True if the server may send log messages.
         responsive: False if the server did not answer another request afterwards either; None if
             nobody tried.
         is_typed: True if results have a `resultType`, as those of 2026-07-28 do.
@@ -79,7 +83,9 @@ class Outcome:
     step: Step
     exchange: Exchange
     faults: tuple[tuple[str, str], ...] = ()
-    notices: tuple[str, ...] = ()
+    notifications: tuple[JSONObject, ...] = ()
+    token: str | None = None
+    can_log: bool = True
     responsive: bool | None = None
     is_typed: bool = False
 
@@ -87,6 +93,17 @@ class Outcome:
     def result(self) -> JSONObject | None:
         """The result; None for an error, or without an answer."""
         return self.exchange.result
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """The methods of the notifications that came."""
+        return tuple(str(each["method"]) for each in self.notifications)
+
+    @property
+    def progress(self) -> list[JSONObject]:
+        """The params of the notifications of progress that came."""
+        found = [each for each in self.notifications if each["method"] == PROGRESS]
+        return [part_of(each, "params", dict) for each in found]
 
     @property
     def refused(self) -> bool:

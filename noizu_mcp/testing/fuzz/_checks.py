@@ -111,6 +111,9 @@ def _find_silence(outcome: Outcome, component: Component) -> str | None:
         return None
     if outcome.responsive is False:
         return "no answer, and none to the next request"
+    # A request that takes long tells its progress (basic/lifecycle, Timeouts).
+    if any(each.get("progressToken") == outcome.token for each in outcome.progress):
+        return None
     return found.failure or "no answer"
 
 
@@ -183,6 +186,27 @@ def _find_refused(outcome: Outcome, component: Component) -> str | None:
     return None if component.has_format(value) else text
 
 
+def _find_wrong_progress(outcome: Outcome, component: Component) -> str | None:
+    del component
+    last: float | None = None
+    for each in outcome.progress:
+        token, value = each.get("progressToken"), each.get("progress")
+        if token != outcome.token:
+            return f"progress with the token {token!r}, of no request that runs"
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return f"the progress {value!r}"
+        if last is not None and value <= last:
+            return f"the progress {value} after {last}"
+        last = value
+    return None
+
+
+def _find_uninvited_log(outcome: Outcome, component: Component) -> str | None:
+    del component
+    found = [each for each in outcome.notifications if each["method"] == "notifications/message"]
+    return f"the log message {found[0].get('params')}" if found and not outcome.can_log else None
+
+
 def _find_leak(outcome: Outcome, component: Component) -> str | None:
     text = outcome.error_text
     if SECRET in text:
@@ -227,6 +251,16 @@ CHECKS: Final = {
         "Errors have no traceback, no path of the program and no secret.",
         "server/tools, Security Considerations",
         _find_leak,
+    ),
+    "progress": Check(
+        "Progress is that of a request that runs, and grows.",
+        "basic/utilities/progress",
+        _find_wrong_progress,
+    ),
+    "log": Check(
+        "Log messages come where logging is declared; on 2026-07-28 where a request asks for them.",
+        "server/utilities/logging",
+        _find_uninvited_log,
     ),
     "eras": Check("The same call has the same result in each era.", "basic/versioning"),
     "cancel": Check(

@@ -177,7 +177,7 @@ async def attack(subject: Subject, name: str, *, stateless: bool) -> tuple[str |
     patience = subject.timeout
     if hostile.reaction == "rejection":
         patience = subject.quick
-    elif hostile.reaction != "error" and subject.is_command:
+    elif hostile.reaction != "error" and subject.is_stream:
         # Over HTTP every request is answered, if only by a status.
         patience = OPTIONAL
     outcome = await subject.post(message, stateless=stateless, patience=patience)

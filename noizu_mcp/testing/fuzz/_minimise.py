@@ -109,8 +109,8 @@ class _Search:
         """Find the last step, or a tail of the steps, that shows the fault again."""
         steps = self._suspicion.steps
         tails = [steps[-1:]]
-        # A second answer may come after the next request was sent: the step before is to blame.
-        if self._check in ("one-answer", "message") and len(steps) > 1:
+        # What comes after an answer may come after the next request: the step before is to blame.
+        if self._check in ("one-answer", "message", "progress", "log") and len(steps) > 1:
             tails.append(steps[-2:-1])
         # Steps with a value in common are the most likely causes.
         own = _leaves_of(steps[-1])

@@ -386,7 +386,7 @@ PROBES: Final[dict[str, Probe]] = {
 
 
 #: Checks for which a step must be given time, for what comes after its answer.
-_SETTLING: Final = frozenset({"one-answer", "silence", "message"})
+_SETTLING: Final = frozenset({"one-answer", "silence", "message", "progress", "log"})
 
 
 async def find(

@@ -12,6 +12,7 @@ from ..._value import JSONObject
 from ...transports import Http, Stdio
 from ._case import Finding
 from ._checks import CHECKS
+from ._subject import Target
 
 #: Characters of what came back that a line shows.
 MAX_SHOWN = 300
@@ -33,7 +34,7 @@ class Report:
         is_complete: False if the time was over before all examples were tried.
     """
 
-    target: str | Stdio | Http
+    target: Target
     seed: int
     facts: dict[str, str] = attrs.field(factory=dict)
     findings: list[Finding] = attrs.field(factory=list)
@@ -102,7 +103,7 @@ def _shorten(text: str) -> str:
     return line if len(line) <= MAX_SHOWN else f"{line[: MAX_SHOWN - 1]}…"
 
 
-def test_of(finding: Finding, target: str | Stdio | Http) -> str:
+def test_of(finding: Finding, target: Target) -> str:
     """Write a finding as a pytest test.
 
     Args:
@@ -121,6 +122,9 @@ def test_of(finding: Finding, target: str | Stdio | Http) -> str:
     elif isinstance(target, Http):
         imports = f"from noizu_mcp import Http\n{imports}"
         shown = f"Http({target.url!r})"
+    elif not isinstance(target, str):
+        kind = target if isinstance(target, type) else type(target)
+        imports, shown = f"from {kind.__module__} import {kind.__qualname__}\n{imports}", kind.__qualname__
     kept = finding.to_json()
     del kept["steady"]
     value = pprint.pformat(kept, width=88, sort_dicts=False)

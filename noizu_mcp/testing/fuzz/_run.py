@@ -136,7 +136,7 @@ class Run:
         # The methods of the notifications that came since.
         self._noticed: set[str] = set()
         self._pool = Pool()
-        # True once a call with half a surrogate pair had no answer: each costs the time of a call.
+        # True once half a surrogate pair had no answer with an id: no call of a tool can have one.
         self._is_deaf_to_halves = False
         self._chance = random.Random(report.seed)  # noqa: S311 - repeatable, and no secret
 
@@ -237,7 +237,10 @@ class Run:
             if ("protocol", "message", hostile.name) in self._known:
                 continue  # found in the other era
             self._tell(hostile.name)
-            seen, _ = await attack(self._subject, hostile.name, stateless=era)
+            seen, outcome = await attack(self._subject, hostile.name, stateless=era)
+            answer = outcome.exchange.answer or {}
+            if hostile.reaction == "rejection" and answer.get("id") is None:
+                self._is_deaf_to_halves = True
             # Again on a new connection: the message before may be to blame.
             for name in [hostile.name, *before] if seen is not None else []:
                 await self._subject.renew(stateless=era)
@@ -324,8 +327,6 @@ class Run:
         if outcome.exchange.answer is not None and outcome.exchange.seconds > SLOW:
             use.slow, use.is_slow = use.slow or step, True
         use.seconds += outcome.exchange.seconds
-        if not outcome.exchange.replied and has_half_pair(step.params):
-            self._is_deaf_to_halves = True
         self._noticed.update(outcome.notices)
         self._pool.learn(component, outcome)
         for check, seen in judge(outcome, component).items():
@@ -352,8 +353,7 @@ class Run:
             await minimise(self._subject, suspicion, tell)
         is_steady = bool(findings[place:]) and findings[-1].steady
         if suspicion.check == "silence" and is_steady:
-            # Half a surrogate pair is left without an answer before any tool is called.
-            use.silent = not has_half_pair(suspicion.steps[-1][1].params)
+            use.silent = True
         if not is_steady:
             # Another call may show it better.
             self._misses[key] = self._misses.get(key, 0) + 1
@@ -387,7 +387,7 @@ class Run:
             steps: The calls that succeeded since the last look.
         """
         # The notifications of 2026-07-28, and of HTTP, come on another stream.
-        if False not in use.listed or not self._subject.is_command:
+        if False not in use.listed or not self._subject.is_stream:
             return
         names = await names_of(self._subject)
         before, self._names = self._names, (self._subject.restarts, names)

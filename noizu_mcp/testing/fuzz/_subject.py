@@ -16,11 +16,13 @@ from typing import Any, Final
 import trio
 
 from ..._errors import TransportError
+from ..._util import part_of
 from ..._value import JSONObject
+from ...server import Server
 from ...transports import Http, Stdio
 from ...types import META_SERVER_INFO
-from ..raw import SESSION, Conversation, Exchange, PipeLink, WebLink, start_pipe
-from ._case import Case, Outcome, Step
+from ..raw import SESSION, Conversation, Exchange, MemoryLink, PipeLink, StreamLink, WebLink, start_pipe
+from ._case import PROGRESS, Case, Outcome, Step
 from ._checks import SECRET, SECRET_NAME
 
 #: Seconds for the first answer of a command: `npx` and `uvx` may have to download it.
@@ -37,6 +39,13 @@ SETTLE: Final = 0.05
 NAME: Final = "noizu-mcp fuzz"
 #: Characters of a message that are shown.
 MAX_SHOWN: Final = 200
+
+
+_Link = PipeLink | MemoryLink | WebLink
+#: A command, a URL, or a server of this process.
+Reached = Stdio | Http | Server | type[Server]
+#: The same, or a text that names one.
+Target = str | Reached
 
 
 class _Faults:
@@ -61,20 +70,36 @@ class _Faults:
 class _Open:
     """A connection in use."""
 
-    def __init__(self, link: PipeLink | WebLink, faults: _Faults, talk: Conversation) -> None:
+    def __init__(self, link: _Link, faults: _Faults, talk: Conversation) -> None:
         self.link = link
         self.faults = faults
         self.talk = talk
         self.capabilities: JSONObject = {}
+        # Progress tokens of requests without an answer, which may still be at work.
+        self.unanswered: set[Any] = set()
         self.info: JSONObject = {}
         self.used = False
+
+    def take_notifications(self) -> tuple[JSONObject, ...]:
+        """Return the notifications since the last time, also those after the answer before.
+
+        Progress of a request without an answer is left out.
+        """
+        found = tuple(self.link.receiver.notifications)
+        self.link.receiver.notifications.clear()
+        return tuple(
+            each
+            for each in found
+            if each["method"] != PROGRESS
+            or str(part_of(each, "params", dict).get("progressToken")) not in self.unanswered
+        )
 
 
 class Subject:
     """A server, in both eras.
 
     Args:
-        target: The command or the URL.
+        target: The command, the URL or the server.
         timeout: Seconds for one answer.
         nursery: Runs the readers of processes.
 
@@ -85,7 +110,7 @@ class Subject:
         failure: Why the server did not speak an era, the last time.
     """
 
-    def __init__(self, target: Stdio | Http, timeout: float, nursery: trio.Nursery) -> None:
+    def __init__(self, target: Reached, timeout: float, nursery: trio.Nursery) -> None:
         if isinstance(target, Stdio):
             env = {**target.env, SECRET_NAME: SECRET}
             target = Stdio(
@@ -104,9 +129,9 @@ class Subject:
         self._missing: set[bool] = set()
 
     @property
-    def is_command(self) -> bool:
-        """True if the server is a process of ours, which can be started again."""
-        return isinstance(self._target, Stdio)
+    def is_stream(self) -> bool:
+        """True if all messages of an era come on one stream, and it can be opened anew."""
+        return not isinstance(self._target, Http)
 
     @property
     def quick(self) -> float:
@@ -152,9 +177,15 @@ class Subject:
         self._open[stateless] = found
         return found
 
-    async def _link(self, faults: _Faults) -> PipeLink | WebLink:
+    async def _link(self, faults: _Faults) -> _Link:
         if isinstance(self._target, Http):
             return WebLink(self._target, faults)
+        if not isinstance(self._target, Stdio):
+            server = self._target() if isinstance(self._target, type) else self._target
+            found = MemoryLink(server, faults)
+            self._nursery.start_soon(found.serve)
+            self._nursery.start_soon(found.read)
+            return found
         link = await start_pipe(self._target, faults)
         self._nursery.start_soon(link.read)
         self._nursery.start_soon(link.drain)
@@ -241,38 +272,39 @@ class Subject:
         found.used = True
         link = found.link
         wait = self.timeout if patience is None else patience
-        exchange = await self._send(found, step, wait)
+        token = found.talk.new_id()
+        exchange = await self._send(found, step, token, wait)
         responsive: bool | None = None
         if exchange.answer is not None:
             self._times.append(exchange.seconds)
             del self._times[:-100]
         if settle or not exchange.replied:
             responsive = await self._settle(found, patience=min(ALIVE_TIMEOUT, wait))
-        # Also those that came late, after the answer before.
-        notices = [str(each["method"]) for each in link.receiver.notifications]
-        link.receiver.notifications.clear()
         outcome = Outcome(
             step,
             exchange,
             found.faults.take(),
-            tuple(notices),
-            responsive,
+            found.take_notifications(),
+            token,
+            # 2026-07-28 allows them where the request asks for them.
+            can_log=not found.talk.stateless and "logging" in found.capabilities,
+            responsive=responsive,
             is_typed=found.talk.stateless,
         )
+        if not exchange.replied:
+            found.unanswered.add(token)
         if exchange.ended or responsive is False:
             await self.renew(stateless=stateless, hard=True)
         return outcome
 
-    async def _send(self, found: _Open, step: Step, patience: float) -> Exchange:
+    async def _send(self, found: _Open, step: Step, id_: str, patience: float) -> Exchange:
+        """Send a request; its id is its progress token, and a cancellation names it."""
         talk = found.talk
-        # The id is made here, so that a cancellation can name it.
-        id_ = talk.new_id()
         message: JSONObject = {"jsonrpc": "2.0", "id": id_, "method": step.method}
         params = dict(step.params)
-        if talk.stateless:
-            params["_meta"] = {**talk.envelope(), **params.get("_meta", {})}
-        if params:
-            message["params"] = params
+        envelope = talk.envelope() if talk.stateless else {}
+        params["_meta"] = {"progressToken": id_, **envelope, **params.get("_meta", {})}
+        message["params"] = params
         if step.cancel_after is None:
             exchange = await talk.send(message, None, patience)
             if not exchange.replied and not exchange.ended:
@@ -287,14 +319,14 @@ class Subject:
     async def _cancel(self, talk: Conversation, id_: str, after: float = 0.0) -> None:
         await trio.sleep(after)
         # A request of 2026-07-28 over HTTP is cancelled by closing its stream, which is done.
-        if self.is_command or not talk.stateless:
+        if self.is_stream or not talk.stateless:
             await talk.tell("notifications/cancelled", {"requestId": id_})
 
     async def _settle(
         self, found: _Open, *, pause: float = SETTLE, patience: float = ALIVE_TIMEOUT
     ) -> bool:
         """Ask for something light, and wait for a moment; True if it is answered."""
-        if isinstance(found.link, PipeLink) and found.link.ended:
+        if isinstance(found.link, StreamLink) and found.link.ended:
             return False
         answer = await found.talk.ask(_light(found.talk), patience=patience)
         await trio.sleep(pause)
@@ -319,7 +351,7 @@ class Subject:
         found.used = True
         if isinstance(message, dict):
             exchange = await found.talk.send(message, None, patience)
-        elif isinstance(found.link, PipeLink):
+        elif isinstance(found.link, StreamLink):
             exchange = Exchange(step.method, ended=not await found.link.write(message))
         else:
             headers = found.talk.headers_of({"method": "tools/list"})
@@ -327,7 +359,7 @@ class Subject:
         responsive = await self._settle(found, pause=0.0)
         if isinstance(message, dict) and message.get("id") is not None and not exchange.answer:
             exchange.answer = found.link.receiver.answer_to(message["id"])
-        outcome = Outcome(step, exchange, found.faults.take(), (), responsive)
+        outcome = Outcome(step, exchange, found.faults.take(), responsive=responsive)
         if exchange.ended or not responsive:
             await self.renew(stateless=stateless, hard=True)
         return outcome
@@ -345,6 +377,9 @@ async def _close(found: _Open, *, hard: bool) -> None:
     with trio.CancelScope(shield=True), suppress(TransportError):
         if isinstance(found.link, PipeLink):
             await found.link.aclose(0.0 if hard else EXIT_TIMEOUT)
+            return
+        if isinstance(found.link, MemoryLink):
+            await found.link.aclose()
             return
         if found.talk.session is not None and not hard:
             # A server keeps a limited number of sessions.

@@ -31,6 +31,7 @@ SPECIAL_TEXTS: Final = (
     "\u202etxt",
     "\x00",
     "\n",
+    "\ud800",
     "null",
     "../../../etc/passwd",
     "'; DROP TABLE a; --",

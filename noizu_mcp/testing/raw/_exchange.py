@@ -50,6 +50,8 @@ class Exchange:
         headers: The HTTP headers of the answer.
         body: The HTTP body, unless it was an event stream.
         failure: Why no answer came, for messages; empty if nobody knows.
+        event_id: The id of the last event of an event stream; empty if it had none.
+        retry: Seconds after which a stream is asked for again, as the server says.
     """
 
     sent: str
@@ -60,6 +62,8 @@ class Exchange:
     headers: Mapping[str, str] = attrs.field(factory=dict)
     body: bytes = b""
     failure: str = ""
+    event_id: str = ""
+    retry: float = 0.0
 
     @property
     def result(self) -> JSONObject | None:
