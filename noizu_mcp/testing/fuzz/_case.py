@@ -7,13 +7,16 @@ import attrs
 
 from ..._errors import SchemaError
 from ..._limits import CLIENT_LIMITS
+from ..._util import part_of
 from ..._value import JSON, JSONObject
 from ...schema import PeerSchema, coerce_text
 from ..raw import Exchange
 
-Kind = Literal["tool", "prompt", "resource", "template", "completion", "list", "message"]
+Kind = Literal[
+    "tool", "prompt", "resource", "template", "completion", "list", "message", "revision"
+]
 
-#: The method that uses a component of each kind; a list and a message have methods of their own.
+#: The method that uses a component of each kind; the others have methods of their own.
 METHODS: Final = {
     "tool": "tools/call",
     "prompt": "prompts/get",
@@ -21,6 +24,8 @@ METHODS: Final = {
     "template": "resources/read",
     "completion": "completion/complete",
 }
+
+PROGRESS: Final = "notifications/progress"
 
 
 @attrs.frozen
@@ -69,7 +74,9 @@ class Outcome:
         step: The step.
         exchange: The answer, or why there is none.
         faults: What was wrong with the messages of the server, each as a rule and what came.
-        notices: The methods of the notifications that came.
+        notifications: The notifications that came.
+        token: The progress token of the request; None if it had none.
+        can_log: True if the server may send log messages.
         responsive: False if the server did not answer another request afterwards either; None if
             nobody tried.
         is_typed: True if results have a `resultType`, as those of 2026-07-28 do.
@@ -78,7 +85,9 @@ class Outcome:
     step: Step
     exchange: Exchange
     faults: tuple[tuple[str, str], ...] = ()
-    notices: tuple[str, ...] = ()
+    notifications: tuple[JSONObject, ...] = ()
+    token: str | None = None
+    can_log: bool = True
     responsive: bool | None = None
     is_typed: bool = False
 
@@ -86,6 +95,17 @@ class Outcome:
     def result(self) -> JSONObject | None:
         """The result; None for an error, or without an answer."""
         return self.exchange.result
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """The methods of the notifications that came."""
+        return tuple(str(each["method"]) for each in self.notifications)
+
+    @property
+    def progress(self) -> list[JSONObject]:
+        """The params of the notifications of progress that came."""
+        found = [each for each in self.notifications if each["method"] == PROGRESS]
+        return [part_of(each, "params", dict) for each in found]
 
     @property
     def refused(self) -> bool:
@@ -168,6 +188,15 @@ class Component:
         judge = self.judge("inputSchema", self.schema)
         return None if judge is None else judge.violations(value)
 
+    def has_format(self, value: JSON) -> bool:
+        """Tell whether a text of a value stands where the schema has a `format`.
+
+        `format` is an annotation, so such a value fits the schema; a server may refuse it all the
+        same.
+        """
+        judge = self.judge("formats", _without_formatted(self.schema))
+        return judge is None or judge.violations(value) != []
+
     def is_read_as_valid(self, value: JSON) -> bool:
         """Tell whether a value fits once its text is read as the types that it stands for.
 
@@ -184,6 +213,19 @@ class Component:
             except SchemaError:
                 self._judges[part] = None
         return self._judges[part]
+
+
+def _without_formatted(schema: Any) -> Any:
+    """Refuse each text for which a schema has a `format`."""
+    if isinstance(schema, list):
+        return [_without_formatted(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found: JSONObject = {name: _without_formatted(part) for name, part in schema.items()}
+    if isinstance(schema.get("format"), str):
+        no_text = {"not": {"type": "string"}}
+        found["allOf"] = [*part_of(found, "allOf", list), no_text]
+    return found
 
 
 @attrs.frozen

@@ -111,6 +111,9 @@ def _find_silence(outcome: Outcome, component: Component) -> str | None:
         return None
     if outcome.responsive is False:
         return "no answer, and none to the next request"
+    # A request that takes long tells its progress (basic/lifecycle, Timeouts).
+    if any(each.get("progressToken") == outcome.token for each in outcome.progress):
+        return None
     return found.failure or "no answer"
 
 
@@ -177,8 +180,31 @@ def _find_refused(outcome: Outcome, component: Component) -> str | None:
     if component.kind != "tool" or not outcome.refused:
         return None
     text = outcome.error_text
-    is_valid = component.violations(component.value_of(outcome.step)) == []
-    return text if is_valid and _SCHEMA_REFUSAL.search(text) else None
+    value = component.value_of(outcome.step)
+    if component.violations(value) != [] or not _SCHEMA_REFUSAL.search(text):
+        return None
+    return None if component.has_format(value) else text
+
+
+def _find_wrong_progress(outcome: Outcome, component: Component) -> str | None:
+    del component
+    last: float | None = None
+    for each in outcome.progress:
+        token, value = each.get("progressToken"), each.get("progress")
+        if token != outcome.token:
+            return f"progress with the token {token!r}, of no request that runs"
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return f"the progress {value!r}"
+        if last is not None and value <= last:
+            return f"the progress {value} after {last}"
+        last = value
+    return None
+
+
+def _find_uninvited_log(outcome: Outcome, component: Component) -> str | None:
+    del component
+    found = [each for each in outcome.notifications if each["method"] == "notifications/message"]
+    return f"the log message {found[0].get('params')}" if found and not outcome.can_log else None
 
 
 def _find_leak(outcome: Outcome, component: Component) -> str | None:
@@ -226,6 +252,16 @@ CHECKS: Final = {
         "server/tools, Security Considerations",
         _find_leak,
     ),
+    "progress": Check(
+        "Progress is that of a request that runs, and grows.",
+        "basic/utilities/progress",
+        _find_wrong_progress,
+    ),
+    "log": Check(
+        "Log messages come where logging is declared; on 2026-07-28 where a request asks for them.",
+        "server/utilities/logging",
+        _find_uninvited_log,
+    ),
     "eras": Check("The same call has the same result in each era.", "basic/versioning"),
     "cancel": Check(
         "A request that was cancelled ends, and has no result.",
@@ -239,6 +275,10 @@ CHECKS: Final = {
     "notice": Check(
         "A change of a list is announced where listChanged is declared.",
         "server/tools, List Changed Notification",
+    ),
+    "revisions": Check(
+        "An older revision that the server agrees to is served by its rules.",
+        "basic/lifecycle, Version Negotiation",
     ),
     "protocol": Check(
         "Malformed messages are refused or ignored, and the server lives on.",

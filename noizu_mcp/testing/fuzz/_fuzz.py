@@ -15,7 +15,7 @@ from ._checks import CHECKS
 from ._probes import discover, find
 from ._report import Report
 from ._run import Run
-from ._subject import Subject
+from ._subject import Reached, Subject, Target
 
 #: Seconds for a whole run, and for one answer.
 BUDGET: Final = 30.0
@@ -23,15 +23,13 @@ TIMEOUT: Final = 5.0
 #: Valid values that each component is called with.
 EXAMPLES: Final = 100
 
-Target = str | Stdio | Http
 
-
-def program_of(target: Target) -> Stdio | Http:
-    """Return the command or the URL of a server.
+def read_target(target: Target) -> Reached:
+    """Return the command or the URL that a text names; any other target as it is.
 
     Args:
-        target: `module:Server`, `path/to/file.py:Server`, a URL, or a command. A server in Python
-            is started as a process, which may crash or hang.
+        target: `module:Server`, `path/to/file.py:Server`, a URL, or a command. A text that names a
+            server in Python is a command, whose process may crash or hang.
     """
     if not isinstance(target, str):
         return target
@@ -56,7 +54,8 @@ async def fuzz(
 
     Args:
         target: The server: `module:Server`, `path/to/file.py:Server`, a URL, or a command. A server
-            in Python is started as a process, which may crash or hang.
+            that a text names is started as a process, which may crash or hang. A `Server`, or its
+            class, runs in this process: that is quicker, and one that hangs or exits ends the run.
         seed: The seed of all values; the same seed makes the same calls.
         budget: Seconds for the run; its time begins once the server has started.
         timeout: Seconds for one answer.
@@ -73,7 +72,7 @@ async def fuzz(
     report = Report(target, seed)
     with single_failure():
         async with trio.open_nursery() as nursery:
-            subject = Subject(program_of(target), timeout, nursery)
+            subject = Subject(read_target(target), timeout, nursery)
             run = Run(subject, report, budget, examples, on_progress)
             try:
                 await run.start()
@@ -102,7 +101,7 @@ async def replay(target: Target, finding: Finding | Mapping[str, Any]) -> None:
     seen: str | None = None
     with single_failure():
         async with trio.open_nursery() as nursery:
-            subject = Subject(program_of(target), TIMEOUT, nursery)
+            subject = Subject(read_target(target), TIMEOUT, nursery)
             try:
                 if await subject.connect(stateless=known.case.stateless) is None:
                     raise TransportError("the server does not speak the era of the finding")

@@ -9,9 +9,11 @@ from ..raw import Conversation
 from ._case import Outcome
 from ._subject import Subject
 
-#: How a server may react: with an error; with an error, or not at all; not at all; in any way that
-#: leaves it alive.
-Reaction = Literal["error", "refusal", "nothing", "anything"]
+#: Seconds for an answer that need not come.
+OPTIONAL: Final = 0.02
+#: How a server may react: with an error; with an error, whose id may be null; with an error, or not
+#: at all; not at all; in any way that leaves it alive.
+Reaction = Literal["error", "rejection", "refusal", "nothing", "anything"]
 
 _NOWHERE: Final = "noizu-mcp/no-such-method"
 
@@ -74,6 +76,8 @@ HOSTILE: Final = (
     Hostile("unknown method", "error", _request(_NOWHERE), (METHOD_NOT_FOUND,)),
     Hostile("method with NUL", "error", _request("tools\x00list")),
     Hostile("method with half a surrogate pair", "anything", _request("tools/\ud800")),
+    # Decoders are free to refuse it (RFC 8259 section 8.2); then nobody knows the id.
+    Hostile("half a surrogate pair in params", "rejection", _request(_NOWHERE, {"text": "\ud800"})),
     Hostile("long method", "error", _request("m" * 5000)),
     Hostile("method that is a number", "refusal", _request(7)),
     Hostile("params that are a list", "refusal", _request("tools/list", ["x"])),
@@ -166,9 +170,19 @@ async def attack(subject: Subject, name: str, *, stateless: bool) -> tuple[str |
     """
     hostile = _BY_NAME[name]
     found = await subject.connect(stateless=stateless)
-    message = {} if found is None else hostile.make(found.talk)
-    is_optional = hostile.reaction != "error"
-    outcome = await subject.post(message, stateless=stateless, is_optional=is_optional)
+    message: JSONObject | bytes = {}
+    if found is not None:
+        message = hostile.make(found.talk)
+        found.link.receiver.nameless = None
+    patience = subject.timeout
+    if hostile.reaction == "rejection":
+        patience = subject.quick
+    elif hostile.reaction != "error" and subject.is_stream:
+        # Over HTTP every request is answered, if only by a status.
+        patience = OPTIONAL
+    outcome = await subject.post(message, stateless=stateless, patience=patience)
+    if hostile.reaction == "rejection" and found is not None and not outcome.exchange.answer:
+        outcome.exchange.answer = found.link.receiver.nameless
     return _judge(hostile, outcome), outcome
 
 
@@ -178,7 +192,7 @@ def _judge(hostile: Hostile, outcome: Outcome) -> str | None:
         return found.failure or "the server answers no more"
     if found.status is not None and found.status >= 500:
         return f"HTTP {found.status}"
-    if hostile.reaction == "error":
+    if hostile.reaction in ("error", "rejection"):
         return _judge_error(hostile, outcome)
     if hostile.reaction != "anything" and outcome.faults:
         return ": ".join(outcome.faults[0])

@@ -16,6 +16,7 @@ from typing import Final
 
 import attrs
 
+from ..._util import part_of
 from ..._value import JSON
 from ._case import Case, Component, Finding, Step
 from ._probes import PROBES, find
@@ -83,6 +84,7 @@ class _Search:
         if self._check in ("order", "cursors", "protocol"):
             return
         if len(steps) > 1:
+            steps = await self._bare(steps)
             steps = await self._shared(steps)
         for index in range(len(steps)):
             steps = await self._smaller(steps, index)
@@ -107,13 +109,13 @@ class _Search:
         """Find the last step, or a tail of the steps, that shows the fault again."""
         steps = self._suspicion.steps
         tails = [steps[-1:]]
-        # A second answer may come after the next request was sent: the step before is to blame.
-        if self._check in ("one-answer", "message") and len(steps) > 1:
+        # What comes after an answer may come after the next request: the step before is to blame.
+        if self._check in ("one-answer", "message", "progress", "log") and len(steps) > 1:
             tails.append(steps[-2:-1])
         # Steps with a value in common are the most likely causes.
         own = _leaves_of(steps[-1])
         related = [each for each in steps[:-1] if own & _leaves_of(each)]
-        tails += [[*related, steps[-1]]] if related else []
+        tails += [[*each, steps[-1]] for each in (_latest(related, steps[-1]), related) if each]
         lengths = {min(length, len(steps) - 1) for length in TAILS}
         tails += [steps[-1 - length :] for length in sorted(lengths) if length]
         for tail in tails:
@@ -140,6 +142,15 @@ class _Search:
             size //= 2
         return steps
 
+    async def _bare(self, steps: Sequence[Used]) -> Sequence[Used]:
+        """Leave out what no schema requires, in all steps at once."""
+        bare = [_required_of(each) for each in steps]
+        seen = await self._holds(bare) if bare != steps and _are_like(steps, bare) else None
+        if seen is None:
+            return steps
+        self._report(bare, seen)
+        return bare
+
     async def _shared(self, steps: Sequence[Used]) -> Sequence[Used]:
         """Make the values smaller that several steps have in common, in all of them at once."""
         leaves = [_leaves_of(each) for each in steps]
@@ -149,17 +160,12 @@ class _Search:
         return steps
 
     async def _swap(self, steps: Sequence[Used], old: JSON) -> Sequence[Used]:
-        tests = [_likeness(component, component.value_of(step), None) for component, step in steps]
-
         def changed(new: JSON) -> Sequence[Used]:
             return [_replace(each, old, new) for each in steps]
 
         async def holds(new: JSON) -> bool:
             other = changed(new)
-            pairs = zip(tests, other, strict=True)
-            if not all(is_like(each[0].value_of(each[1])) for is_like, each in pairs):
-                return False
-            seen = await self._holds(other)
+            seen = await self._holds(other) if _are_like(steps, other) else None
             if seen is not None:
                 self._report(other, seen)
             return seen is not None
@@ -214,6 +220,36 @@ def _leaves(value: JSON) -> Iterator[JSON]:
             yield from _leaves(part)
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield value
+
+
+def _required_of(used: Used) -> Used:
+    """Leave out the arguments of a step that its schema does not require."""
+    component, step = used
+    value = component.value_of(step)
+    if component.kind not in ("tool", "prompt") or not isinstance(value, dict):
+        return used
+    required = part_of(component.schema, "required", list)
+    kept = {name: part for name, part in value.items() if name in required}
+    return component, attrs.evolve(component.step(kept), cancel_after=step.cancel_after)
+
+
+def _latest(related: Sequence[Used], last: Used) -> list[Used]:
+    """Choose the latest step of each component that has a required value of the last step."""
+    own = _leaves_of(_required_of(last))
+    found: dict[Component, Used] = {}
+    for each in reversed(related):
+        if each[0] not in found and own & _leaves_of(_required_of(each)):
+            found[each[0]] = each
+    return list(reversed(found.values()))
+
+
+def _are_like(steps: Sequence[Used], others: Sequence[Used]) -> bool:
+    """Tell whether valid arguments are still valid in other steps, and wrong ones still wrong."""
+    pairs = zip(steps, others, strict=True)
+    return all(
+        _likeness(component, component.value_of(old), None)(component.value_of(new))
+        for (component, old), (_, new) in pairs
+    )
 
 
 def _replace(used: Used, old: JSON, new: JSON) -> Used:

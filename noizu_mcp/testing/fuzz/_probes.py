@@ -19,6 +19,7 @@ from ...uri import UriTemplate
 from ._case import Case, Component, Kind, Outcome, Step
 from ._checks import judge_one
 from ._hostile import attack
+from ._revisions import find_in_revision
 from ._subject import Subject
 
 #: Pages of one list that are read.
@@ -267,7 +268,7 @@ async def _eras(
             return None
         seen.append(outcomes[-1])
     parts = [essence(each) for each in seen]
-    if parts[0] != parts[1] or parts[2] != parts[3] or parts[0] == parts[2]:
+    if parts[0] != parts[1] or parts[2] != parts[3] or is_same(seen[0], seen[2]):
         return None
     shown = [f"{_NAMES[i]}: {seen[2 * i].exchange.seen}" for i in (False, True)]
     return "; ".join(shown)
@@ -290,11 +291,24 @@ def essence(outcome: Outcome) -> Any:
     if result is None or outcome.refused:
         # Codes of errors differ between revisions by design.
         return "refused" if outcome.exchange.replied else "silence"
-    kept = {name: part for name, part in result.items() if name not in _ERA_MEMBERS}
-    if not isinstance(kept.get("structuredContent"), dict):
-        # Only 2026-07-28 allows other values there.
-        kept.pop("structuredContent", None)
-    return json_text(kept)
+    return _common_text(result)
+
+
+def is_same(first: Outcome, second: Outcome) -> bool:
+    """Tell whether the answers of two eras agree; silence agrees with everything."""
+    parts = [essence(first), essence(second)]
+    if "silence" in parts or parts[0] == parts[1]:
+        return True
+    results = [dict(each.result or {}) for each in (first, second)]
+    values = [each.pop("structuredContent", None) for each in results]
+    if "refused" in parts or all(isinstance(each, dict) for each in values):
+        return False
+    # Only 2026-07-28 allows a list, a text or a number there; a server may wrap it for the others.
+    return _common_text(results[0]) == _common_text(results[1])
+
+
+def _common_text(result: JSONObject) -> str:
+    return json_text({name: part for name, part in result.items() if name not in _ERA_MEMBERS})
 
 
 async def _cancel(
@@ -335,11 +349,17 @@ async def _notice(
     return None
 
 
-async def names_of(subject: Subject) -> list[Any]:
-    """Return the names in all lists whose changes are announced."""
+async def names_of(subject: Subject) -> dict[tuple[str, str], Any]:
+    """Return the names in all lists whose changes are announced.
+
+    Returns:
+        The names, by the notification and the method of the list.
+    """
     connection = await subject.connect(stateless=False)
     capabilities = {} if connection is None else connection.capabilities
-    return [await _names(subject, each) for each in _announced(capabilities)]
+    return {
+        (each.notice, each.method): await _names(subject, each) for each in _announced(capabilities)
+    }
 
 
 def _announced(capabilities: JSONObject) -> list[List]:
@@ -355,6 +375,13 @@ async def _names(subject: Subject, which: List) -> list[Any]:
     return sorted(str(item[which.name]) for item in pages.items)
 
 
+async def _revisions(
+    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
+) -> str | None:
+    del anew
+    return await find_in_revision(subject, component, case, patience)
+
+
 PROBES: Final[dict[str, Probe]] = {
     "eras": _eras,
     "cancel": _cancel,
@@ -362,11 +389,12 @@ PROBES: Final[dict[str, Probe]] = {
     "cursors": _cursors,
     "notice": _notice,
     "protocol": _protocol,
+    "revisions": _revisions,
 }
 
 
 #: Checks for which a step must be given time, for what comes after its answer.
-_SETTLING: Final = frozenset({"one-answer", "silence", "message"})
+_SETTLING: Final = frozenset({"one-answer", "silence", "message", "progress", "log"})
 
 
 async def find(

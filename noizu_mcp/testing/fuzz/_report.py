@@ -12,6 +12,7 @@ from ..._value import JSONObject
 from ...transports import Http, Stdio
 from ._case import Finding
 from ._checks import CHECKS
+from ._subject import Target
 
 #: Characters of what came back that a line shows.
 MAX_SHOWN = 300
@@ -29,16 +30,18 @@ class Report:
         skipped: The tools that were not called, since they may destroy something.
         unannotated: The tools that were called without annotations that tell whether they do.
         unusable: The components whose schema nothing can be drawn from.
+        slow: The names of the components that were called less often, since they take long.
         is_complete: False if the time was over before all examples were tried.
     """
 
-    target: str | Stdio | Http
+    target: Target
     seed: int
     facts: dict[str, str] = attrs.field(factory=dict)
     findings: list[Finding] = attrs.field(factory=list)
     skipped: list[str] = attrs.field(factory=list)
     unannotated: list[str] = attrs.field(factory=list)
     unusable: list[str] = attrs.field(factory=list)
+    slow: dict[str, None] = attrs.field(factory=dict)
     is_complete: bool = False
 
     def to_json(self) -> JSONObject:
@@ -54,6 +57,7 @@ class Report:
             "skipped": self.skipped,
             "unannotated": self.unannotated,
             "unusable": self.unusable,
+            "slow": list(self.slow),
         }
 
     def sorted(self) -> list[Finding]:
@@ -70,6 +74,7 @@ class Report:
             ("not called, they may destroy something (--destructive calls them)", self.skipped),
             ("called, though no annotation tells what they change", self.unannotated),
             ("not tried, nothing can be drawn from their schemas", self.unusable),
+            ("called less often, they take long", list(self.slow)),
         ):
             if names:
                 yield f"{text}: {', '.join(names)}"
@@ -98,7 +103,7 @@ def _shorten(text: str) -> str:
     return line if len(line) <= MAX_SHOWN else f"{line[: MAX_SHOWN - 1]}…"
 
 
-def test_of(finding: Finding, target: str | Stdio | Http) -> str:
+def test_of(finding: Finding, target: Target) -> str:
     """Write a finding as a pytest test.
 
     Args:
@@ -117,6 +122,12 @@ def test_of(finding: Finding, target: str | Stdio | Http) -> str:
     elif isinstance(target, Http):
         imports = f"from noizu_mcp import Http\n{imports}"
         shown = f"Http({target.url!r})"
+    elif not isinstance(target, str):
+        kind = target if isinstance(target, type) else type(target)
+        imports, shown = (
+            f"from {kind.__module__} import {kind.__qualname__}\n{imports}",
+            kind.__qualname__,
+        )
     kept = finding.to_json()
     del kept["steady"]
     value = pprint.pformat(kept, width=88, sort_dicts=False)

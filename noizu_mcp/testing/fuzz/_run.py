@@ -11,6 +11,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import attrs
@@ -24,10 +25,11 @@ from ._checks import judge
 from ._hostile import HOSTILE, attack
 from ._minimise import Suspicion, Used, minimise
 from ._pool import Pool
-from ._probes import LISTS, discover, essence, find, names_of, read_list
+from ._probes import LISTS, discover, essence, find, is_same, names_of, read_list
 from ._report import Report
+from ._revisions import OLDER
 from ._subject import Subject
-from ._values import Value, Values
+from ._values import Value, Values, has_half_pair
 
 #: Valid values for each component in the first round.
 FIRST: Final = 4
@@ -43,12 +45,16 @@ SEQUENCES: Final = 20
 LONGEST: Final = 5
 #: The share of the time that is left which one finding may take.
 SHARE: Final = 0.4
+#: Least seconds for the answers of one component.
+MIN_SHARE: Final = 1.0
 #: Deaths of a server by one component, after which it is left alone.
 MAX_DEATHS: Final = 3
 #: Suspicions of one check for one component that come to nothing.
 MAX_MISSES: Final = 3
 #: Findings of one check for one component.
 MAX_SAME: Final = 3
+#: Calls in each older revision.
+MAX_OLDER: Final = 20
 #: Calls that are tried to find the one that changed a list.
 MAX_BLAMED: Final = 12
 
@@ -61,26 +67,35 @@ class _Use:
     """A component and what was done with it.
 
     Attributes:
-        component: The component.
-        eras: The eras that list it.
+        listed: The component by the eras that list it: its schemas may differ between them.
         turns: The number of rounds.
         sent: The values that were sent, as text.
         valid: Valid values of the last round, for sequences.
+        right: A call that succeeded.
         slow: A slow call of it.
         is_slow: True if it takes long: sequences leave it out.
+        seconds: The time that its answers took.
+        varies: True if the same call has another result each time.
         deaths: How often the server died, or hung, by it.
         silent: True if it was found to leave requests without an answer.
     """
 
-    component: Component
-    eras: list[bool] = attrs.field(factory=list)
+    listed: dict[bool, Component] = attrs.field(factory=dict)
     turns: int = 0
     sent: set[str] = attrs.field(factory=set)
     valid: list[JSON] = attrs.field(factory=list)
+    right: Step | None = None
     slow: Step | None = None
     is_slow: bool = False
+    seconds: float = 0.0
+    varies: bool = False
     deaths: int = 0
     silent: bool = False
+
+    @property
+    def component(self) -> Component:
+        """The component as the first era lists it."""
+        return next(iter(self.listed.values()))
 
     @property
     def is_hopeless(self) -> bool:
@@ -123,8 +138,12 @@ class Run:
         }
         self._values = Values(report.seed)
         # The names in the lists when they were last read, and the connection.
-        self._names: tuple[int, Any] | None = None
+        self._names: tuple[int, dict[tuple[str, str], Any]] | None = None
+        # The methods of the notifications that came since.
+        self._noticed: set[str] = set()
         self._pool = Pool()
+        # True once half a surrogate pair had no answer with an id: no call of a tool can have one.
+        self._is_deaf_to_halves = False
         self._chance = random.Random(report.seed)  # noqa: S311 - repeatable, and no secret
 
     async def start(self) -> None:
@@ -165,8 +184,8 @@ class Run:
         for era in self._eras:
             found, kinds = await discover(self._subject, stateless=era)
             for each in found:
-                use = self._uses.setdefault((each.kind, each.name), _Use(each))
-                use.eras.append(era)
+                use = self._uses.setdefault((each.kind, each.name), _Use())
+                use.listed[era] = each
             await self._check_lists(era, kinds)
         self._choose(destructive=destructive)
         for era in self._eras:
@@ -174,12 +193,22 @@ class Run:
         drawn, count = 0, FIRST
         while drawn < self._examples:
             count = min(count, self._examples - drawn)
-            for use in self._uses.values():
+            # Completions first: they are known values of arguments.
+            for use in sorted(
+                self._uses.values(), key=lambda use: use.component.kind != "completion"
+            ):
                 await self._call(use, count)
             await self._check_cancellation()
+            if not drawn and False in self._eras:
+                await self._check_revisions()
             await self._play_sequences()
             drawn += count
             count *= 2
+
+    @property
+    def _fair_share(self) -> float:
+        """Seconds for the answers of one component: a slow one must not take the time of all."""
+        return max(MIN_SHARE, self._budget / max(1, len(self._uses)))
 
     def _tell(self, what: str) -> None:
         if self._on_progress is not None:
@@ -216,8 +245,13 @@ class Run:
                 continue
             if hostile.capability and hostile.capability not in capabilities:
                 continue
+            if ("protocol", "message", hostile.name) in self._known:
+                continue  # found in the other era
             self._tell(hostile.name)
-            seen, _ = await attack(self._subject, hostile.name, stateless=era)
+            seen, outcome = await attack(self._subject, hostile.name, stateless=era)
+            answer = outcome.exchange.answer or {}
+            if hostile.reaction == "rejection" and answer.get("id") is None:
+                self._is_deaf_to_halves = True
             # Again on a new connection: the message before may be to blame.
             for name in [hostile.name, *before] if seen is not None else []:
                 await self._subject.renew(stateless=era)
@@ -243,7 +277,7 @@ class Run:
             component = use.component
             if component.kind != "tool":
                 continue
-            if component.is_destructive and not destructive:
+            if any(each.is_destructive for each in use.listed.values()) and not destructive:
                 self._report.skipped.append(component.name)
                 del self._uses[key]
             elif not component.is_annotated:
@@ -259,38 +293,45 @@ class Run:
         use.turns += 1
         use.valid = [each.value for each in values if each.keyword is None]
         steps: list[Step] = []
+        eras = list(use.listed)
         for index, value in enumerate(values):
             if use.is_hopeless:
                 return
+            if use.seconds > self._fair_share:
+                self._report.slow[component.name] = None
+                break
             text = repr(value)
-            if text in use.sent:
+            if text in use.sent or (self._is_deaf_to_halves and has_half_pair(value.value)):
                 continue
             use.sent.add(text)
-            era = use.eras[index % len(use.eras)]
+            era = eras[index % len(eras)]
             step = component.step(value.value)
             outcome = await self._take(use, step, era, value.keyword)
             if value.keyword is None:
                 if not outcome.refused:
                     steps.append(step)
+                    use.right = use.right or step
                 await self._compare(use, outcome, era)
         if component.kind == "tool" and steps:
             await self._check_notice(use, steps[:MAX_BLAMED])
 
     def _draw(self, component: Component, count: int, turn: int) -> Iterator[Value]:
+        fill = partial(self._pool.fill, component, chance=self._chance)
         if component.kind == "resource":
             yield Value(component.name)
         elif component.kind == "template":
-            for each in self._values.draw(component, count, turn):
+            for each in self._values.draw(component, count, turn, fill):
                 # The template may be malformed; half a surrogate pair has no place in a URI.
                 with suppress(ValueError, TypeError):
                     yield Value(UriTemplate(component.name).expand(each.value))
         else:
-            yield from self._values.draw(component, count, turn)
+            yield from self._values.draw(component, count, turn, fill)
 
     async def _take(self, use: _Use, step: Step, era: bool, keyword: str | None = None) -> Outcome:
         """Take a step, judge the answer, and look into every suspicion."""
+        component = use.listed[era]
         history = self._history[era]
-        history.append((use.component, step))
+        history.append((component, step))
         outcome = await self._subject.ask(step, stateless=era)
         steps = list(history)
         if outcome.exchange.ended or outcome.responsive is False:
@@ -298,8 +339,10 @@ class Run:
             use.deaths += 1
         if outcome.exchange.answer is not None and outcome.exchange.seconds > SLOW:
             use.slow, use.is_slow = use.slow or step, True
-        self._pool.learn(use.component, outcome)
-        for check, seen in judge(outcome, use.component).items():
+        use.seconds += outcome.exchange.seconds
+        self._noticed.update(outcome.notices)
+        self._pool.learn(component, outcome)
+        for check, seen in judge(outcome, component).items():
             await self._suspect(use, Suspicion(check, era, steps, seen, keyword))
         return outcome
 
@@ -337,13 +380,16 @@ class Run:
 
     async def _compare(self, use: _Use, outcome: Outcome, era: bool) -> None:
         """Take the step of an outcome in the other era, and compare the results."""
-        component = use.component
-        if len(use.eras) < 2 or use.is_hopeless:
+        if len(use.listed) < 2 or use.is_hopeless or use.varies:
             return
         other = await self._take(use, outcome.step, not era)
-        parts = {essence(outcome), essence(other)}
-        if len(parts) == 2 and "silence" not in parts:
-            steps = [(component, outcome.step)]
+        if not is_same(outcome, other):
+            again = await self._take(use, outcome.step, era)
+            if essence(again) != essence(outcome):
+                # The time, say, or a count of calls: every comparison would cost new connections.
+                use.varies = True
+                return
+            steps = [(use.listed[era], outcome.step)]
             await self._suspect(use, Suspicion("eras", era, steps, "different results"))
 
     async def _check_notice(self, use: _Use, steps: Iterable[Step]) -> None:
@@ -354,17 +400,21 @@ class Run:
             steps: The calls that succeeded since the last look.
         """
         # The notifications of 2026-07-28, and of HTTP, come on another stream.
-        if False not in use.eras or not self._subject.is_command:
+        if False not in use.listed or not self._subject.is_stream:
             return
         names = await names_of(self._subject)
         before, self._names = self._names, (self._subject.restarts, names)
-        if before is None or before == self._names or before[0] != self._names[0]:
+        noticed, self._noticed = self._noticed, set()
+        if before is None or before[0] != self._names[0]:
+            return
+        changed = {key[0] for key, known in names.items() if before[1].get(key) != known}
+        if changed <= noticed:
             return
         for step in steps:
             case = Case(False, (step,))
-            seen = await find(self._subject, "notice", use.component, case)
+            seen = await find(self._subject, "notice", use.listed[False], case)
             if seen is not None:
-                steps_of_it = [(use.component, step)]
+                steps_of_it = [(use.listed[False], step)]
                 await self._suspect(use, Suspicion("notice", False, steps_of_it, seen))
                 break
         self._names = None
@@ -373,12 +423,12 @@ class Run:
 
     async def _check_cancellation(self) -> None:
         for use in self._uses.values():
-            step, component = use.slow, use.component
+            step = use.slow
             if step is None or use.is_hopeless:
                 continue
             use.slow = None
-            self._tell(f"cancellation of {component.name}")
-            for era in use.eras:
+            self._tell(f"cancellation of {use.component.name}")
+            for era, component in use.listed.items():
                 cancelled = attrs.evolve(step, cancel_after=CANCEL_AFTER)
                 case = Case(era, (cancelled,))
                 seen = await find(self._subject, "cancel", component, case)
@@ -386,6 +436,28 @@ class Run:
                     steps = [(component, cancelled)]
                     await self._suspect(use, Suspicion("cancel", era, steps, seen))
                     break
+
+    async def _check_revisions(self) -> None:
+        """Take a step of each component in each older revision."""
+        steps = [
+            use.right
+            for use in self._uses.values()
+            if use.right is not None and False in use.listed and not use.is_slow
+        ][:MAX_OLDER]
+        lists = [Step(each.method) for each in LISTS if any(k == each.kind for k, _ in self._uses)]
+        for version in OLDER:
+            self._tell(f"revision {version}")
+            component = Component("revision", version, {}, {})
+            whole = Case(False, (*lists, *steps))
+            seen = await find(self._subject, "revisions", component, whole)
+            # The session without a step, each step alone, and all of them.
+            parts = [Case(False, some) for some in ((), *((each,) for each in whole.steps))]
+            for case in [*parts, whole] if seen is not None else []:
+                seen = await find(self._subject, "revisions", component, case)
+                if seen is not None:
+                    self._add(Finding("revisions", "revision", version, case, seen))
+                    break
+        self._history[False].clear()
 
     async def _play_sequences(self) -> None:
         self._tell("sequences of calls")
@@ -395,7 +467,7 @@ class Run:
                 use
                 for use in self._uses.values()
                 if use.component.kind == "tool"
-                and era in use.eras
+                and era in use.listed
                 and use.valid
                 and not (use.is_slow or use.is_hopeless)
             ]
@@ -404,5 +476,6 @@ class Run:
             for _ in range(self._chance.randint(2, LONGEST)):
                 use = self._chance.choice(uses)
                 value = self._chance.choice(use.valid)
-                filled = self._pool.fill(use.component, value, self._chance)
-                await self._take(use, use.component.step(filled), era)
+                component = use.listed[era]
+                filled = self._pool.fill(component, value, self._chance)
+                await self._take(use, component.step(filled), era)

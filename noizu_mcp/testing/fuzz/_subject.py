@@ -16,11 +16,23 @@ from typing import Any, Final
 import trio
 
 from ..._errors import TransportError
+from ..._util import part_of
 from ..._value import JSONObject
+from ...protocol import REVISIONS
+from ...server import Server
 from ...transports import Http, Stdio
 from ...types import META_SERVER_INFO
-from ..raw import SESSION, Conversation, Exchange, PipeLink, WebLink, start_pipe
-from ._case import Case, Outcome, Step
+from ..raw import (
+    SESSION,
+    Conversation,
+    Exchange,
+    MemoryLink,
+    PipeLink,
+    StreamLink,
+    WebLink,
+    start_pipe,
+)
+from ._case import PROGRESS, Case, Outcome, Step
 from ._checks import SECRET, SECRET_NAME
 
 #: Seconds for the first answer of a command: `npx` and `uvx` may have to download it.
@@ -32,13 +44,18 @@ EXIT_TIMEOUT: Final = 0.5
 #: Least seconds for an answer while a case is made smaller; and the factor over the usual time.
 LEAST_PATIENCE: Final = 0.5
 PATIENCE_FACTOR: Final = 20
-#: Seconds for an answer that need not come.
-OPTIONAL: Final = 0.02
 #: Seconds to wait for a second answer.
 SETTLE: Final = 0.05
 NAME: Final = "noizu-mcp fuzz"
 #: Characters of a message that are shown.
 MAX_SHOWN: Final = 200
+
+
+_Link = PipeLink | MemoryLink | WebLink
+#: A command, a URL, or a server of this process.
+Reached = Stdio | Http | Server | type[Server]
+#: The same, or a text that names one.
+Target = str | Reached
 
 
 class _Faults:
@@ -63,20 +80,36 @@ class _Faults:
 class _Open:
     """A connection in use."""
 
-    def __init__(self, link: PipeLink | WebLink, faults: _Faults, talk: Conversation) -> None:
+    def __init__(self, link: _Link, faults: _Faults, talk: Conversation) -> None:
         self.link = link
         self.faults = faults
         self.talk = talk
         self.capabilities: JSONObject = {}
+        # Progress tokens of requests without an answer, which may still be at work.
+        self.unanswered: set[Any] = set()
         self.info: JSONObject = {}
         self.used = False
+
+    def take_notifications(self) -> tuple[JSONObject, ...]:
+        """Return the notifications since the last time, also those after the answer before.
+
+        Progress of a request without an answer is left out.
+        """
+        found = tuple(self.link.receiver.notifications)
+        self.link.receiver.notifications.clear()
+        return tuple(
+            each
+            for each in found
+            if each["method"] != PROGRESS
+            or str(part_of(each, "params", dict).get("progressToken")) not in self.unanswered
+        )
 
 
 class Subject:
     """A server, in both eras.
 
     Args:
-        target: The command or the URL.
+        target: The command, the URL or the server.
         timeout: Seconds for one answer.
         nursery: Runs the readers of processes.
 
@@ -85,15 +118,17 @@ class Subject:
         timeout: See Args.
         restarts: The number of connections that were opened again.
         failure: Why the server did not speak an era, the last time.
+        version: The revision that connections with a handshake ask for; None for the latest one.
     """
 
-    def __init__(self, target: Stdio | Http, timeout: float, nursery: trio.Nursery) -> None:
+    def __init__(self, target: Reached, timeout: float, nursery: trio.Nursery) -> None:
         if isinstance(target, Stdio):
             env = {**target.env, SECRET_NAME: SECRET}
             target = Stdio(
                 target.command, *target.args, env=env, cwd=target.cwd, stderr=target.stderr
             )
         self.failure = ""
+        self.version: str | None = None
         self.calls = 0
         self.restarts = 0
         self.timeout = timeout
@@ -106,9 +141,9 @@ class Subject:
         self._missing: set[bool] = set()
 
     @property
-    def is_command(self) -> bool:
-        """True if the server is a process of ours, which can be started again."""
-        return isinstance(self._target, Stdio)
+    def is_stream(self) -> bool:
+        """True if all messages of an era come on one stream, and it can be opened anew."""
+        return not isinstance(self._target, Http)
 
     @property
     def quick(self) -> float:
@@ -133,6 +168,8 @@ class Subject:
         faults = _Faults()
         link = await self._link(faults)
         talk = Conversation(link, self.timeout, stateless=stateless, name=NAME)
+        if self.version is not None and not stateless:
+            talk.version = self.version
         talk.mirrored = self._mirrored
         found = _Open(link, faults, talk)
         wait = max(START_TIMEOUT, self.timeout) if patience is None else patience
@@ -154,9 +191,15 @@ class Subject:
         self._open[stateless] = found
         return found
 
-    async def _link(self, faults: _Faults) -> PipeLink | WebLink:
+    async def _link(self, faults: _Faults) -> _Link:
         if isinstance(self._target, Http):
             return WebLink(self._target, faults)
+        if not isinstance(self._target, Stdio):
+            server = self._target() if isinstance(self._target, type) else self._target
+            found = MemoryLink(server, faults)
+            self._nursery.start_soon(found.serve)
+            self._nursery.start_soon(found.read)
+            return found
         link = await start_pipe(self._target, faults)
         self._nursery.start_soon(link.read)
         self._nursery.start_soon(link.drain)
@@ -241,39 +284,43 @@ class Subject:
             return _unstarted(step)
         self.calls += 1
         found.used = True
-        link = found.link
-        link.receiver.notifications.clear()
         wait = self.timeout if patience is None else patience
-        exchange = await self._send(found, step, wait)
+        token = found.talk.new_id()
+        exchange = await self._send(found, step, token, wait)
         responsive: bool | None = None
         if exchange.answer is not None:
             self._times.append(exchange.seconds)
             del self._times[:-100]
         if settle or not exchange.replied:
             responsive = await self._settle(found, patience=min(ALIVE_TIMEOUT, wait))
-        notices = [str(each["method"]) for each in link.receiver.notifications]
         outcome = Outcome(
             step,
             exchange,
             found.faults.take(),
-            tuple(notices),
-            responsive,
+            found.take_notifications(),
+            token,
+            # 2026-07-28 allows them where the request asks for them.
+            can_log=not found.talk.stateless and "logging" in found.capabilities,
+            responsive=responsive,
             is_typed=found.talk.stateless,
         )
+        if not exchange.replied:
+            found.unanswered.add(token)
         if exchange.ended or responsive is False:
             await self.renew(stateless=stateless, hard=True)
         return outcome
 
-    async def _send(self, found: _Open, step: Step, patience: float) -> Exchange:
+    async def _send(self, found: _Open, step: Step, id_: str, patience: float) -> Exchange:
+        """Send a request; its id is its progress token, and a cancellation names it."""
         talk = found.talk
-        # The id is made here, so that a cancellation can name it.
-        id_ = talk.new_id()
         message: JSONObject = {"jsonrpc": "2.0", "id": id_, "method": step.method}
         params = dict(step.params)
-        if talk.stateless:
-            params["_meta"] = {**talk.envelope(), **params.get("_meta", {})}
-        if params:
-            message["params"] = params
+        envelope = talk.envelope() if talk.stateless else {}
+        params["_meta"] = {"progressToken": id_, **envelope, **params.get("_meta", {})}
+        message["params"] = params
+        if step.cancel_after is not None and talk.stateless and not self.is_stream:
+            # Closing its stream is the cancellation (2026-07-28, basic/patterns/cancellation).
+            return await talk.send(message, None, min(patience, step.cancel_after))
         if step.cancel_after is None:
             exchange = await talk.send(message, None, patience)
             if not exchange.replied and not exchange.ended:
@@ -288,29 +335,29 @@ class Subject:
     async def _cancel(self, talk: Conversation, id_: str, after: float = 0.0) -> None:
         await trio.sleep(after)
         # A request of 2026-07-28 over HTTP is cancelled by closing its stream, which is done.
-        if self.is_command or not talk.stateless:
+        if self.is_stream or not talk.stateless:
             await talk.tell("notifications/cancelled", {"requestId": id_})
 
     async def _settle(
         self, found: _Open, *, pause: float = SETTLE, patience: float = ALIVE_TIMEOUT
     ) -> bool:
         """Ask for something light, and wait for a moment; True if it is answered."""
-        if isinstance(found.link, PipeLink) and found.link.ended:
+        if isinstance(found.link, StreamLink) and found.link.ended:
             return False
         answer = await found.talk.ask(_light(found.talk), patience=patience)
         await trio.sleep(pause)
         return answer.replied
 
     async def post(
-        self, message: JSONObject | bytes, *, stateless: bool, is_optional: bool
+        self, message: JSONObject | bytes, *, stateless: bool, patience: float
     ) -> Outcome:
         """Send a message as it is, and see whether the server lives on.
 
         Args:
             message: The message, or bytes that are none.
             stateless: The era.
-            is_optional: True if nobody waits for an answer: it comes before the one to the next
-                request, or not at all.
+            patience: Seconds to wait for the answer; it may also come before the one to the next
+                request.
         """
         step = Step(str(message)[:MAX_SHOWN])
         found = await self.connect(stateless=stateless)
@@ -319,18 +366,16 @@ class Subject:
         self.calls += 1
         found.used = True
         if isinstance(message, dict):
-            # Over HTTP every request is answered, if only by a status.
-            is_short = is_optional and self.is_command
-            exchange = await found.talk.send(message, None, OPTIONAL if is_short else self.timeout)
-        elif isinstance(found.link, PipeLink):
+            exchange = await found.talk.send(message, None, patience)
+        elif isinstance(found.link, StreamLink):
             exchange = Exchange(step.method, ended=not await found.link.write(message))
         else:
             headers = found.talk.headers_of({"method": "tools/list"})
-            exchange = await found.link.send("POST", headers, self.timeout, body=message)
+            exchange = await found.link.post(message, headers, self.timeout)
         responsive = await self._settle(found, pause=0.0)
         if isinstance(message, dict) and message.get("id") is not None and not exchange.answer:
             exchange.answer = found.link.receiver.answer_to(message["id"])
-        outcome = Outcome(step, exchange, found.faults.take(), (), responsive)
+        outcome = Outcome(step, exchange, found.faults.take(), responsive=responsive)
         if exchange.ended or not responsive:
             await self.renew(stateless=stateless, hard=True)
         return outcome
@@ -349,6 +394,9 @@ async def _close(found: _Open, *, hard: bool) -> None:
         if isinstance(found.link, PipeLink):
             await found.link.aclose(0.0 if hard else EXIT_TIMEOUT)
             return
+        if isinstance(found.link, MemoryLink):
+            await found.link.aclose()
+            return
         if found.talk.session is not None and not hard:
             # A server keeps a limited number of sessions.
             await found.link.send("DELETE", found.talk.headers_of({"method": ""}), EXIT_TIMEOUT)
@@ -364,6 +412,8 @@ async def _initialize(found: _Open, patience: float) -> Exchange | None:
         return answer
     talk.version = result["protocolVersion"]
     talk.session = answer.headers.get(SESSION)
+    revision = REVISIONS.get(talk.version)
+    found.link.receiver.takes_lists = revision is not None and revision.batches
     _learn(found, result, result.get("serverInfo"))
     await talk.tell("notifications/initialized")
     return None

@@ -13,6 +13,8 @@ from ._pipe import EXIT_TIMEOUT as EXIT_TIMEOUT
 from ._pipe import PipeLink as PipeLink
 from ._pipe import open_pipe as open_pipe
 from ._pipe import start_pipe as start_pipe
+from ._stream import MemoryLink as MemoryLink
+from ._stream import StreamLink as StreamLink
 from ._web import WebLink as WebLink
 
 _publish(globals())

@@ -1,18 +1,17 @@
 """A server as a child process, every byte of whose stdout is looked at."""
 
-import json
 import os
 import signal
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 import trio
 
 from ..._errors import TransportError
-from ..._value import JSONObject
 from ...transports import Stdio
-from ._exchange import Exchange, Notes, Receiver
+from ._exchange import Notes
+from ._stream import StreamLink
 
 #: Seconds that a server gets to exit when its stdin ends, and again after SIGTERM.
 EXIT_TIMEOUT: Final = 3.0
@@ -22,75 +21,39 @@ MAX_LINE: Final = 16 * 1024 * 1024
 _STDERR_KEPT: Final = 4096
 
 
-class PipeLink:
+class PipeLink(StreamLink):
     """A connection over stdin and stdout; see `Link`.
 
     Args:
         process: The server.
         notes: Gets what is wrong on stdout.
-
-    Attributes:
-        ended: True once the server has closed its stdout.
-        receiver: The messages of the server.
     """
 
     def __init__(self, process: trio.Process, notes: Notes) -> None:
+        super().__init__(notes)
         self._process = process
         # `open_pipe` makes all three.
         self._stdin: Any = process.stdin
         self._stdout: Any = process.stdout
         self._stderr: Any = process.stderr
-        self._notes = notes
-        self.receiver = Receiver(notes)
         self._said = bytearray()
-        self._news = trio.Condition()
         self._writing = trio.Lock()
         self._silent = trio.Event()
-        self.ended = False
-        self._where = "nothing yet"
 
-    async def exchange(
-        self, message: JSONObject, headers: Mapping[str, str], patience: float
-    ) -> Exchange:
-        """Send a message and wait for the answer; see `Link`."""
-        del headers
-        found = Exchange(self._where_of(message))
-        self._where = found.sent
-        if "id" in message:
-            self.receiver.expect(message["id"])
-        began = trio.current_time()
-        with trio.move_on_after(patience):
-            if not await self.write(json.dumps(message).encode()) or "id" not in message:
-                found.ended = self.ended
-                return await self._with_last_words(found)
-            async with self._news:
-                while not self.ended and self.receiver.answer_to(message["id"]) is None:
-                    await self._news.wait()
-        found.answer = self.receiver.answer_to(message["id"])
-        found.ended = self.ended and found.answer is None
-        found.seconds = trio.current_time() - began
-        return await self._with_last_words(found)
+    async def _last_words(self) -> str:
+        # What the server said may arrive after the end of its stdout.
+        with trio.move_on_after(EXIT_TIMEOUT):
+            await self._silent.wait()
+        self._silent.set()  # a child of the server may hold it open: once is enough
+        lines = self._said.decode(errors="replace").split("\n")
+        said = [line.strip() for line in lines if line.strip()]
+        return f"the process ended{f'; it said: {said[-1]}' if said else ''}"
 
-    @staticmethod
-    def _where_of(message: JSONObject) -> str:
-        return str(message.get("method"))
-
-    async def _with_last_words(self, found: Exchange) -> Exchange:
-        if found.ended:
-            # What the server said may arrive after the end of its stdout.
-            with trio.move_on_after(EXIT_TIMEOUT):
-                await self._silent.wait()
-            self._silent.set()  # a child of the server may hold it open: once is enough
-            lines = self._said.decode(errors="replace").split("\n")
-            said = [line.strip() for line in lines if line.strip()]
-            found.failure = f"the process ended{f'; it said: {said[-1]}' if said else ''}"
-        return found
-
-    async def write(self, line: bytes) -> bool:
-        """Write a line; False if the server reads no more."""
+    async def write(self, message: bytes) -> bool:
+        """Write a line; see `StreamLink`."""
         try:
             async with self._writing:
-                await self._stdin.send_all(line + b"\n")
+                await self._stdin.send_all(message + b"\n")
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self.ended = True
             return False
@@ -102,25 +65,11 @@ class PipeLink:
         while data := await _receive(self._stdout):
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
-                await self._take(line)
+                await self.take(line)
             if len(rest) > MAX_LINE:
-                self._notes.check("message", False, self._where, f"a line of over {MAX_LINE} bytes")
+                self.notes.check("message", False, self.where, f"a line of over {MAX_LINE} bytes")
                 break
-        async with self._news:
-            self.ended = True
-            self._news.notify_all()
-
-    async def _take(self, line: bytes) -> None:
-        text = line.decode(errors="replace").strip()
-        # Empty lines carry no message, and harm nobody.
-        looks = text.startswith(("{", "["))
-        if not self._notes.check("stdout", looks or not text, self._where, text) or not text:
-            return
-        reply = self.receiver.take(line, self._where)
-        if reply is not None:
-            await self.write(json.dumps(reply).encode())
-        async with self._news:
-            self._news.notify_all()
+        await self.end_reading()
 
     async def drain(self) -> None:
         """Read stderr, so that the server never waits for us; its end is kept for messages."""

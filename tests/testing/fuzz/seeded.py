@@ -222,6 +222,12 @@ class Seeded:
     def say(self, text, stateless, tone="calm"):
         if self.fault in ("crash", "leak"):
             return self.text(text[0])
+        if self.fault == "progress" and tone == "loud":
+            params = {"progressToken": "none", "progress": 1}
+            self.write({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+        if self.fault == "log" and text == "":
+            params = {"level": "info", "data": "nothing to say"}
+            self.write({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
         if self.fault == "hang" and any(ord(letter) > 0xFFFF for letter in text):
             threading.Event().wait()
         if self.fault == "exit" and "\0" in text:

@@ -54,6 +54,8 @@ FAULTS = {
     "form": ("message", [say(" ")]),
     "twice": ("one-answer", [say("")]),
     "eras": ("eras", [{"name": "add", "arguments": {"numbers": [], "times": 6}}]),
+    "progress": ("progress", [say("", tone="loud")]),
+    "log": ("log", [say("")]),
     "order": ("order", [{}]),
     "cursors": ("cursors", [{}]),
     "cancel": ("cancel", [{"name": "wait", "arguments": {}}]),

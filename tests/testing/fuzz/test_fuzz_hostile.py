@@ -12,7 +12,7 @@ STRAY = (("message", "an answer to no request: {}"),)
 
 
 def outcome(answer=None, *, faults=(), responsive=True, **members):
-    return Outcome(Step("x"), Exchange("x", answer, **members), faults, (), responsive)
+    return Outcome(Step("x"), Exchange("x", answer, **members), faults, responsive=responsive)
 
 
 RIGHT = [
