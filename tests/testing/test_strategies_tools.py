@@ -186,7 +186,7 @@ def test_several_tools():
         arguments(Numbers)
 
 
-@pytest.mark.parametrize("target", [3, Schema, Numbers().helper], ids=str)
+@pytest.mark.parametrize("target", [3, Schema, Numbers().helper], ids=["number", "class", "method"])
 def test_no_tool(target):
     """Anything else is refused in words."""
     with pytest.raises(TypeError, match="expected a tool"):
