@@ -1,6 +1,8 @@
 """Strategies on the official JSON-Schema-Test-Suite, draft 2020-12: the rate of schemas served."""
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -61,3 +63,19 @@ def test_schemas_of_the_suite_have_values():
     valid = counts["valid", True] / (counts["valid", True] + counts["valid", False])
     broken = counts["violating", True] / (counts["violating", True] + counts["violating", False])
     assert (valid >= 0.99, broken >= 0.97) == (True, True), missing
+
+
+@pytest.mark.slow
+def test_the_first_test_of_a_project(tmp_path):
+    """The table of characters is made before a value is drawn, which would count as too slow."""
+    code = (
+        "import os\n"
+        "from noizu_mcp.testing import from_schema\n"
+        "from_schema({'type': 'string'})\n"
+        "print(os.listdir('.hypothesis'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    assert "unicode_data" in done.stdout

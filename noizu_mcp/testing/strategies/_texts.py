@@ -29,6 +29,10 @@ LONGEST: Final = 2_000_000
 # Characters beyond the least, where there is no limit.
 _MORE: Final = 1_000
 
+# Hypothesis makes its table of all characters once for each project, in more than a second. Within
+# the first draw that would count as a strategy that is too slow, and fail the test.
+st.text().validate()
+
 
 def texts(case: Case, matches: Matches, formats: Formats) -> Texts:
     """Return the strategy for the texts of a case.
