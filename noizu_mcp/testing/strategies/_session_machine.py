@@ -52,9 +52,9 @@ class SessionMachine(RuleBasedStateMachine):
 
         TestCounting = Counting.TestCase
 
-    A step fails if a tool crashes or takes arguments that its schema forbids, or if a request is
-    answered with an internal error. A tool may refuse arguments that fit its schema, by `ToolError`
-    for example; `check_call` can ask for more.
+    A step fails if a tool crashes, takes arguments that its schema forbids, or refuses others as
+    invalid (-32602), or if a request is answered with an internal error (-32603). A tool may answer
+    with an error of its own, such as a `ToolError`; `check_call` can ask for more.
 
     Attributes:
         target: The server; see `connect`. A class is made anew for each session.
@@ -133,10 +133,12 @@ class SessionMachine(RuleBasedStateMachine):
         """Call a tool with arguments that its schema takes."""
         try:
             result = self.client.call_tool(*call)
-        except McpError:
-            if any(tool.name == call.name for tool in self.client.list_tools()):
+        except McpError as error:
+            names = {tool.name for tool in self.client.list_tools()}
+            # A tool that is gone is no bug, nor is an error with a code of the server's own, or one
+            # that says which capability a client needs for the tool.
+            if call.name in names and error.code in (INVALID_PARAMS, INTERNAL_ERROR):
                 raise
-            # The server has removed the tool in this session.
             self._read_lists()
         else:
             _check_crash(call, result)
