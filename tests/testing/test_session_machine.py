@@ -119,7 +119,7 @@ def test_a_server_without_bugs(version):
         def there_are_apples(self):
             assert self.apples >= 0
 
-    run_machine(Sessions, 25)
+    run_machine(Sessions, 20)
     assert {"tools/call", "tools/list", "resources/read", "prompts/get"} <= methods
 
 

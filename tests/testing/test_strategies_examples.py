@@ -27,4 +27,4 @@ def test_sessions_with_an_example(name, version):
     """Whatever a client calls, reads and gets, in any order, no example crashes."""
     pytest.importorskip("pydantic")
     target = f"{EXAMPLES / name}"
-    run_machine(type("Sessions", (SessionMachine,), {"target": target, "version": version}), 6)
+    run_machine(type("Sessions", (SessionMachine,), {"target": target, "version": version}), 4)

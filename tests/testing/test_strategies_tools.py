@@ -155,7 +155,7 @@ def test_every_form_of_a_tool(name):
 def test_formats_that_the_class_does_not_read():
     """A text that breaks a format is no invalid argument if the class of the tool takes it."""
     for value in draw(invalid_arguments(write), 30):
-        assert not isinstance(value.get("contact", {}).get("email"), str)
+        assert "'email': '" not in str(value)
 
 
 def test_results():
