@@ -331,7 +331,7 @@ params = pytest.mark.parametrize("name", SCHEMAS)
 @params
 def test_values_that_fit(name):
     """Each value fits, also by another implementation of JSON Schema."""
-    values = draw(from_schema(SCHEMAS[name]), 8)
+    values = draw(from_schema(SCHEMAS[name]), 6)
     assert values
     judge = jsonschema.validators.validator_for(SCHEMAS[name], jsonschema.Draft202012Validator)
     if name not in UNJUDGED:
@@ -341,7 +341,7 @@ def test_values_that_fit(name):
 @params
 def test_values_that_break(name):
     """Each near miss breaks the schema, and its label names a keyword and a place of its own."""
-    values = draw(violating(SCHEMAS[name], labelled=True), 8)
+    values = draw(violating(SCHEMAS[name], labelled=True), 6)
     assert values
     for value, keyword, path in values:
         # The report has no words for a limit that draft 4 marks as exclusive.

@@ -19,9 +19,8 @@ SERVERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "version", [pytest.param("2025-11-25", marks=pytest.mark.slow), "2026-07-28"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize("name", SERVERS)
 def test_sessions_with_an_example(name, version):
     """Whatever a client calls, reads and gets, in any order, no example crashes."""
