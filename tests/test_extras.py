@@ -90,6 +90,10 @@ LISTENERS = "from noizu_mcp.telemetry import *\n"
         (f"{SERVER}{LISTENERS}Metrics(Weather())", METRICS),
         (f"{LISTENERS}Tracing()", TRACING),
         ("from noizu_mcp.testing import from_schema\nfrom_schema(True)", STRATEGIES),
+        (
+            "from noizu_mcp.testing import SessionMachine\nclass A(SessionMachine): pass",
+            STRATEGIES,
+        ),
         ("from noizu_mcp import SkillFolder\nSkillFolder('docs/examples/skills').skills", SKILLS),
     ],
 )

@@ -167,7 +167,7 @@ PAGES = (
             "Answers": "ScriptedHandler Asked",
             "Assertions": "assert_notification assert_progress refute_notification",
             "Strategies": "arguments invalid_arguments results from_schema violating Violation "
-            "Unsatisfiable messages conversations",
+            "Unsatisfiable messages conversations SessionMachine",
             "Transports": "serve_over Network",
             "Cassettes": "record replay Replay hide_secrets",
             "Authorization": "AuthorizationServer AuthorizationRequest serve_authorization "

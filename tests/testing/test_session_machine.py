@@ -4,9 +4,8 @@ import json
 from typing import Annotated
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import invariant, rule
 
 from noizu_mcp import (
     Context,
@@ -26,24 +25,10 @@ from noizu_mcp import (
 )
 from noizu_mcp.testing import SessionMachine
 
+from .drawing import run_machine
+
 COUNT = {"type": "object", "properties": {"count": {"type": "integer"}}}
 VERSIONS = ("2025-11-25", "2026-07-28")
-
-
-def run(machine, count=15, *, shrink=False):
-    """Run a machine; its sessions are the same ones each time."""
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            database=None,
-            derandomize=True,
-            deadline=None,
-            max_examples=count,
-            stateful_step_count=8,
-            phases=[Phase.generate, Phase.shrink] if shrink else [Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
 
 
 Amount = Annotated[int, field(min=0, max=100)]
@@ -134,7 +119,7 @@ def test_a_server_without_bugs(version):
         def there_are_apples(self):
             assert self.apples >= 0
 
-    run(Sessions, 25)
+    run_machine(Sessions, 20)
     assert {"tools/call", "tools/list", "resources/read", "prompts/get"} <= methods
 
 
@@ -185,7 +170,7 @@ def refuse_badly(count):
 def failure(machine, *, shrink=False):
     """Run a machine; give the text of the failure, and the steps that lead to it."""
     with pytest.raises((AssertionError, McpError, ExceptionGroup)) as caught:
-        run(machine, 60, shrink=shrink)
+        run_machine(machine, 60, shrink=shrink)
     found = caught.value
     while isinstance(found, ExceptionGroup):
         found = found.exceptions[0]
@@ -232,7 +217,7 @@ def test_resources_that_fail():
         target = Shelf
 
     with pytest.raises(McpError, match="-32603"):
-        run(Sessions)
+        run_machine(Sessions)
 
 
 def test_only_some_tools():
@@ -251,7 +236,7 @@ def test_only_some_tools():
             assert self.client.call_tool("add", {"count": count}).text
             called.add("rule")
 
-    run(Sessions)
+    run_machine(Sessions)
     assert called == {"look", "rule"}
 
 
@@ -284,7 +269,7 @@ def test_tools_that_come_and_go(version):
             called.add(name)
 
     Sessions.version = version
-    run(Sessions)
+    run_machine(Sessions)
     assert called == {"change", "other"}
 
 
@@ -298,4 +283,4 @@ def test_a_server_that_cannot_be_listed():
         async def call_tool(self, name, args, ctx): ...
 
     with pytest.raises(McpError, match="closed"):
-        run(type("Sessions", (SessionMachine,), {"target": Closed}))
+        run_machine(type("Sessions", (SessionMachine,), {"target": Closed}))

@@ -53,7 +53,7 @@ def test_messages_are_valid(version):
         )
         for name in ("ClientRequest", "ClientNotification")
     }
-    found = draw(messages(version), 40)
+    found = draw(messages(version), 20)
     found += [message for drawn in draw(conversations(version), 5) for message in drawn]
     for message in found:
         judge = judges["ClientRequest" if "id" in message else "ClientNotification"]
@@ -63,7 +63,7 @@ def test_messages_are_valid(version):
 @every_version
 def test_methods_are_all_drawn(version):
     """Every method that a client has on the revision, and none of another one."""
-    methods = {message["method"] for message in draw(messages(version), 250)}
+    methods = {message["method"] for message in draw(messages(version), 200)}
     assert ("ping" in methods) is ("logging/setLevel" in methods) is (version in HANDSHAKE)
     assert ("server/discover" in methods) is (version not in HANDSHAKE)
     assert {"tools/call", "resources/read", "notifications/cancelled"} <= methods
@@ -85,7 +85,7 @@ def test_unknown_revisions():
 @every_version
 def test_conversations_have_an_order(version):
     """The handshake comes first, ids are unique, and cancellations mostly name a request."""
-    found = draw(conversations(version), 20)
+    found = draw(conversations(version), 12)
     for sent in found:
         ids = [message["id"] for message in sent if "id" in message]
         assert len(set(ids)) == len(ids)
@@ -121,7 +121,7 @@ async def talk(sent):
 @pytest.mark.parametrize("version", NEWEST)
 async def test_a_server_answers_each_request_once(version):
     """Our own server answers every request of a conversation, but for cancelled ones, once."""
-    for sent in draw(conversations(version, tools=[Numbers.add]), 15):
+    for sent in draw(conversations(version, tools=[Numbers.add]), 8):
         answers = await talk(sent)
         counts = Counter(answer["id"] for answer in answers if "id" in answer)
         assert set(counts.values()) <= {1}

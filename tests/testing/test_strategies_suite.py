@@ -58,11 +58,10 @@ def run(folder):
 @pytest.mark.slow
 @pytest.mark.skipif(not SUITE.is_dir(), reason="the suite is not beside the checkout")
 def test_schemas_of_the_suite_have_values():
-    """99 of 100 satisfiable schemas have valid values, and 97 of 100 near misses."""
+    """Every schema of the suite that has valid values, or invalid ones, has some of these drawn."""
     counts, missing = run("draft2020-12")
-    valid = counts["valid", True] / (counts["valid", True] + counts["valid", False])
-    broken = counts["violating", True] / (counts["violating", True] + counts["violating", False])
-    assert (valid >= 0.99, broken >= 0.97) == (True, True), missing
+    assert missing == []
+    assert counts == {("valid", True): 358, ("violating", True): 302}
 
 
 @pytest.mark.slow

@@ -133,14 +133,14 @@ async def call_all(target, examples):
 @pytest.mark.parametrize("target", [Search, Read, One, buy])
 async def test_a_server_takes_arguments(target):
     """A server takes what is drawn, and its results fit."""
-    answers = await call_all(target, draw(arguments(target), 20))
+    answers = await call_all(target, draw(arguments(target), 12))
     assert [each.content for each in answers if each.is_error] == []
 
 
 @pytest.mark.parametrize("target", [Search, Read, One, buy])
 async def test_a_server_refuses_invalid_arguments(target):
     """A server refuses what is drawn, in words for a model."""
-    answers = await call_all(target, draw(invalid_arguments(target), 20))
+    answers = await call_all(target, draw(invalid_arguments(target), 12))
     assert all(each.is_error for each in answers)
     assert all("Invalid arguments" in each.content[0].text for each in answers)
 
@@ -155,7 +155,7 @@ def test_every_form_of_a_tool(name):
 def test_formats_that_the_class_does_not_read():
     """A text that breaks a format is no invalid argument if the class of the tool takes it."""
     for value in draw(invalid_arguments(write), 30):
-        assert not isinstance(value.get("contact", {}).get("email"), str)
+        assert "'email': '" not in str(value)
 
 
 def test_results():

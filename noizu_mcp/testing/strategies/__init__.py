@@ -8,6 +8,6 @@ Hypothesis is an extra, `testing`; the files that need it load with the first st
     _texts, _numbers, _plan, _containers, _build, _checked   cases into strategies
     _schemas       the public functions for schemas
     _tools         the public functions for tools
-    _session_machine   a state machine that uses a server
     _messages      the public functions for messages of clients
+    _machine, _session_machine   a client as a state machine
 """

@@ -109,7 +109,7 @@ def messages(
     made: SearchStrategy[JSONObject] = loaded.any_of(
         [*_requests(revision, tools), *_notifications(revision)]
     )
-    return made
+    return made.map(_with_plain_ids)
 
 
 def conversations(
@@ -132,9 +132,17 @@ def conversations(
     revision = _revision(version)
     first = [] if revision.stateless else _handshake(revision)
     made: SearchStrategy[list[JSONObject]] = loaded.conversation(
-        [from_schema(each) for each in first], messages(version, tools=tools)
+        [from_schema(each).map(_with_plain_ids) for each in first], messages(version, tools=tools)
     )
     return made
+
+
+def _with_plain_ids(message: JSONObject) -> JSONObject:
+    """Write ids as clients do: 1.0 is an integer, but JSON-RPC advises against it (section 4)."""
+    for where, name in ((message, "id"), (message["params"], "requestId")):
+        if isinstance(where.get(name), float):
+            where[name] = int(where[name])
+    return message
 
 
 def _revision(version: str) -> Revision:

@@ -40,7 +40,7 @@ def from_schema(
     64 bits, and characters outside the Basic Multilingual Plane.
 
     Args:
-        schema: A schema of 2020-12. Other dialects work as far as their keywords are the same.
+        schema: A schema of 2020-12, or of 2019-09, draft 7, 6 or 4 if its `$schema` says so.
         formats: `format` is an annotation, so by default any text will do. True: texts have the
             formats of the specification (2020-12 validation section 7.3); a mapping adds strategies
             for other formats, or replaces some.
