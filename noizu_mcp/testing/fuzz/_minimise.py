@@ -191,8 +191,10 @@ class _Search:
         async def holds(candidate: JSON) -> bool:
             if not is_like(candidate):
                 return False
+            # After the end of a server, the next call is the first one.
+            is_first = anew or self._subject.is_fresh(stateless=self._suspicion.stateless)
             seen = await self._holds(changed(candidate), anew=anew)
-            if seen is not None and anew:
+            if seen is not None and is_first:
                 self._report(changed(candidate), seen)
             return seen is not None
 
