@@ -31,8 +31,12 @@ class Pool:
         self._values: dict[str, deque[JSON]] = {}
 
     def learn(self, component: Component, outcome: Outcome) -> None:
-        """Keep the arguments and the result of a call that succeeded."""
+        """Keep the arguments and the result of a call that succeeded, and completions."""
         result = outcome.result
+        if component.kind == "completion":
+            values = part_of(part_of(result, "completion", dict), "values", list)
+            self._keep_all([{component.definition["argument"]["name"]: each} for each in values])
+            return
         if component.kind != "tool" or result is None or outcome.refused:
             return
         self._keep_all(outcome.step.params.get("arguments"))

@@ -358,8 +358,7 @@ async def names_of(subject: Subject) -> dict[tuple[str, str], Any]:
     connection = await subject.connect(stateless=False)
     capabilities = {} if connection is None else connection.capabilities
     return {
-        (each.notice, each.method): await _names(subject, each)
-        for each in _announced(capabilities)
+        (each.notice, each.method): await _names(subject, each) for each in _announced(capabilities)
     }
 
 

@@ -124,7 +124,10 @@ def test_of(finding: Finding, target: Target) -> str:
         shown = f"Http({target.url!r})"
     elif not isinstance(target, str):
         kind = target if isinstance(target, type) else type(target)
-        imports, shown = f"from {kind.__module__} import {kind.__qualname__}\n{imports}", kind.__qualname__
+        imports, shown = (
+            f"from {kind.__module__} import {kind.__qualname__}\n{imports}",
+            kind.__qualname__,
+        )
     kept = finding.to_json()
     del kept["steady"]
     value = pprint.pformat(kept, width=88, sort_dicts=False)

@@ -11,6 +11,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import attrs
@@ -189,7 +190,10 @@ class Run:
         drawn, count = 0, FIRST
         while drawn < self._examples:
             count = min(count, self._examples - drawn)
-            for use in self._uses.values():
+            # Completions first: they are known values of arguments.
+            for use in sorted(
+                self._uses.values(), key=lambda use: use.component.kind != "completion"
+            ):
                 await self._call(use, count)
             await self._check_cancellation()
             await self._play_sequences()
@@ -306,15 +310,16 @@ class Run:
             await self._check_notice(use, steps[:MAX_BLAMED])
 
     def _draw(self, component: Component, count: int, turn: int) -> Iterator[Value]:
+        fill = partial(self._pool.fill, component, chance=self._chance)
         if component.kind == "resource":
             yield Value(component.name)
         elif component.kind == "template":
-            for each in self._values.draw(component, count, turn):
+            for each in self._values.draw(component, count, turn, fill):
                 # The template may be malformed; half a surrogate pair has no place in a URI.
                 with suppress(ValueError, TypeError):
                     yield Value(UriTemplate(component.name).expand(each.value))
         else:
-            yield from self._values.draw(component, count, turn)
+            yield from self._values.draw(component, count, turn, fill)
 
     async def _take(self, use: _Use, step: Step, era: bool, keyword: str | None = None) -> Outcome:
         """Take a step, judge the answer, and look into every suspicion."""

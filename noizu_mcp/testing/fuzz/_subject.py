@@ -21,7 +21,16 @@ from ..._value import JSONObject
 from ...server import Server
 from ...transports import Http, Stdio
 from ...types import META_SERVER_INFO
-from ..raw import SESSION, Conversation, Exchange, MemoryLink, PipeLink, StreamLink, WebLink, start_pipe
+from ..raw import (
+    SESSION,
+    Conversation,
+    Exchange,
+    MemoryLink,
+    PipeLink,
+    StreamLink,
+    WebLink,
+    start_pipe,
+)
 from ._case import PROGRESS, Case, Outcome, Step
 from ._checks import SECRET, SECRET_NAME
 
@@ -279,7 +288,6 @@ class Subject:
             return _unstarted(step)
         self.calls += 1
         found.used = True
-        link = found.link
         wait = self.timeout if patience is None else patience
         token = found.talk.new_id()
         exchange = await self._send(found, step, token, wait)

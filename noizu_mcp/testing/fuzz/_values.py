@@ -4,7 +4,7 @@ All are drawn from a seed, so that the same seed makes the same calls.
 """
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -23,6 +23,7 @@ SPECIAL_TEXTS: Final = (
     "",
     " ",
     "0",
+    "99999999999999999999",
     "a",
     "é",
     "e\u0301",
@@ -99,13 +100,20 @@ class Values:
         # The strategies of a schema are planned once.
         self._strategies: dict[Component, list[SearchStrategy[Any]]] = {}
 
-    def draw(self, component: Component, count: int, turn: int) -> list[Value]:
+    def draw(
+        self,
+        component: Component,
+        count: int,
+        turn: int,
+        fill: Callable[[JSON], JSON] = lambda value: value,
+    ) -> list[Value]:
         """Draw values for one component.
 
         Args:
             component: The component.
             count: The number of valid ones; there are about as many wrong ones.
             turn: The number of draws before; the first one has the special texts.
+            fill: Puts values that the server knows into a value; special texts go beside them.
 
         Returns:
             The values, each once; none of a schema that cannot be used.
@@ -117,7 +125,8 @@ class Values:
         seed = seed_for(self._seed, component.kind, component.name, turn)
         valid, wrong = [draw(each, count, seed) for each in self._strategies[component]]
         found = [Value(each) for each in valid]
-        base = max(valid, key=_count_texts, default=None)
+        base = fill(max(valid, key=_count_texts, default=None))
+        found += [Value(base)] if component.violations(base) == [] else []
         for text in SPECIAL_TEXTS if turn == 0 else ():
             # One place at a time, so that a fault has one cause.
             changed = _with_text(base, text)
