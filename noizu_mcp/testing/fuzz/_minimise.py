@@ -80,11 +80,10 @@ class _Search:
                 last = self._suspicion.steps[-1:]
                 self._report(last, self._suspicion.seen, steady=False)
             return
-        steps = await self._fewer(steps)
+        steps = await self._fewer(await self._bare(steps) if len(steps) > 1 else steps)
         if self._check in ("order", "cursors", "protocol"):
             return
         if len(steps) > 1:
-            steps = await self._bare(steps)
             steps = await self._shared(steps)
         for index in range(len(steps)):
             steps = await self._smaller(steps, index)

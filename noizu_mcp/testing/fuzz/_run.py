@@ -45,7 +45,7 @@ LONGEST: Final = 5
 #: The share of the time that is left which one finding may take; and how many new connections it
 #: may take in any case.
 SHARE: Final = 0.4
-STARTS: Final = 10
+STARTS: Final = 12
 #: Least seconds for the answers of one component.
 MIN_SHARE: Final = 1.0
 #: Deaths of a server by one component, after which it is left alone.
@@ -283,6 +283,8 @@ class Run:
         component = use.component
         self._tell(f"{component.kind} {component.name}")
         values = list(self._draw(component, count, use.turns))
+        if self._is_deaf_to_halves:
+            values = [each for each in values if not has_half_pair(each.value)]
         if not values and not use.turns and component.kind == "tool":
             self._report.unusable.append(component.name)
         use.turns += 1
@@ -296,7 +298,7 @@ class Run:
                 self._report.slow[component.name] = None
                 break
             text = repr(value)
-            if text in use.sent or (self._is_deaf_to_halves and has_half_pair(value.value)):
+            if text in use.sent:
                 continue
             use.sent.add(text)
             era = eras[index % len(eras)]
