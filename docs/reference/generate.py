@@ -177,14 +177,15 @@ PAGES = (
     ),
     Page(
         "checks",
-        "Checks of tools and contracts",
+        "Checks of tools, contracts and servers",
         "",
-        "See [check tools as models read them](../../how-to/lint.md) and "
-        "[keep a contract](../../how-to/contract.md).",
+        "See [check tools as models read them](../../how-to/lint.md), "
+        "[keep a contract](../../how-to/contract.md) and [fuzz a server](../../how-to/fuzzing.md).",
         {
             "noizu_mcp.testing.lint": "lint lint_tools LintReport Finding estimate_tokens",
             "noizu_mcp.testing.contract": "write check compare Change ContractBroken fetch save "
             "read",
+            "noizu_mcp.testing.fuzz": "fuzz replay Report load keep",
         },
     ),
     Page(
@@ -290,6 +291,7 @@ FOLDERS = """## Public folders
 about notifications |
 | `noizu_mcp.testing.lint`, `noizu_mcp.testing.contract` | [checks of tools](api/checks.md), and \
 contracts |
+| `noizu_mcp.testing.fuzz` | [`fuzz` and `replay`](../how-to/fuzzing.md): what breaks a server |
 | `noizu_mcp.aio` | [the client for asyncio programs](api/aio.md), asyncio code in trio tasks |
 | `noizu_mcp.auth` | [verifiers of tokens](api/auth.md), `BearerAuth`, `RequireScopes`; `OAuth` \
 and other strategies of clients |
@@ -308,8 +310,8 @@ names too |
 transport |
 | `noizu_mcp.components`, `noizu_mcp.models`, `noizu_mcp.uri`, `noizu_mcp.skills`, \
 `noizu_mcp.auth.client`, `noizu_mcp.client`, `noizu_mcp.client.terminal`, `noizu_mcp.engine.aio`, \
-`noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, `noizu_mcp.cli` | the \
-layers, for code that builds on them |
+`noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, `noizu_mcp.testing.raw`, \
+`noizu_mcp.testing.plugin`, `noizu_mcp.cli` | the layers, for code that builds on them |
 """
 
 

@@ -12,9 +12,11 @@ from ..._value import JSON, JSONObject
 from ...schema import PeerSchema, coerce_text
 from ..raw import Exchange
 
-Kind = Literal["tool", "prompt", "resource", "template", "completion", "list", "message"]
+Kind = Literal[
+    "tool", "prompt", "resource", "template", "completion", "list", "message", "revision"
+]
 
-#: The method that uses a component of each kind; a list and a message have methods of their own.
+#: The method that uses a component of each kind; the others have methods of their own.
 METHODS: Final = {
     "tool": "tools/call",
     "prompt": "prompts/get",

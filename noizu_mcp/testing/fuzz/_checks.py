@@ -276,6 +276,10 @@ CHECKS: Final = {
         "A change of a list is announced where listChanged is declared.",
         "server/tools, List Changed Notification",
     ),
+    "revisions": Check(
+        "An older revision that the server agrees to is served by its rules.",
+        "basic/lifecycle, Version Negotiation",
+    ),
     "protocol": Check(
         "Malformed messages are refused or ignored, and the server lives on.",
         "basic, Messages; JSON-RPC 2.0",

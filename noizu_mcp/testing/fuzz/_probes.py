@@ -19,6 +19,7 @@ from ...uri import UriTemplate
 from ._case import Case, Component, Kind, Outcome, Step
 from ._checks import judge_one
 from ._hostile import attack
+from ._revisions import find_in_revision
 from ._subject import Subject
 
 #: Pages of one list that are read.
@@ -375,6 +376,13 @@ async def _names(subject: Subject, which: List) -> list[Any]:
     return sorted(str(item[which.name]) for item in pages.items)
 
 
+async def _revisions(
+    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
+) -> str | None:
+    del anew
+    return await find_in_revision(subject, component, case, patience)
+
+
 PROBES: Final[dict[str, Probe]] = {
     "eras": _eras,
     "cancel": _cancel,
@@ -382,6 +390,7 @@ PROBES: Final[dict[str, Probe]] = {
     "cursors": _cursors,
     "notice": _notice,
     "protocol": _protocol,
+    "revisions": _revisions,
 }
 
 

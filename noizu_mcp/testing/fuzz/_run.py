@@ -27,6 +27,7 @@ from ._minimise import Suspicion, Used, minimise
 from ._pool import Pool
 from ._probes import LISTS, discover, essence, find, is_same, names_of, read_list
 from ._report import Report
+from ._revisions import OLDER
 from ._subject import Subject
 from ._values import Value, Values, has_half_pair
 
@@ -54,6 +55,8 @@ MAX_DEATHS: Final = 3
 MAX_MISSES: Final = 3
 #: Findings of one check for one component.
 MAX_SAME: Final = 3
+#: Calls in each older revision.
+MAX_OLDER: Final = 20
 #: Calls that are tried to find the one that changed a list.
 MAX_BLAMED: Final = 12
 
@@ -70,6 +73,7 @@ class _Use:
         turns: The number of rounds.
         sent: The values that were sent, as text.
         valid: Valid values of the last round, for sequences.
+        right: A call that succeeded.
         slow: A slow call of it.
         is_slow: True if it takes long: sequences leave it out.
         seconds: The time that its answers took.
@@ -82,6 +86,7 @@ class _Use:
     turns: int = 0
     sent: set[str] = attrs.field(factory=set)
     valid: list[JSON] = attrs.field(factory=list)
+    right: Step | None = None
     slow: Step | None = None
     is_slow: bool = False
     seconds: float = 0.0
@@ -196,6 +201,8 @@ class Run:
             ):
                 await self._call(use, count)
             await self._check_cancellation()
+            if not drawn and False in self._eras:
+                await self._check_revisions()
             await self._play_sequences()
             drawn += count
             count *= 2
@@ -307,6 +314,7 @@ class Run:
             if value.keyword is None:
                 if not outcome.refused:
                     steps.append(step)
+                    use.right = use.right or step
                 await self._compare(use, outcome, era)
         if component.kind == "tool" and steps:
             await self._check_notice(use, steps[:MAX_BLAMED])
@@ -434,6 +442,28 @@ class Run:
                     steps = [(component, cancelled)]
                     await self._suspect(use, Suspicion("cancel", era, steps, seen))
                     break
+
+    async def _check_revisions(self) -> None:
+        """Take a step of each component in each older revision."""
+        steps = [
+            use.right
+            for use in self._uses.values()
+            if use.right is not None and False in use.listed and not use.is_slow
+        ][:MAX_OLDER]
+        lists = [Step(each.method) for each in LISTS if any(k == each.kind for k, _ in self._uses)]
+        for version in OLDER:
+            self._tell(f"revision {version}")
+            component = Component("revision", version, {}, {})
+            whole = Case(False, (*lists, *steps))
+            seen = await find(self._subject, "revisions", component, whole)
+            # The session without a step, each step alone, and all of them.
+            parts = [Case(False, some) for some in ((), *((each,) for each in whole.steps))]
+            for case in [*parts, whole] if seen is not None else []:
+                seen = await find(self._subject, "revisions", component, case)
+                if seen is not None:
+                    self._add(Finding("revisions", "revision", version, case, seen))
+                    break
+        self._history[False].clear()
 
     async def _play_sequences(self) -> None:
         self._tell("sequences of calls")

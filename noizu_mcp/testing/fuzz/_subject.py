@@ -18,6 +18,7 @@ import trio
 from ..._errors import TransportError
 from ..._util import part_of
 from ..._value import JSONObject
+from ...protocol import REVISIONS
 from ...server import Server
 from ...transports import Http, Stdio
 from ...types import META_SERVER_INFO
@@ -118,6 +119,7 @@ class Subject:
         restarts: The number of connections that were opened again.
         failure: Why the server did not speak an era, the last time.
         start: Seconds that the last connection took.
+        version: The revision that connections with a handshake ask for; None for the latest one.
     """
 
     def __init__(self, target: Reached, timeout: float, nursery: trio.Nursery) -> None:
@@ -128,6 +130,7 @@ class Subject:
             )
         self.failure = ""
         self.start = 0.0
+        self.version: str | None = None
         self.calls = 0
         self.restarts = 0
         self.timeout = timeout
@@ -168,6 +171,8 @@ class Subject:
         faults = _Faults()
         link = await self._link(faults)
         talk = Conversation(link, self.timeout, stateless=stateless, name=NAME)
+        if self.version is not None and not stateless:
+            talk.version = self.version
         talk.mirrored = self._mirrored
         found = _Open(link, faults, talk)
         wait = max(START_TIMEOUT, self.timeout) if patience is None else patience
@@ -322,6 +327,9 @@ class Subject:
         envelope = talk.envelope() if talk.stateless else {}
         params["_meta"] = {"progressToken": id_, **envelope, **params.get("_meta", {})}
         message["params"] = params
+        if step.cancel_after is not None and talk.stateless and not self.is_stream:
+            # Closing its stream is the cancellation (2026-07-28, basic/patterns/cancellation).
+            return await talk.send(message, None, min(patience, step.cancel_after))
         if step.cancel_after is None:
             exchange = await talk.send(message, None, patience)
             if not exchange.replied and not exchange.ended:
@@ -372,7 +380,7 @@ class Subject:
             exchange = Exchange(step.method, ended=not await found.link.write(message))
         else:
             headers = found.talk.headers_of({"method": "tools/list"})
-            exchange = await found.link.send("POST", headers, self.timeout, body=message)
+            exchange = await found.link.post(message, headers, self.timeout)
         responsive = await self._settle(found, pause=0.0)
         if isinstance(message, dict) and message.get("id") is not None and not exchange.answer:
             exchange.answer = found.link.receiver.answer_to(message["id"])
@@ -413,6 +421,8 @@ async def _initialize(found: _Open, patience: float) -> Exchange | None:
         return answer
     talk.version = result["protocolVersion"]
     talk.session = answer.headers.get(SESSION)
+    revision = REVISIONS.get(talk.version)
+    found.link.receiver.takes_lists = revision is not None and revision.batches
     _learn(found, result, result.get("serverInfo"))
     await talk.tell("notifications/initialized")
     return None

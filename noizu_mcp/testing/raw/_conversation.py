@@ -8,7 +8,7 @@ from ..._version import __version__
 from ...jsonrpc import Request
 from ...protocol import LATEST_HANDSHAKE, STATELESS, mirroring_headers
 from ...types import META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_PROTOCOL_VERSION
-from ._exchange import Exchange, Link
+from ._exchange import Exchange, Link, Message
 
 #: Names of HTTP headers.
 SESSION: Final = "mcp-session-id"
@@ -85,13 +85,14 @@ class Conversation:
         return await self.send(message, None, self.patience)
 
     async def send(
-        self, message: JSONObject, headers: Mapping[str, str | None] | None, patience: float
+        self, message: Message, headers: Mapping[str, str | None] | None, patience: float
     ) -> Exchange:
-        """Send a message as it is; see `ask`."""
-        given: dict[str, str | None] = {**self.headers_of(message), **(headers or {})}
+        """Send a message as it is, or several in a list; see `ask`."""
+        first = message[0] if isinstance(message, list) else message
+        given: dict[str, str | None] = {**self.headers_of(first), **(headers or {})}
         shown = {name: value for name, value in given.items() if value is not None}
         found = await self._link.exchange(message, shown, patience)
-        found.sent = f"{message.get('method')} ({self.version})"
+        found.sent = f"{first.get('method')} ({self.version})"
         return found
 
     def headers_of(self, message: JSONObject) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import json
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
 import attrs
@@ -18,6 +18,10 @@ _ALWAYS = ("ping",)
 MAX_NOTIFICATIONS: Final = 1000
 #: Answers that are kept; a second answer to an older request counts as an answer to none.
 MAX_ANSWERS: Final = 1000
+
+
+#: A message, or several in a list, as 2025-03-26 allows.
+Message = JSONObject | list[JSONObject]
 
 
 class Notes(Protocol):
@@ -105,12 +109,13 @@ class Link(Protocol):
     """A connection to a server, for one message at a time or several."""
 
     async def exchange(
-        self, message: JSONObject, headers: Mapping[str, str], patience: float
+        self, message: Message, headers: Mapping[str, str], patience: float
     ) -> Exchange:
         """Send a message and wait for the answer; for none if it is a notification.
 
         Args:
-            message: The message.
+            message: The message; a list of messages has the answer to its first request, once all
+                have come.
             headers: HTTP headers of the protocol; nothing over stdio.
             patience: Seconds to wait.
         """
@@ -144,6 +149,18 @@ def _error_fault(error: Any) -> str | None:
     return None if isinstance(error.get("message"), str) else "its error has no message"
 
 
+def method_of(message: Message) -> str:
+    """Return the method of what is sent, for messages."""
+    first = message[0] if isinstance(message, list) else message
+    return str(first.get("method"))
+
+
+def requests_of(message: Message) -> list[JSONObject]:
+    """Return the requests in what is sent."""
+    messages = message if isinstance(message, list) else [message]
+    return [each for each in messages if "id" in each]
+
+
 class Receiver:
     """Takes the messages of a server apart: answers, its own requests, notifications.
 
@@ -152,12 +169,14 @@ class Receiver:
 
     Attributes:
         notifications: The notifications of the server, in order.
+        takes_lists: True if a list is several messages, as on 2025-03-26.
         nameless: The last error without an id: it answers what could not be read.
     """
 
     def __init__(self, notes: Notes) -> None:
         self.notifications: deque[JSONObject] = deque(maxlen=MAX_NOTIFICATIONS)
         self.nameless: JSONObject | None = None
+        self.takes_lists = False
         self._notes = notes
         self._answers: dict[Any, JSONObject | None] = {}
 
@@ -171,6 +190,10 @@ class Receiver:
         """Return the answer to a request, if it has come."""
         return self._answers[_key(id_)]
 
+    def has_answers(self, ids: Iterable[Any]) -> bool:
+        """Tell whether the answers to all of some requests have come."""
+        return all(self.answer_to(each) is not None for each in ids)
+
     def take(self, text: bytes, where: str) -> JSONObject | None:
         """Take one message.
 
@@ -179,13 +202,20 @@ class Receiver:
             where: What the server was answering, for the report.
 
         Returns:
-            What to send in return: the answer to a request of the server.
+            What to send in return: the answer to a request of the server; None for a list.
         """
         try:
             message = json.loads(text)
         except (ValueError, RecursionError):
             self._notes.check("message", False, where, text.decode(errors="replace"))
             return None
+        if self.takes_lists and isinstance(message, list) and message:
+            for each in message:
+                self._take(each, json.dumps(each).encode(), where)
+            return None
+        return self._take(message, text, where)
+
+    def _take(self, message: Any, text: bytes, where: str) -> JSONObject | None:
         fault = fault_of(message)
         shown = f"{fault}: {text.decode(errors='replace')}"
         if not self._notes.check("message", fault is None, where, shown):

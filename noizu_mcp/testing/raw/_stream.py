@@ -9,10 +9,9 @@ from typing import Final
 import trio
 
 from ..._limits import Limits
-from ..._value import JSONObject
 from ...server import Server, serve
 from ...transports import memory_pair
-from ._exchange import Exchange, Notes, Receiver
+from ._exchange import Exchange, Message, Notes, Receiver, method_of, requests_of
 
 #: Bytes of one message from a server in memory.
 MAX_MESSAGE: Final = 16 * 1024 * 1024
@@ -47,23 +46,25 @@ class StreamLink(ABC):
         """Tell how the server ended."""
 
     async def exchange(
-        self, message: JSONObject, headers: Mapping[str, str], patience: float
+        self, message: Message, headers: Mapping[str, str], patience: float
     ) -> Exchange:
         """Send a message and wait for the answer; see `Link`."""
         del headers
-        found = Exchange(str(message.get("method")))
+        found = Exchange(method_of(message))
         self.where = found.sent
-        if "id" in message:
-            self.receiver.expect(message["id"])
+        ids = [each["id"] for each in requests_of(message)]
+        for each in ids:
+            self.receiver.expect(each)
         began = trio.current_time()
         with trio.move_on_after(patience):
-            if not await self.write(json.dumps(message).encode()) or "id" not in message:
+            if not await self.write(json.dumps(message).encode()) or not ids:
                 found.ended = self.ended
                 return await self._with_last_words(found)
             async with self._news:
-                while not self.ended and self.receiver.answer_to(message["id"]) is None:
+                while not self.ended and not self.receiver.has_answers(ids):
                     await self._news.wait()
-        found.answer = self.receiver.answer_to(message["id"])
+        if self.receiver.has_answers(ids):
+            found.answer = self.receiver.answer_to(ids[0])
         found.ended = self.ended and found.answer is None
         found.seconds = trio.current_time() - began
         return await self._with_last_words(found)

@@ -2,7 +2,7 @@
 
 import json
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
 
@@ -11,7 +11,7 @@ import trio
 from ..._errors import TransportError
 from ..._value import JSONObject
 from ...transports import Http
-from ._exchange import Exchange, Notes, Receiver
+from ._exchange import Exchange, Message, Notes, Receiver, method_of, requests_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -72,18 +72,16 @@ class WebLink:
         await self._client.aclose()
 
     async def exchange(
-        self, message: JSONObject, headers: Mapping[str, str], patience: float
+        self, message: Message, headers: Mapping[str, str], patience: float
     ) -> Exchange:
         """Send a message and wait for the answer; see `Link`."""
-        sent = str(message.get("method"))
-        base = {"content-type": _JSON, "accept": f"{_JSON}, {_EVENTS}"}
-        body = json.dumps(message).encode()
-        expected = message.get("id")
-        if expected is not None:
-            self.receiver.expect(expected)
+        sent = method_of(message)
+        expected = [each["id"] for each in requests_of(message) if each["id"] is not None]
+        for each in expected:
+            self.receiver.expect(each)
         end = trio.current_time() + patience
-        found = await self.send(
-            "POST", {**base, **headers}, patience, body=body, sent=sent, expected=expected
+        found = await self.post(
+            json.dumps(message).encode(), headers, patience, sent=sent, expected=expected
         )
         # A server may end a stream early; its client asks for the rest (basic/transports,
         # Resumability and Redelivery).
@@ -99,6 +97,21 @@ class WebLink:
                 break
         return found
 
+    async def post(
+        self,
+        body: bytes,
+        headers: Mapping[str, str],
+        patience: float,
+        *,
+        sent: str = "",
+        expected: Sequence[Any] = (),
+    ) -> Exchange:
+        """Send a body as it is, as a message in JSON; see `send`."""
+        base = {"content-type": _JSON, "accept": f"{_JSON}, {_EVENTS}"}
+        return await self.send(
+            "POST", {**base, **headers}, patience, body=body, sent=sent, expected=expected
+        )
+
     async def send(
         self,
         method: str,
@@ -108,7 +121,7 @@ class WebLink:
         url: str | None = None,
         body: bytes | None = None,
         sent: str = "",
-        expected: Any = None,
+        expected: Sequence[Any] = (),
     ) -> Exchange:
         """Send an HTTP request.
 
@@ -119,7 +132,7 @@ class WebLink:
             url: Another URL than that of the server.
             body: The bytes of the body.
             sent: What is sent, in a few words.
-            expected: The id of the request in the body; None: the body of the answer is not read.
+            expected: The ids of the requests in the body; without one no stream is read.
         """
         found = Exchange(sent or f"{method} {url or ''}".strip())
         given = {name.lower(): value for name, value in self._given.items()} if url is None else {}
@@ -149,7 +162,9 @@ class WebLink:
             found.failure = f"no answer within {patience:g} s"
         return found
 
-    async def _read(self, response: "httpx2.Response", found: Exchange, expected: Any) -> None:
+    async def _read(
+        self, response: "httpx2.Response", found: Exchange, expected: Sequence[Any]
+    ) -> None:
         found.status = response.status_code
         # latin-1 has a letter for each byte, and loses none.
         found.headers = {
@@ -160,7 +175,7 @@ class WebLink:
         kind = found.headers.get("content-type", "").partition(";")[0].strip().lower()
         body = bytearray()
         is_stream = kind == _EVENTS
-        if is_stream and expected is None:
+        if is_stream and not expected:
             return
         # Breaking out of the loop would leave the inner generators of the library unfinished.
         with trio.CancelScope() as enough:
@@ -168,20 +183,20 @@ class WebLink:
                 body += part
                 if is_stream:
                     self._take_events(body, found)
-                    if self.receiver.answer_to(expected) is not None:
+                    if self.receiver.has_answers(expected):
                         enough.cancel()
                 if len(body) > MAX_BODY:
                     found.failure = f"an answer of over {MAX_BODY} bytes"
                     enough.cancel()
         if not is_stream and not found.failure:
             self._take_body(bytes(body), kind, found, expected)
-        if expected is not None:
-            found.answer = self.receiver.answer_to(expected)
+        if expected and self.receiver.has_answers(expected):
+            found.answer = self.receiver.answer_to(expected[0])
 
-    def _take_body(self, body: bytes, kind: str, found: Exchange, expected: Any) -> None:
+    def _take_body(self, body: bytes, kind: str, found: Exchange, expected: Sequence[Any]) -> None:
         found.body = body
         success = found.status is not None and 200 <= found.status < 300
-        if expected is None or (kind != _JSON and not success):
+        if not expected or (kind != _JSON and not success):
             return
         seen = f"HTTP {found.status}, {kind or 'no content type'}"
         if self._notes.check("content-type", kind == _JSON, found.sent, seen):
