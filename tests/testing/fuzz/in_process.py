@@ -1,4 +1,4 @@
-"""The server with one fault of `seeded.py`, without a process: a mock clock may measure its time."""
+"""The server with one fault of `seeded.py` without a process, so that a mock clock may time it."""
 
 import json
 
@@ -17,7 +17,7 @@ class InProcess(MemoryLink):
     """A connection to a server of its own.
 
     Args:
-        fault: The fault.
+        fault: The fault, or a class of servers.
         notes: Gets what is wrong with the messages.
     """
 
@@ -25,7 +25,7 @@ class InProcess(MemoryLink):
         StreamLink.__init__(self, notes)
         self._replies = []
         self._nursery = None
-        self._server = Seeded(fault)
+        self._server = Seeded(fault) if isinstance(fault, str) else fault()
         self._server.write = self._replies.append
         self._server.write_later = lambda *late: self._nursery.start_soon(self._take_late, *late)
         self._server.hang = self._hang

@@ -10,8 +10,6 @@ import pytest
 from noizu_mcp import Stdio
 from noizu_mcp.testing.fuzz import Finding, fuzz, replay
 
-from .in_process import InProcess
-
 HERE = Path(__file__).parent
 ASTRAL = "\U00010000"
 
@@ -67,19 +65,6 @@ FAULTS = {
     "sequence": ("crash", [note("keep_note"), note("drop_note"), note("read_note")]),
     "fragile": ("protocol", [{}]),
 }
-
-
-@pytest.fixture
-def in_process(monkeypatch):
-    """Make the name of a fault a target."""
-
-    async def link(self, faults):
-        found = InProcess(self._target, faults)
-        self._nursery.start_soon(found.serve)
-        return found
-
-    monkeypatch.setattr("noizu_mcp.testing.fuzz._fuzz.read_target", lambda target: target)
-    monkeypatch.setattr("noizu_mcp.testing.fuzz._subject.Subject._link", link)
 
 
 def check_findings(report, fault):
