@@ -177,14 +177,15 @@ PAGES = (
     ),
     Page(
         "checks",
-        "Checks of tools and contracts",
+        "Checks of tools, contracts and servers",
         "",
-        "See [check tools as models read them](../../how-to/lint.md) and "
-        "[keep a contract](../../how-to/contract.md).",
+        "See [check tools as models read them](../../how-to/lint.md), "
+        "[keep a contract](../../how-to/contract.md) and [fuzz a server](../../how-to/fuzzing.md).",
         {
             "noizu_mcp.testing.lint": "lint lint_tools LintReport Finding estimate_tokens",
             "noizu_mcp.testing.contract": "write check compare Change ContractBroken fetch save "
             "read",
+            "noizu_mcp.testing.fuzz": "fuzz replay Report load keep",
         },
     ),
     Page(

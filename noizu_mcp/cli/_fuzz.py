@@ -36,7 +36,7 @@ def fuzz(args: argparse.Namespace) -> int:
         report = _run(args, target)
         if args.keep is not None:
             engine.keep(args.keep, report.findings)
-    except (TransportError, ValueError, OSError) as error:
+    except (TransportError, ValueError, OSError, ImportError) as error:
         raise CommandError(str(error)) from error
     if args.json:
         print_json(report.to_json())

@@ -393,11 +393,8 @@ def _check_contract(args: argparse.Namespace) -> int:
 
 
 def _fuzz(args: argparse.Namespace) -> int:
-    try:
-        from ._fuzz import fuzz
-    except ModuleNotFoundError as error:
-        text = f"fuzz needs {error.name}: pip install 'noizu-mcp[testing]'"
-        raise CommandError(text) from error
+    from ._fuzz import fuzz
+
     return fuzz(args)
 
 

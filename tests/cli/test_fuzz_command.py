@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from noizu_mcp import testing
 from noizu_mcp.cli import main
 
 SEEDED = Path(__file__).parents[1] / "testing" / "fuzz" / "seeded.py"
@@ -49,6 +48,7 @@ WRONG = [
     (["fuzz"], 2),
     (["fuzz", "app.py:Docs", "--header", "a=b"], 2),
     (["fuzz", "app.py:Docs", "--budget", "0"], 2),
+    (["fuzz", "http://127.0.0.1:9/mcp"], 1),
     (["fuzz", "--", "noizu-mcp-no-such-command"], 1),
     (["fuzz", "--", sys.executable, "-c", "pass"], 1),
 ]
@@ -76,11 +76,9 @@ def test_a_file_that_is_no_list_of_findings(tmp_path, capsys):
 
 def test_the_extra_is_named(monkeypatch, capsys):
     """Without Hypothesis the command says what to install."""
-    monkeypatch.delitem(sys.modules, "noizu_mcp.cli._fuzz", raising=False)
     monkeypatch.setitem(sys.modules, "hypothesis", None)
-    monkeypatch.delattr(testing, "fuzz", raising=False)
-    for name in [each for each in sys.modules if each.startswith("noizu_mcp.testing.fuzz")]:
-        monkeypatch.delitem(sys.modules, name)
+    for name in ("_run", "_values"):
+        monkeypatch.delitem(sys.modules, f"noizu_mcp.testing.fuzz.{name}", raising=False)
 
     assert main(["fuzz", "app.py:Docs"]) == 1
     assert "pip install 'noizu-mcp[testing]'" in capsys.readouterr().err

@@ -14,7 +14,6 @@ from ._case import Component, Finding
 from ._checks import CHECKS
 from ._probes import discover, find
 from ._report import Report
-from ._run import Run
 from ._subject import Reached, Subject, Target
 
 #: Seconds for a whole run, and for one answer.
@@ -68,7 +67,13 @@ async def fuzz(
 
     Raises:
         TransportError: The server cannot be started, or answers in neither era.
+        ImportError: Hypothesis is not installed.
     """
+    try:
+        from ._run import Run
+    except ImportError:
+        text = "the fuzzer needs hypothesis: pip install 'noizu-mcp[testing]'"
+        raise ImportError(text) from None
     report = Report(target, seed)
     with single_failure():
         async with trio.open_nursery() as nursery:

@@ -80,11 +80,10 @@ class _Search:
                 last = self._suspicion.steps[-1:]
                 self._report(last, self._suspicion.seen, steady=False)
             return
-        steps = await self._fewer(steps)
+        steps = await self._fewer(await self._bare(steps) if len(steps) > 1 else steps)
         if self._check in ("order", "cursors", "protocol"):
             return
         if len(steps) > 1:
-            steps = await self._bare(steps)
             steps = await self._shared(steps)
         for index in range(len(steps)):
             steps = await self._smaller(steps, index)
@@ -119,7 +118,8 @@ class _Search:
         lengths = {min(length, len(steps) - 1) for length in TAILS}
         tails += [steps[-1 - length :] for length in sorted(lengths) if length]
         for tail in tails:
-            seen = await self._holds(tail, is_last=True)
+            # Silence has lasted for the whole time once already, and does again at the end.
+            seen = await self._holds(tail, is_last=self._check != "silence")
             if seen is not None:
                 self._report(tail, seen)
                 return tail
@@ -191,8 +191,10 @@ class _Search:
         async def holds(candidate: JSON) -> bool:
             if not is_like(candidate):
                 return False
+            # After the end of a server, the next call is the first one.
+            is_first = anew or self._subject.is_fresh(stateless=self._suspicion.stateless)
             seen = await self._holds(changed(candidate), anew=anew)
-            if seen is not None and anew:
+            if seen is not None and is_first:
                 self._report(changed(candidate), seen)
             return seen is not None
 

@@ -43,8 +43,10 @@ REMEMBERED: Final = 500
 #: Sequences in each round, and their longest.
 SEQUENCES: Final = 20
 LONGEST: Final = 5
-#: The share of the time that is left which one finding may take.
+#: The share of the time that is left which one finding may take; and how many new connections it
+#: may take in any case.
 SHARE: Final = 0.4
+STARTS: Final = 12
 #: Least seconds for the answers of one component.
 MIN_SHARE: Final = 1.0
 #: Deaths of a server by one component, after which it is left alone.
@@ -288,6 +290,8 @@ class Run:
         component = use.component
         self._tell(f"{component.kind} {component.name}")
         values = list(self._draw(component, count, use.turns))
+        if self._is_deaf_to_halves:
+            values = [each for each in values if not has_half_pair(each.value)]
         if not values and not use.turns and component.kind == "tool":
             self._report.unusable.append(component.name)
         use.turns += 1
@@ -301,7 +305,7 @@ class Run:
                 self._report.slow[component.name] = None
                 break
             text = repr(value)
-            if text in use.sent or (self._is_deaf_to_halves and has_half_pair(value.value)):
+            if text in use.sent:
                 continue
             use.sent.add(text)
             era = eras[index % len(eras)]
@@ -362,7 +366,8 @@ class Run:
             findings[place:] = [finding]
 
         left = self._began + self._budget - trio.current_time()
-        with trio.move_on_after(max(2 * self._subject.timeout, SHARE * left)):
+        least = max(3 * self._subject.timeout, STARTS * self._subject.start)
+        with trio.move_on_after(max(least, SHARE * left)):
             await minimise(self._subject, suspicion, tell)
         is_steady = bool(findings[place:]) and findings[-1].steady
         if suspicion.check == "silence" and is_steady:
@@ -373,7 +378,8 @@ class Run:
             if self._misses[key] < MAX_MISSES:
                 keywords.discard(keyword)
                 del findings[place:]
-        for era, history in self._history.items():
+        searched = self._eras if suspicion.check == "eras" else [suspicion.stateless]
+        for era, history in ((each, self._history[each]) for each in searched):
             # The steps of the search are in no history.
             await self._subject.renew(stateless=era)
             history.clear()

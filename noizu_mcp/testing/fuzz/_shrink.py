@@ -113,12 +113,13 @@ def _simpler_text(text: str) -> Iterator[JSON]:
     if not text:
         return
     yield ""
+    # Where only the length matters, few other texts are left to try.
+    yield "a" * len(text)
     distinct = list(dict.fromkeys(text))
     yield from distinct[:MAX_SINGLE]
     half = len(text) // 2
     yield text[:half]
     yield text[half:]
-    yield "a" * len(text)
     for index in range(min(len(text), MAX_SINGLE)):
         yield text[:index] + text[index + 1 :]
     for index in range(min(len(text), MAX_SINGLE)):

@@ -118,6 +118,7 @@ class Subject:
         timeout: See Args.
         restarts: The number of connections that were opened again.
         failure: Why the server did not speak an era, the last time.
+        start: Seconds that the last connection took.
         version: The revision that connections with a handshake ask for; None for the latest one.
     """
 
@@ -128,6 +129,7 @@ class Subject:
                 target.command, *target.args, env=env, cwd=target.cwd, stderr=target.stderr
             )
         self.failure = ""
+        self.start = 0.0
         self.version: str | None = None
         self.calls = 0
         self.restarts = 0
@@ -165,6 +167,7 @@ class Subject:
             return self._open[stateless]
         if stateless in self._missing:
             return None
+        began = trio.current_time()
         faults = _Faults()
         link = await self._link(faults)
         talk = Conversation(link, self.timeout, stateless=stateless, name=NAME)
@@ -187,6 +190,7 @@ class Subject:
             if stateless not in self._spoken:
                 self._missing.add(stateless)
             return None
+        self.start = trio.current_time() - began
         self._spoken.add(stateless)
         self._open[stateless] = found
         return found
@@ -221,6 +225,11 @@ class Subject:
         if old is not None:
             self.restarts += 1
             await _close(old, hard=hard)
+
+    def is_fresh(self, *, stateless: bool) -> bool:
+        """Tell whether nothing was called yet on the connection of an era."""
+        found = self._open.get(stateless)
+        return found is None or not found.used
 
     async def fresh(self, *, stateless: bool) -> _Open | None:
         """Return a connection on which nothing was called yet."""

@@ -11,6 +11,7 @@ import threading
 import traceback
 
 STATELESS = "2026-07-28"
+HANDSHAKES = ("2025-11-25", "2025-06-18", "2025-03-26")
 META = "io.modelcontextprotocol/"
 INFO = {"name": "seeded", "version": "1"}
 ADD = {
@@ -82,12 +83,32 @@ class Seeded:
         if fault == "cancel":
             self.tools["wait"] = WAIT
         self.cancelled = set()
+        self.takes_lists = False
         self.writing = threading.Lock()
 
     def write(self, message):
         with self.writing:
             sys.stdout.write(json.dumps(message) + "\n")
             sys.stdout.flush()
+
+    def write_later(self, seconds, message):
+        threading.Timer(seconds, self.write, [message]).start()
+
+    def hang(self):
+        threading.Event().wait()
+
+    def receive(self, line):
+        """Take one line."""
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            self.write(self.error(None, -32700, "no JSON"))
+            return
+        if self.fault == "fragile" and isinstance(message, list):
+            sys.exit(1)
+        is_list = self.takes_lists and isinstance(message, list) and self.fault != "lists"
+        for each in message if is_list else [message]:
+            self.take(each)
 
     def take(self, message):
         """Answer one message."""
@@ -108,7 +129,7 @@ class Seeded:
 
     def respond(self, id_, method, params):
         if method == "tools/call" and params.get("name") == "wait" and "wait" in self.tools:
-            threading.Timer(0.4, self.write, [self.result(id_, params, self.text("done"))]).start()
+            self.write_later(0.4, self.result(id_, params, self.text("done")))
             return
         try:
             answer = self.result(id_, params, self.answer(method, params))
@@ -118,7 +139,7 @@ class Seeded:
             text = traceback.format_exc() if self.fault == "leak" else str(error)
             answer = self.result(id_, params, {**self.text(text), "isError": True})
         self.write(answer)
-        if self.fault == "twice" and method == "tools/call" and params["name"] == "say":
+        if self.fault == "twice" and method == "tools/call" and params.get("name") == "say":
             self.write(answer)
 
     def notice(self, method, params):
@@ -145,8 +166,12 @@ class Seeded:
     def answer(self, method, params):
         capabilities = {"tools": {"listChanged": True}}
         if method == "initialize":
+            asked = params.get("protocolVersion")
+            if self.fault == "older" and asked == "2025-06-18":
+                raise Refusal(-32602, "no such revision")
+            self.takes_lists = asked == "2025-03-26"
             return {
-                "protocolVersion": "2025-11-25",
+                "protocolVersion": asked if asked in HANDSHAKES else HANDSHAKES[0],
                 "capabilities": capabilities,
                 "serverInfo": INFO,
             }
@@ -229,7 +254,7 @@ class Seeded:
             params = {"level": "info", "data": "nothing to say"}
             self.write({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
         if self.fault == "hang" and any(ord(letter) > 0xFFFF for letter in text):
-            threading.Event().wait()
+            self.hang()
         if self.fault == "exit" and "\0" in text:
             sys.exit(3)
         if self.fault == "form" and text == " ":
@@ -260,14 +285,7 @@ def main(fault):
     server = Seeded(fault)
     sys.stdin.reconfigure(errors="replace")
     for line in sys.stdin:
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            server.write(Seeded.error(None, -32700, "no JSON"))
-            continue
-        if fault == "fragile" and isinstance(message, list):
-            sys.exit(1)
-        server.take(message)
+        server.receive(line)
 
 
 if __name__ == "__main__":

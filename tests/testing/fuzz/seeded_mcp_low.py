@@ -4,6 +4,7 @@ The tools, and the faults in them, are those of `seeded.py`; the package reads a
 """
 
 import sys
+import time
 
 import anyio
 import mcp_types as types
@@ -13,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 from seeded import STATELESS, Refusal, Seeded
 
 seeded = Seeded(sys.argv[1])
+seeded.wait = lambda stateless: wait(stateless)
 
 
 async def list_tools(context, params):
@@ -24,10 +26,6 @@ async def list_tools(context, params):
 
 
 async def call_tool(context, params):
-    if params.name == "wait" and "wait" in seeded.tools:
-        with anyio.CancelScope(shield=True):
-            await anyio.sleep(0.4)
-        return types.CallToolResult.model_validate(Seeded.text("done"))
     meta = {"io.modelcontextprotocol/protocolVersion": STATELESS}
     call = {"name": params.name, "arguments": params.arguments or {}}
     if context.protocol_version == STATELESS:
@@ -38,6 +36,12 @@ async def call_tool(context, params):
         raise MCPError(*refusal.args) from None
     Stdout.is_doubled = seeded.fault == "twice" and params.name == "say"
     return types.CallToolResult.model_validate(found)
+
+
+def wait(stateless):
+    # The fault: nothing else is read meanwhile, a cancellation neither.
+    time.sleep(0.4)
+    return Seeded.text("done")
 
 
 class Stdout:
