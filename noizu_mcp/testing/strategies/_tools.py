@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 # `arguments` of a call is an object in any case (server/tools, Calling Tools).
 _OBJECT: Final = {"type": "object"}
+#: Keywords beside which no member is expected that `properties` does not name.
+_PLAIN: Final = frozenset(
+    {
+        *("type", "properties", "required", "title", "description", "default", "examples"),
+        *("$schema", "$id", "$comment", "$defs", "definitions"),
+    }
+)
 
 
 class Schemas(NamedTuple):
@@ -41,7 +48,7 @@ def arguments(tool: Any) -> "SearchStrategy[dict[str, Any]]":
     """Return the strategy for the arguments that a tool takes, as a client sends them.
 
     Texts have the `format` of their field, and values that only the class of a field refuses are
-    left out.
+    left out. So are arguments with members that the schema neither names nor excludes.
 
     Args:
         tool: A `Tool` class or instance, a method of a `Toolkit`, a kit with one tool, a function,
@@ -54,7 +61,7 @@ def arguments(tool: Any) -> "SearchStrategy[dict[str, Any]]":
         ImportError: Hypothesis is not installed.
     """
     found = schemas_of(tool)
-    return _fitting(found.input, _OBJECT)
+    return _fitting(found.input, _closed(found.input.schema), _OBJECT)
 
 
 def invalid_arguments(tool: Any) -> "SearchStrategy[dict[str, Any]]":
@@ -62,7 +69,7 @@ def invalid_arguments(tool: Any) -> "SearchStrategy[dict[str, Any]]":
 
     Each is an object. Hypothesis notes the broken keyword and its place in the output of a failing
     test, and counts the keywords in its statistics. Text that the tool reads as another type, such
-    as `"3"` for 3, is left out.
+    as `"3"` for 3, is left out; where only the definition is known, text that may be read so.
 
     Args:
         tool: As for `arguments`.
@@ -105,15 +112,25 @@ def results(tool: Any) -> "SearchStrategy[Any]":
     found = schemas_of(tool)
     if found.output is None:
         raise TypeError(f"the tool {found.name} declares no output")
-    return _fitting(found.output)
+    return _fitting(found.output, found.output.schema)
 
 
-def _fitting(compiled: CompiledSchema, *beside: Any) -> "SearchStrategy[Any]":
+def _fitting(compiled: CompiledSchema, schema: Any, *beside: Any) -> "SearchStrategy[Any]":
     loaded = load_checked()
     made: SearchStrategy[Any] = loaded.checked(
-        Document(compiled.schema), "is", compiled.is_valid, loaded.FORMATS, beside=beside
+        Document(schema), "is", compiled.is_valid, loaded.FORMATS, beside=beside
     )
     return made
+
+
+def _closed(schema: Any) -> Any:
+    """Exclude members that a schema does not name, where nothing else in it asks for them."""
+    if not isinstance(schema, Mapping) or not schema.keys() <= _PLAIN:
+        return schema
+    named = schema.get("properties")
+    if not named or not named.keys() >= set(schema.get("required", ())):
+        return schema
+    return {**schema, "additionalProperties": False}
 
 
 def schemas_of(tool: Any) -> Schemas:
@@ -127,7 +144,7 @@ def schemas_of(tool: Any) -> Schemas:
             tool["name"],
             compiled,
             None if output is None else compile_schema(output),
-            compiled.is_valid,
+            _Definition(compiled).accepts,
             is_typed=False,
         )
     declared, overrides = _declared(tool)
@@ -151,6 +168,22 @@ def _takes(shape: Shape, value: Any, *, reads_text: bool) -> bool:
     if shape.try_build(value)[0]:
         return True
     return reads_text and shape.try_build(coerce_text(shape, value, DEFAULTS))[0]
+
+
+class _Definition:
+    """The arguments of a tool of which only the definition is known.
+
+    Args:
+        compiled: The schema.
+    """
+
+    def __init__(self, compiled: CompiledSchema) -> None:
+        self.schema = compiled.schema
+        self._is_valid = compiled.is_valid
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether a server may take a value; many read text as other types."""
+        return self._is_valid(value) or self._is_valid(coerce_text(self, value, DEFAULTS))
 
 
 def _declared(tool: Any) -> tuple[Any, Mapping[str, Any]]:
