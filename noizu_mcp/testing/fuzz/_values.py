@@ -43,6 +43,19 @@ SPECIAL_TEXTS: Final = (
 )
 
 
+#: The keywords of limits, and the step beyond them.
+_LIMITS: Final = (
+    ("maximum", 1),
+    ("minimum", -1),
+    ("maxLength", 1),
+    ("minLength", -1),
+    ("maxItems", 1),
+    ("minItems", -1),
+)
+#: Letters and items of a value at a limit.
+MAX_SIZE: Final = 10_000
+
+
 class Value(NamedTuple):
     """A value to send.
 
@@ -172,13 +185,28 @@ def _count_texts(value: JSON) -> int:
 
 
 def _at_limits(schema: JSONObject, base: JSONObject) -> Iterator[JSONObject]:
-    """Put the limits of numbers in the place of arguments, and the numbers just beyond them."""
+    """Put values at the limits of each argument in its place, and those just beyond them."""
     for name, part in part_of(schema, "properties", dict).items():
-        for keyword, beyond in (("maximum", 1), ("minimum", -1)):
+        for keyword, beyond in _LIMITS:
             limit = part.get(keyword) if isinstance(part, dict) else None
-            if isinstance(limit, int) and not isinstance(limit, bool):
-                yield {**base, name: limit}
-                yield {**base, name: limit + beyond}
+            if not isinstance(limit, int) or isinstance(limit, bool):
+                continue
+            for size in (limit, limit + beyond):
+                for value in _of_size(keyword, size, base.get(name)):
+                    yield {**base, name: value}
+        for value in part_of(part, "enum", list)[:1]:
+            yield {**base, name: f"{value}{value}"}
+
+
+def _of_size(keyword: str, size: int, known: JSON) -> Iterator[JSON]:
+    """Make a value of a size: a number, a text, or a list of the first item of a known one."""
+    if keyword in ("maximum", "minimum"):
+        yield size
+    elif 0 <= size <= MAX_SIZE:
+        if keyword.endswith("Length"):
+            yield "a" * size
+        elif isinstance(known, list) and known:
+            yield known[:1] * size
 
 
 def _with_text(value: JSON, text: str) -> Iterator[JSON]:

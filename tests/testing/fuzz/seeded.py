@@ -11,6 +11,7 @@ import threading
 import traceback
 
 STATELESS = "2026-07-28"
+HANDSHAKES = ("2025-11-25", "2025-06-18", "2025-03-26")
 META = "io.modelcontextprotocol/"
 INFO = {"name": "seeded", "version": "1"}
 ADD = {
@@ -82,6 +83,7 @@ class Seeded:
         if fault == "cancel":
             self.tools["wait"] = WAIT
         self.cancelled = set()
+        self.takes_lists = False
         self.writing = threading.Lock()
 
     def write(self, message):
@@ -145,8 +147,12 @@ class Seeded:
     def answer(self, method, params):
         capabilities = {"tools": {"listChanged": True}}
         if method == "initialize":
+            asked = params.get("protocolVersion")
+            if self.fault == "older" and asked == "2025-06-18":
+                raise Refusal(-32602, "no such revision")
+            self.takes_lists = asked == "2025-03-26"
             return {
-                "protocolVersion": "2025-11-25",
+                "protocolVersion": asked if asked in HANDSHAKES else HANDSHAKES[0],
                 "capabilities": capabilities,
                 "serverInfo": INFO,
             }
@@ -267,7 +273,9 @@ def main(fault):
             continue
         if fault == "fragile" and isinstance(message, list):
             sys.exit(1)
-        server.take(message)
+        is_list = server.takes_lists and isinstance(message, list) and fault != "lists"
+        for each in message if is_list else [message]:
+            server.take(each)
 
 
 if __name__ == "__main__":
