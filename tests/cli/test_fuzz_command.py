@@ -48,6 +48,7 @@ WRONG = [
     (["fuzz"], 2),
     (["fuzz", "app.py:Docs", "--header", "a=b"], 2),
     (["fuzz", "app.py:Docs", "--budget", "0"], 2),
+    (["fuzz", "http://127.0.0.1:9/mcp"], 1),
     (["fuzz", "--", "noizu-mcp-no-such-command"], 1),
     (["fuzz", "--", sys.executable, "-c", "pass"], 1),
 ]

@@ -118,7 +118,8 @@ class _Search:
         lengths = {min(length, len(steps) - 1) for length in TAILS}
         tails += [steps[-1 - length :] for length in sorted(lengths) if length]
         for tail in tails:
-            seen = await self._holds(tail, is_last=True)
+            # Silence has lasted for the whole time once already, and does again at the end.
+            seen = await self._holds(tail, is_last=self._check != "silence")
             if seen is not None:
                 self._report(tail, seen)
                 return tail

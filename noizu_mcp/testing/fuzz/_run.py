@@ -366,7 +366,7 @@ class Run:
             findings[place:] = [finding]
 
         left = self._began + self._budget - trio.current_time()
-        least = max(2 * self._subject.timeout, STARTS * self._subject.start)
+        least = max(3 * self._subject.timeout, STARTS * self._subject.start)
         with trio.move_on_after(max(least, SHARE * left)):
             await minimise(self._subject, suspicion, tell)
         is_steady = bool(findings[place:]) and findings[-1].steady

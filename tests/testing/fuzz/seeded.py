@@ -91,6 +91,25 @@ class Seeded:
             sys.stdout.write(json.dumps(message) + "\n")
             sys.stdout.flush()
 
+    def write_later(self, seconds, message):
+        threading.Timer(seconds, self.write, [message]).start()
+
+    def hang(self):
+        threading.Event().wait()
+
+    def receive(self, line):
+        """Take one line."""
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            self.write(self.error(None, -32700, "no JSON"))
+            return
+        if self.fault == "fragile" and isinstance(message, list):
+            sys.exit(1)
+        is_list = self.takes_lists and isinstance(message, list) and self.fault != "lists"
+        for each in message if is_list else [message]:
+            self.take(each)
+
     def take(self, message):
         """Answer one message."""
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
@@ -110,7 +129,7 @@ class Seeded:
 
     def respond(self, id_, method, params):
         if method == "tools/call" and params.get("name") == "wait" and "wait" in self.tools:
-            threading.Timer(0.4, self.write, [self.result(id_, params, self.text("done"))]).start()
+            self.write_later(0.4, self.result(id_, params, self.text("done")))
             return
         try:
             answer = self.result(id_, params, self.answer(method, params))
@@ -120,7 +139,7 @@ class Seeded:
             text = traceback.format_exc() if self.fault == "leak" else str(error)
             answer = self.result(id_, params, {**self.text(text), "isError": True})
         self.write(answer)
-        if self.fault == "twice" and method == "tools/call" and params["name"] == "say":
+        if self.fault == "twice" and method == "tools/call" and params.get("name") == "say":
             self.write(answer)
 
     def notice(self, method, params):
@@ -235,7 +254,7 @@ class Seeded:
             params = {"level": "info", "data": "nothing to say"}
             self.write({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
         if self.fault == "hang" and any(ord(letter) > 0xFFFF for letter in text):
-            threading.Event().wait()
+            self.hang()
         if self.fault == "exit" and "\0" in text:
             sys.exit(3)
         if self.fault == "form" and text == " ":
@@ -266,16 +285,7 @@ def main(fault):
     server = Seeded(fault)
     sys.stdin.reconfigure(errors="replace")
     for line in sys.stdin:
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            server.write(Seeded.error(None, -32700, "no JSON"))
-            continue
-        if fault == "fragile" and isinstance(message, list):
-            sys.exit(1)
-        is_list = server.takes_lists and isinstance(message, list) and fault != "lists"
-        for each in message if is_list else [message]:
-            server.take(each)
+        server.receive(line)
 
 
 if __name__ == "__main__":

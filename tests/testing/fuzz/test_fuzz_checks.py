@@ -35,11 +35,22 @@ def failed(text, **more):
     return result({"content": [{"type": "text", "text": text}], "isError": True}, **more)
 
 
+def progressing(*values, token="h1"):
+    notes = [
+        {"method": "notifications/progress", "params": {"progressToken": token, "progress": each}}
+        for each in values
+    ]
+    return result(RIGHT, notifications=tuple(notes), token="h1")
+
+
 def unanswered(**members):
     return Outcome(TOOL.step({"n": 1}), Exchange("tools/call", **members))
 
 
+LOG = {"method": "notifications/message", "params": {"level": "info", "data": "x"}}
 HELD = {
+    "progress that grows": progressing(1, 2.5),
+    "a log message": result(RIGHT, notifications=(LOG,)),
     "a result with a type": result({**RIGHT, "resultType": "complete"}, is_typed=True),
     "a result": result(RIGHT),
     "a deliberate failure": failed("the shop is closed"),
@@ -60,6 +71,13 @@ def test_right_answers(outcome):
 
 
 BROKEN = {
+    "progress of nobody": ({"progress"}, progressing(1, token="x")),
+    "progress that stands": ({"progress"}, progressing(1, 1)),
+    "progress that is no number": ({"progress"}, progressing(True)),
+    "a log message that nobody asked for": (
+        {"log"},
+        result(RIGHT, notifications=(LOG,), can_log=False),
+    ),
     "our crash": ({"crash"}, failed("Tool execution failed")),
     "an internal error": ({"crash"}, error(-32603, "Internal error")),
     "an exception of Python": ({"crash"}, failed("Error: string index out of range")),
@@ -148,6 +166,26 @@ def test_a_schema_that_cannot_be_used_judges_nothing():
 
     assert component.violations({}) is None
     assert judge(Outcome(component.step({}), Exchange("", {"result": RIGHT})), component) == {}
+
+
+def test_a_text_with_a_format_may_be_refused():
+    """`format` is an annotation, so a schema does not tell which texts have it."""
+    day = {"type": "string", "format": "date"}
+    schema = {"type": "object", "properties": {"day": day, "n": {"type": "integer"}}}
+    component = Component("tool", "book", {"name": "book"}, schema)
+    answer = {"error": {"code": -32602, "message": "validation error"}}
+
+    def judged(value):
+        step = component.step(value)
+        return judge(Outcome(step, Exchange(step.method, answer)), component)
+
+    assert judged({"day": "", "n": 1}) == {}
+    assert judged({"n": 1}).keys() == {"refuses-valid"}
+
+
+def test_a_step_without_params():
+    """A step is written without what it does not have."""
+    assert Step("tools/list").to_json() == {"method": "tools/list"}
 
 
 def test_each_check_has_a_sentence_and_a_source():

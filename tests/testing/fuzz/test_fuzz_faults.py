@@ -19,24 +19,27 @@ def command(script, fault):
     return Stdio(sys.executable, *bare, str(HERE / script), fault)
 
 
-#: Faults whose search alone reaches some line of the fuzzer; the others take its same ways.
-QUICK = {"crash", "twice", "exit", "cursors", "order", "sequence", "notice", "cancel", "fragile"}
-
-
-def slow_but(quick, names):
-    return [each if each in quick else pytest.param(each, marks=pytest.mark.slow) for each in names]
-
-
-@pytest.mark.parametrize("fault", slow_but(QUICK, FAULTS))
-async def test_a_fault_is_found_and_made_small(fault):
-    """A run within the default time finds the fault, with the least steps that show it."""
+def check_findings(report, fault):
     check, params = FAULTS[fault]
-    target = command("seeded.py", fault)
-
-    report = await fuzz(target, examples=8 if fault == "output" else 4, timeout=1.0)
-
     assert params in least_steps(report, check)
     assert all(each.steady for each in report.findings)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_fault_is_found_and_made_small(fault, in_process, autojump_clock):
+    """A run within the default time finds the fault, with the least steps that show it."""
+    report = await fuzz(fault, examples=8 if fault == "output" else 4)
+
+    check_findings(report, fault)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["crash", "hang", "exit", "twice", "cancel", "fragile"])
+async def test_a_fault_of_a_process_is_found(fault):
+    """A process that ends, hangs or writes at any time is no different."""
+    report = await fuzz(command("seeded.py", fault), examples=4, timeout=1.0)
+
+    check_findings(report, fault)
 
 
 @pytest.mark.parametrize("fault", ["crash", pytest.param("sequence", marks=pytest.mark.slow)])
@@ -52,20 +55,17 @@ async def test_a_finding_is_shown_again_until_it_is_mended(fault):
     assert Finding.from_json(kept) == finding
 
 
-@pytest.mark.slow
-async def test_nothing_is_found_in_a_server_without_a_fault():
+async def test_nothing_is_found_in_a_server_without_a_fault(in_process, autojump_clock):
     """Every call is answered as the specification says, so nothing is reported."""
-    report = await fuzz(command("seeded.py", "none"), examples=60, timeout=5.0)
+    report = await fuzz("none", examples=20)
 
     assert [each.to_json() for each in report.findings] == []
     assert report.is_complete
 
 
-async def test_a_seed_makes_the_same_findings():
+async def test_a_seed_makes_the_same_findings(in_process, autojump_clock):
     """Two runs with the same seed report the same."""
-    first, second = [
-        await fuzz(command("seeded.py", "crash"), seed=7, examples=2, timeout=5.0) for _ in "ab"
-    ]
+    first, second = [await fuzz("crash", seed=7, examples=4) for _ in "ab"]
 
     assert first.to_json()["findings"] == second.to_json()["findings"]
 

@@ -7,16 +7,21 @@ import pytest
 import trio
 
 from noizu_mcp import (
+    Context,
     Prompt,
     Resource,
     ResourceTemplate,
     Schema,
     Server,
     Tool,
+    Toolkit,
     argument,
+    mcp,
     serve_http,
 )
+from noizu_mcp.testing import serve_over
 from noizu_mcp.testing.fuzz import fuzz, replay
+from noizu_mcp.testing.raw import Conversation
 
 
 class Say(Tool):
@@ -130,3 +135,44 @@ async def test_the_time_is_limited(url):
 
     assert not report.is_complete
     await trio.lowlevel.checkpoint()
+
+
+class Patience(Toolkit):
+    """Tools that take their time."""
+
+    @mcp
+    async def wait(self) -> str:
+        """Wait for a while."""
+        await trio.sleep(0.3)
+        return "done"
+
+    @mcp
+    async def resume(self, ctx: Context) -> str:
+        """Answer after the stream has ended, so that the client asks for the rest."""
+        await ctx.release_stream(retry_after=0.01)
+        return "done"
+
+
+class Patient(Server, name="patient", version="1.0.0"):
+    tools = [Patience]
+
+
+async def test_slow_calls_are_cancelled_and_streams_resumed():
+    """On 2026-07-28 the end of a stream cancels a request; on 2025-11-25 it is asked for again."""
+    async with serve_over(Patient, "http") as url:
+        report = await fuzz(url, examples=1)
+
+    assert [each.to_json() for each in report.findings] == []
+
+
+def test_a_header_carries_no_half_pair():
+    """An argument that no header can carry has none."""
+    talk = Conversation(None, 1.0, stateless=True, name="test")
+    talk.mirrored = {"say": {"Text": ("text",)}}
+
+    def headers(text):
+        params = {"name": "say", "arguments": {"text": text}, "_meta": talk.envelope()}
+        return talk.headers_of({"method": "tools/call", "params": params})
+
+    assert headers("a")["mcp-param-text"] == "a"
+    assert headers("\ud800").keys() == {"mcp-method", "mcp-protocol-version"}

@@ -77,3 +77,45 @@ def test_memory_is_limited():
         pool.learn(CREATE, called(CREATE, {}, {"structuredContent": {"id": number}}))
 
     assert filled(pool)["note_id"] >= 96
+
+
+FILES = Component(
+    "tool",
+    "read_files",
+    {},
+    {
+        "type": "object",
+        "properties": {"fileName": {"type": "string"}, "topics": {"type": "string"}},
+    },
+)
+
+
+def test_names_that_stand_for_others():
+    """`name` fills `fileName`, and a value fills the plural of its name."""
+    pool = Pool()
+    pool.learn(CREATE, called(CREATE, {}, {"structuredContent": {"name": "a", "topic": "b"}}))
+
+    assert pool.fill(FILES, {}, Always(1)) == {"fileName": "a", "topics": "b"}
+
+
+def test_completions_are_values():
+    """What completes an argument is a value of it."""
+    pool = Pool()
+    definition = {"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "topics"}}
+    component = Component("completion", "x topics", definition, {"type": "string"})
+    pool.learn(component, called(component, "", {"completion": {"values": ["sea"]}}))
+
+    assert pool.fill(FILES, {}, Always(1)) == {"topics": "sea"}
+
+
+def test_deep_values_and_many_names():
+    """What is very deep, or has a name beyond the limit, is not kept."""
+    pool = Pool()
+    deep = {"title": "deep"}
+    for _ in range(9):
+        deep = {"a": deep}
+    pool.learn(CREATE, called(CREATE, {}, {"structuredContent": deep}))
+    pool.learn(CREATE, called(CREATE, {f"n{each}": 1 for each in range(600)}, {"content": []}))
+    pool.learn(CREATE, called(CREATE, {"title": "late"}, {"content": []}))
+
+    assert filled(pool) == {"note_id": 0}

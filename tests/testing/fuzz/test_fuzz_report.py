@@ -5,6 +5,7 @@ import json
 import pytest
 
 from noizu_mcp import Http, Stdio
+from noizu_mcp.testing import Replay
 from noizu_mcp.testing.fuzz import Case, Finding, Report, Step, keep, load
 
 STEP = Step("tools/call", {"name": "say", "arguments": {"text": "\ud800"}})
@@ -58,6 +59,7 @@ TARGETS = {
     "'app.py:Docs'": "app.py:Docs",
     "Stdio('npx', 'x y')": Stdio("npx", "x y"),
     "Http('https://a.example/mcp')": Http("https://a.example/mcp"),
+    "Replay": Replay,
 }
 
 
