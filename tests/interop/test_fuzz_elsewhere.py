@@ -40,8 +40,6 @@ UPPER = {
 LOWER = ("max-items", "enum", "output", "twice", "eras", "order", "cursors", "cancel", "notice")
 #: Faults on version 2 of the official TypeScript package.
 TYPESCRIPT = ("crash", "leak", "hang", "exit", "bound", "sequence", *LOWER)
-
-
 #: What is known of servers that anybody may install: the check and the component.
 PUBLIC = {
     "time": {("leak", "get_current_time"), ("protocol", "half a surrogate pair in params")},
@@ -55,9 +53,7 @@ def some(names: Iterable[str], *chosen: str) -> list[Any]:
 
 
 async def run(target: Stdio, fault: str) -> Report:
-    return await fuzz(
-        target, examples=8 if fault == "output" else 4, timeout=2.0, budget=BUDGET
-    )
+    return await fuzz(target, examples=8 if fault == "output" else 4, timeout=2.0, budget=BUDGET)
 
 
 @pytest.mark.parametrize("fault", some(UPPER, "sequence"))
@@ -99,7 +95,7 @@ async def test_a_fault_of_a_server_in_typescript(
 async def test_what_is_found_in_a_public_server(
     name: str, tmp_path: Path, node_package: Callable[[str], Path]
 ) -> None:
-    """A run ends, and finds what the documentation says; the server has no other fault of a tool."""
+    """A run ends, and finds what the documentation says, and no other fault of a tool."""
     target = command_of(name, tmp_path, node_package)
 
     report = await fuzz(target, examples=4, budget=BUDGET)
