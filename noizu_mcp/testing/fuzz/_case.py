@@ -261,6 +261,11 @@ class Finding:
     seen: str
     steady: bool = True
 
+    def is_same(self, other: "Finding") -> bool:
+        """Tell whether another finding is of the same check and component, with the same steps."""
+        mine, others = [(e.check, e.kind, e.name, e.case.steps) for e in (self, other)]
+        return mine == others
+
     def to_json(self) -> JSONObject:
         """Return the finding as JSON."""
         return {

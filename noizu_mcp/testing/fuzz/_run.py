@@ -370,6 +370,9 @@ class Run:
         with trio.move_on_after(max(least, SHARE * left)):
             await minimise(self._subject, suspicion, tell)
         is_steady = bool(findings[place:]) and findings[-1].steady
+        if any(each.is_same(findings[-1]) for each in findings[:place]):
+            # A second answer came so late that the call of another component was suspected.
+            del findings[place:]
         if suspicion.check == "silence" and is_steady:
             use.silent = True
         if not is_steady:

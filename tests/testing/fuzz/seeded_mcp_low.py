@@ -14,7 +14,6 @@ from mcp.shared.exceptions import MCPError
 from seeded import STATELESS, Refusal, Seeded
 
 seeded = Seeded(sys.argv[1])
-seeded.wait = lambda stateless: wait(stateless)
 
 
 async def list_tools(context, params):
@@ -42,6 +41,9 @@ def wait(stateless):
     # The fault: nothing else is read meanwhile, a cancellation neither.
     time.sleep(0.4)
     return Seeded.text("done")
+
+
+seeded.wait = wait
 
 
 class Stdout:
