@@ -81,8 +81,6 @@ class _Search:
                 self._report(last, self._suspicion.seen, steady=False)
             return
         steps = await self._fewer(await self._bare(steps) if len(steps) > 1 else steps)
-        if self._check in ("order", "cursors", "protocol"):
-            return
         if len(steps) > 1:
             steps = await self._shared(steps)
         for index in range(len(steps)):
@@ -276,8 +274,6 @@ def _likeness(component: Component, value: JSON, keyword: str | None) -> Callabl
     was_valid = component.violations(value) == []
 
     def is_like(candidate: JSON) -> bool:
-        if component.kind != "completion" and not isinstance(candidate, dict):
-            return False
         violations = component.violations(candidate)
         if was_valid or not violations:
             return was_valid == (violations == [])
