@@ -393,3 +393,32 @@ def test_targets(text, expected):
     target = _fuzz.read_target(text)
 
     assert expected in (getattr(target, "url", ""), *getattr(target, "args", ()))
+
+
+class Late(Sound):
+    """It answers `say` a second time, together with the next request."""
+
+    def __init__(self):
+        super().__init__()
+        self.waiting = []
+
+    def receive(self, line):
+        late, self.waiting = self.waiting, []
+        for each in late:
+            self.write(each)
+        super().receive(line)
+
+    def say(self, text, stateless, tone="calm"):
+        return self.text(text)
+
+    def respond(self, id_, method, params):
+        super().respond(id_, method, params)
+        if method == "tools/call" and params.get("name") == "say":
+            self.waiting.append(self.result(id_, params, self.text("again")))
+
+
+async def test_a_second_answer_that_comes_late(in_process, autojump_clock):
+    """The call before is to blame, once, whatever call is suspected."""
+    report = await fuzz(Late, examples=4)
+
+    assert [(each.check, each.name) for each in report.findings] == [("one-answer", "say")]
