@@ -152,9 +152,9 @@ class _Search:
     async def _shared(self, steps: Sequence[Used]) -> Sequence[Used]:
         """Make the values smaller that several steps have in common, in all of them at once."""
         leaves = [_leaves_of(each) for each in steps]
-        for text in sorted(set().union(*leaves)):
-            if sum(text in each for each in leaves) > 1:
-                steps = await self._swap(steps, json.loads(text))
+        texts = set[str]().union(*leaves)
+        for text in sorted(text for text in texts if sum(text in each for each in leaves) > 1):
+            steps = await self._swap(steps, json.loads(text))
         return steps
 
     async def _swap(self, steps: Sequence[Used], old: JSON) -> Sequence[Used]:

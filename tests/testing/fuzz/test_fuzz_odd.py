@@ -119,6 +119,32 @@ async def test_a_revision_that_does_not_exist(in_process, autojump_clock):
     assert [each.seen for each in report.findings] == ["the revision '1999-01-01'"]
 
 
+class Outdated(Sound):
+    """One of its tools fails in an older revision."""
+
+    asked = ""
+
+    def answer(self, method, params):
+        self.asked = params.get("protocolVersion", self.asked)
+        return super().answer(method, params)
+
+    def say(self, text, stateless, tone="calm"):
+        if self.asked == "2025-06-18":
+            raise IndexError("list index out of range")
+        return self.text(text)
+
+
+async def test_a_tool_that_fails_in_an_older_revision(in_process, autojump_clock):
+    """The finding has the revision, and the one call that fails in it."""
+    report = await fuzz(Outdated, examples=1)
+
+    assert found(report) == {("revisions", "2025-06-18")}
+    (finding,) = report.findings
+    assert [each.params["name"] for each in finding.case.steps] == ["say"]
+    with pytest.raises(AssertionError, match="2025-06-18"):
+        await replay(Outdated, finding)
+
+
 class Shaky(Sound):
     """Each text is too much for it once."""
 
@@ -393,3 +419,32 @@ def test_targets(text, expected):
     target = _fuzz.read_target(text)
 
     assert expected in (getattr(target, "url", ""), *getattr(target, "args", ()))
+
+
+class Late(Sound):
+    """It answers `say` a second time, together with the next request."""
+
+    def __init__(self):
+        super().__init__()
+        self.waiting = []
+
+    def receive(self, line):
+        late, self.waiting = self.waiting, []
+        for each in late:
+            self.write(each)
+        super().receive(line)
+
+    def say(self, text, stateless, tone="calm"):
+        return self.text(text)
+
+    def respond(self, id_, method, params):
+        super().respond(id_, method, params)
+        if method == "tools/call" and params.get("name") == "say":
+            self.waiting.append(self.result(id_, params, self.text("again")))
+
+
+async def test_a_second_answer_that_comes_late(in_process, autojump_clock):
+    """The call before is to blame, once, whatever call is suspected."""
+    report = await fuzz(Late, examples=4)
+
+    assert [(each.check, each.name) for each in report.findings] == [("one-answer", "say")]
