@@ -261,6 +261,15 @@ class Finding:
     seen: str
     steady: bool = True
 
+    def is_same(self, other: "Finding") -> bool:
+        """Tell whether another finding is of the same check and component.
+
+        Wrong arguments are accepted for several causes, each with steps of its own.
+        """
+        mine, others = [(each.check, each.kind, each.name) for each in (self, other)]
+        is_one = self.check != "accepts-invalid" or self.case.steps == other.case.steps
+        return mine == others and is_one
+
     def to_json(self) -> JSONObject:
         """Return the finding as JSON."""
         return {

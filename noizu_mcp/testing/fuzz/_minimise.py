@@ -81,8 +81,6 @@ class _Search:
                 self._report(last, self._suspicion.seen, steady=False)
             return
         steps = await self._fewer(await self._bare(steps) if len(steps) > 1 else steps)
-        if self._check in ("order", "cursors", "protocol"):
-            return
         if len(steps) > 1:
             steps = await self._shared(steps)
         for index in range(len(steps)):
@@ -154,9 +152,9 @@ class _Search:
     async def _shared(self, steps: Sequence[Used]) -> Sequence[Used]:
         """Make the values smaller that several steps have in common, in all of them at once."""
         leaves = [_leaves_of(each) for each in steps]
-        for text in sorted(set().union(*leaves)):
-            if sum(text in each for each in leaves) > 1:
-                steps = await self._swap(steps, json.loads(text))
+        texts = set[str]().union(*leaves)
+        for text in sorted(text for text in texts if sum(text in each for each in leaves) > 1):
+            steps = await self._swap(steps, json.loads(text))
         return steps
 
     async def _swap(self, steps: Sequence[Used], old: JSON) -> Sequence[Used]:
@@ -276,8 +274,6 @@ def _likeness(component: Component, value: JSON, keyword: str | None) -> Callabl
     was_valid = component.violations(value) == []
 
     def is_like(candidate: JSON) -> bool:
-        if component.kind != "completion" and not isinstance(candidate, dict):
-            return False
         violations = component.violations(candidate)
         if was_valid or not violations:
             return was_valid == (violations == [])

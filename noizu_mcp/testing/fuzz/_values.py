@@ -147,8 +147,7 @@ class Values:
         if turn == 0 and isinstance(base, dict) and component.kind == "tool":
             for each in _at_limits(component.schema, base):
                 broken = component.violations(each)
-                if broken is not None:
-                    found.append(Value(each, broken[0].keyword if broken else None))
+                found.append(Value(each, broken[0].keyword if broken else None))
         for each in wrong:
             # Arguments are an object in every revision, and those of a prompt are texts: another
             # value is a malformed message.

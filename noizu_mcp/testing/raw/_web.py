@@ -85,7 +85,13 @@ class WebLink:
         )
         # A server may end a stream early; its client asks for the rest (basic/transports,
         # Resumability and Redelivery).
-        while found.answer is None and found.event_id and not (found.failure or found.ended):
+        status = found.status
+        while (
+            found.answer is None
+            and found.event_id
+            and status == 200
+            and not (found.failure or found.ended)
+        ):
             await trio.sleep(found.retry)
             again = {**headers, "accept": _EVENTS, "last-event-id": found.event_id}
             left = max(0.0, end - trio.current_time())
@@ -93,8 +99,7 @@ class WebLink:
             found.answer, found.failure = rest.answer, rest.failure
             found.seconds = trio.current_time() - end + patience
             found.event_id = rest.event_id or found.event_id
-            if rest.status != 200:
-                break
+            status = rest.status
         return found
 
     async def post(

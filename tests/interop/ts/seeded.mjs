@@ -165,7 +165,7 @@ if (version === '2') {
         const server = new Server(INFO, OPTIONS);
         server.setRequestHandler('tools/list', listTools);
         server.setRequestHandler('tools/call', (request, context) =>
-            callTool(request, context.mcpReq._meta?.[VERSION_KEY] === STATELESS),
+            callTool(request, context.mcpReq.envelope?.[VERSION_KEY] === STATELESS),
         );
         return server;
     });

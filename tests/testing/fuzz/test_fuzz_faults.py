@@ -1,7 +1,5 @@
 """`fuzz` against servers with one fault each: it is found, made small, and shown again."""
 
-import json
-import re
 import sys
 from pathlib import Path
 
@@ -10,61 +8,15 @@ import pytest
 from noizu_mcp import Stdio
 from noizu_mcp.testing.fuzz import Finding, fuzz, replay
 
+from .faults import ASTRAL, FAULTS, least_steps, say
+
 HERE = Path(__file__).parent
-ASTRAL = "\U00010000"
 
 
 def command(script, fault):
     # Without the site packages a script that imports nothing starts in no time.
     bare = ("-S", "-E") if script == "seeded.py" else ()
     return Stdio(sys.executable, *bare, str(HERE / script), fault)
-
-
-def say(text, **more):
-    return {"name": "say", "arguments": {"text": text, **more}}
-
-
-def least_steps(report, check):
-    """Return the params of the steps of each finding; each astral letter stands for all."""
-    found = []
-    for finding in report.findings:
-        if finding.check == check:
-            params = [json.dumps(step.params, ensure_ascii=False) for step in finding.case.steps]
-            found.append([json.loads(re.sub("[^\0-\uffff]", ASTRAL, each)) for each in params])
-    return found
-
-
-def note(tool):
-    return {"name": tool, "arguments": {"title": "a"}}
-
-
-#: The check that fails, and the params of the least steps, by the name of a fault.
-FAULTS = {
-    "crash": ("crash", [say("")]),
-    "leak": ("leak", [say("")]),
-    "bound": ("accepts-invalid", [{"name": "add", "arguments": {"numbers": [], "times": 11}}]),
-    "max-items": (
-        "accepts-invalid",
-        [{"name": "add", "arguments": {"numbers": [0, 0, 0, 0, 0], "times": 1}}],
-    ),
-    "enum": ("accepts-invalid", [say("", tone="")]),
-    "output": ("output", [{"name": "add", "arguments": {"numbers": [0, 0, 0], "times": 1}}]),
-    "hang": ("silence", [say(ASTRAL)]),
-    "exit": ("crash", [say("\0")]),
-    "form": ("message", [say(" ")]),
-    "twice": ("one-answer", [say("")]),
-    "eras": ("eras", [{"name": "add", "arguments": {"numbers": [], "times": 6}}]),
-    "progress": ("progress", [say("", tone="loud")]),
-    "log": ("log", [say("")]),
-    "older": ("revisions", []),
-    "lists": ("revisions", []),
-    "order": ("order", [{}]),
-    "cursors": ("cursors", [{}]),
-    "cancel": ("cancel", [{"name": "wait", "arguments": {}}]),
-    "notice": ("notice", [{"name": "keep_note", "arguments": {"title": "aaaa"}}]),
-    "sequence": ("crash", [note("keep_note"), note("drop_note"), note("read_note")]),
-    "fragile": ("protocol", [{}]),
-}
 
 
 def check_findings(report, fault):
@@ -133,12 +85,6 @@ OURS = {
         ],
     ),
 }
-#: The same for a server of the official package.
-THEIRS = {
-    **{name: OURS[name] for name in ("crash", "leak", "hang", "bound", "sequence")},
-    "exit": ("crash", [say("\0")]),
-    "notice": ("notice", [{"name": "keep_note", "arguments": {"title": "aaaa"}}]),
-}
 
 
 @pytest.mark.slow
@@ -148,18 +94,6 @@ async def test_a_fault_of_a_server_of_this_package(fault):
     check, params = OURS[fault]
 
     report = await fuzz(command("seeded_noizu.py", fault), examples=28, timeout=1.0)
-
-    assert params in least_steps(report, check)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", THEIRS)
-async def test_a_fault_of_a_server_of_the_official_package(fault):
-    """A server on another package is no different."""
-    pytest.importorskip("mcp_types")
-    check, params = THEIRS[fault]
-
-    report = await fuzz(command("seeded_mcp.py", fault), examples=28, timeout=2.0)
 
     assert params in least_steps(report, check)
 

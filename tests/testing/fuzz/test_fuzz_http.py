@@ -8,6 +8,7 @@ import trio
 
 from noizu_mcp import (
     Context,
+    Http,
     Prompt,
     Resource,
     ResourceTemplate,
@@ -20,7 +21,8 @@ from noizu_mcp import (
     serve_http,
 )
 from noizu_mcp.testing import serve_over
-from noizu_mcp.testing.fuzz import fuzz, replay
+from noizu_mcp.testing.fuzz import Step, fuzz, replay
+from noizu_mcp.testing.fuzz._subject import Subject
 from noizu_mcp.testing.raw import Conversation
 
 
@@ -150,6 +152,7 @@ class Patience(Toolkit):
     async def resume(self, ctx: Context) -> str:
         """Answer after the stream has ended, so that the client asks for the rest."""
         await ctx.release_stream(retry_after=0.01)
+        await trio.sleep(0.05)
         return "done"
 
 
@@ -163,6 +166,16 @@ async def test_slow_calls_are_cancelled_and_streams_resumed():
         report = await fuzz(url, examples=1)
 
     assert [each.to_json() for each in report.findings] == []
+
+
+async def test_a_call_that_is_given_up(nursery):
+    """The end of its stream cancels a call that has no answer in time; the server lives on."""
+    async with serve_over(Patient, "http") as url:
+        subject = Subject(Http(url), 0.05, nursery)
+        outcome = await subject.ask(Step("tools/call", {"name": "wait"}), stateless=True)
+        await subject.aclose()
+
+    assert not outcome.exchange.replied
 
 
 def test_a_header_carries_no_half_pair():

@@ -7,7 +7,9 @@ import trio
 from noizu_mcp import TransportError
 from noizu_mcp.testing.fuzz import Case, Finding, Step, _fuzz, fuzz, replay
 from noizu_mcp.testing.fuzz._case import Component
-from noizu_mcp.testing.fuzz._minimise import Suspicion, minimise
+from noizu_mcp.testing.fuzz._hostile import attack
+from noizu_mcp.testing.fuzz._minimise import Suspicion, _replace, minimise
+from noizu_mcp.testing.fuzz._probes import find
 from noizu_mcp.testing.fuzz._subject import Subject
 
 from .seeded import KEEP, SAY, Refusal, Seeded
@@ -117,6 +119,32 @@ async def test_a_revision_that_does_not_exist(in_process, autojump_clock):
     assert [each.seen for each in report.findings] == ["the revision '1999-01-01'"]
 
 
+class Outdated(Sound):
+    """One of its tools fails in an older revision."""
+
+    asked = ""
+
+    def answer(self, method, params):
+        self.asked = params.get("protocolVersion", self.asked)
+        return super().answer(method, params)
+
+    def say(self, text, stateless, tone="calm"):
+        if self.asked == "2025-06-18":
+            raise IndexError("list index out of range")
+        return self.text(text)
+
+
+async def test_a_tool_that_fails_in_an_older_revision(in_process, autojump_clock):
+    """The finding has the revision, and the one call that fails in it."""
+    report = await fuzz(Outdated, examples=1)
+
+    assert found(report) == {("revisions", "2025-06-18")}
+    (finding,) = report.findings
+    assert [each.params["name"] for each in finding.case.steps] == ["say"]
+    with pytest.raises(AssertionError, match="2025-06-18"):
+        await replay(Outdated, finding)
+
+
 class Shaky(Sound):
     """Each text is too much for it once."""
 
@@ -211,7 +239,153 @@ async def test_a_slow_tool_that_tells_its_progress(in_process, autojump_clock):
 NOTE = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
 
 
-def test_steps_that_do_not_matter_are_left_out(in_process):
+CREATE = Component("tool", "keep_note", {}, NOTE)
+
+
+async def search(target, check, steps, *, stateless=False):
+    """Make a suspicion small, and return the findings that are told."""
+    told = []
+    async with trio.open_nursery() as nursery:
+        subject = Subject(target, 5.0, nursery)
+        await minimise(subject, Suspicion(check, stateless, steps, "x"), told.append)
+        await subject.aclose()
+    return told
+
+
+class Tired(Sound):
+    """It fails for a `b`, and from its fourth call on for everything."""
+
+    called = 0
+
+    def call(self, params):
+        self.called += 1
+        if self.called > 3 or "b" in params["arguments"]["title"]:
+            raise IndexError("list index out of range")
+        return self.text("")
+
+
+async def test_a_smaller_case_is_shown_on_a_new_connection(in_process, autojump_clock):
+    """A smaller value that failed by the calls before it alone is not reported."""
+    told = await search(Tired, "crash", [(CREATE, CREATE.step({"title": "xbx"}))])
+
+    assert told[-1].case.steps[0].params["arguments"] == {"title": "xbx"}
+
+
+async def test_an_answer_that_came_late_once(in_process, autojump_clock):
+    """A server that was only slow for a moment is no finding."""
+    assert await search(Sound, "silence", [(CREATE, CREATE.step({"title": "a"}))]) == []
+
+
+def test_a_value_is_replaced_at_any_depth():
+    """Values in lists count; resources have no arguments."""
+    step = CREATE.step({"title": ["a", {"b": "a"}]})
+    page = Component("resource", "a:b", {}, {})
+
+    assert _replace((CREATE, step), "a", "")[1] == CREATE.step({"title": ["", {"b": ""}]})
+    assert _replace((page, page.step("a:b")), "a:b", "") == (page, page.step("a:b"))
+
+
+async def judge(target, check, steps, *, stateless=False, times=1):
+    """Take steps, and return what a check says."""
+    async with trio.open_nursery() as nursery:
+        subject = Subject(target, 5.0, nursery)
+        for _ in range(times):
+            seen = await find(subject, check, CREATE, Case(stateless, tuple(steps)))
+        await subject.aclose()
+    return seen
+
+
+class Fragile(Sound):
+    """It dies of a space, and of a cancellation."""
+
+    def receive(self, line):
+        if b"cancelled" in line or b'" "' in line:
+            raise SystemExit
+        super().receive(line)
+
+    def respond(self, id_, method, params):
+        if params.get("name") != "wait":
+            super().respond(id_, method, params)
+
+
+SPACE = Step("tools/call", {"name": "say", "arguments": {"text": " "}})
+WAIT = Step("tools/call", {"name": "wait"}, cancel_after=0.1)
+
+
+@pytest.mark.parametrize("check", ["eras", "cancel", "notice", "crash"])
+async def test_a_server_that_dies_too_early(check, in_process, autojump_clock):
+    """Where an earlier step ends the server, the last one is not judged."""
+    assert await judge(Fragile, check, [SPACE, WAIT]) is None
+
+
+async def test_a_cancellation_that_ends_the_server(in_process, autojump_clock):
+    """A server lives on after a cancellation."""
+    assert await judge(Fragile, "cancel", [WAIT]) == "the server answers no more"
+
+
+class Young(Sound):
+    """It speaks 2026-07-28 only, and one of its lists is longer there."""
+
+    def answer(self, method, params):
+        if method == "initialize":
+            raise Refusal(-32601, "no such method")
+        return super().answer(method, params)
+
+
+async def test_a_check_in_an_era_that_is_not_spoken(in_process, autojump_clock):
+    """There is nothing to judge."""
+    assert await judge(Young, "notice", [WAIT]) is None
+    assert await judge(Young, "crash", [WAIT], times=2) is None
+    async with trio.open_nursery() as nursery:
+        seen, _ = await attack(Subject(Young, 5.0, nursery), "null", stateless=False)
+    assert seen == "it does not start again"
+
+
+class Divided(Sound):
+    """One of its tools is listed on 2026-07-28 only."""
+
+    def list_tools(self, params):
+        found = super().list_tools(params)
+        return found if self.is_stateless(params) else {"tools": found["tools"][1:]}
+
+
+async def test_lists_that_differ_between_eras(in_process, autojump_clock):
+    """Each era lists the same components."""
+    report = await fuzz(Divided, examples=1)
+
+    assert ("eras", "tools/list") in found(report)
+
+
+class Once(Sound):
+    """It gives a result for an unknown method, and loses a tool: each only once."""
+
+    has_answered = has_lost = False
+
+    def __init__(self):
+        super().__init__()
+        if type(self).has_lost:
+            del self.tools["read_note"]
+
+    def answer(self, method, params):
+        if "no-such" in method and not type(self).has_answered:
+            type(self).has_answered = True
+            return {}
+        return super().answer(method, params)
+
+    def keep_note(self, title, stateless):
+        type(self).has_lost = True
+        self.tools.pop("read_note", None)
+        return self.text("kept")
+
+
+async def test_what_happens_once_is_no_finding(in_process, autojump_clock):
+    """A reaction to a message, and a change of a list, must be shown on a new connection."""
+    report = await fuzz(Once, examples=1)
+
+    assert {check for check, _ in found(report)} <= {"eras"}
+
+
+async def test_steps_that_do_not_matter_are_left_out(in_process, autojump_clock):
     """The steps before a fault become those that it needs, with the least arguments."""
     used = [
         ("completion", "greet name", "x"),
@@ -226,15 +400,8 @@ def test_steps_that_do_not_matter_are_left_out(in_process):
     for kind, name, value in used:
         component = Component(kind, name, greet if kind == "completion" else {}, NOTE)
         steps.append((component, component.step(value)))
-    told = []
+    told = await search("sequence", "crash", steps)
 
-    async def run():
-        async with trio.open_nursery() as nursery:
-            subject = Subject("sequence", 5.0, nursery)
-            await minimise(subject, Suspicion("crash", False, steps, "x"), told.append)
-            await subject.aclose()
-
-    trio.run(run)
     assert [each.params["name"] for each in told[-1].case.steps] == [
         "keep_note",
         "drop_note",
@@ -252,3 +419,32 @@ def test_targets(text, expected):
     target = _fuzz.read_target(text)
 
     assert expected in (getattr(target, "url", ""), *getattr(target, "args", ()))
+
+
+class Late(Sound):
+    """It answers `say` a second time, together with the next request."""
+
+    def __init__(self):
+        super().__init__()
+        self.waiting = []
+
+    def receive(self, line):
+        late, self.waiting = self.waiting, []
+        for each in late:
+            self.write(each)
+        super().receive(line)
+
+    def say(self, text, stateless, tone="calm"):
+        return self.text(text)
+
+    def respond(self, id_, method, params):
+        super().respond(id_, method, params)
+        if method == "tools/call" and params.get("name") == "say":
+            self.waiting.append(self.result(id_, params, self.text("again")))
+
+
+async def test_a_second_answer_that_comes_late(in_process, autojump_clock):
+    """The call before is to blame, once, whatever call is suspected."""
+    report = await fuzz(Late, examples=4)
+
+    assert [(each.check, each.name) for each in report.findings] == [("one-answer", "say")]
