@@ -86,7 +86,6 @@ LATE = {
     ("testing/fuzz/_fuzz", "._run"): "hypothesis, an extra, loads with the first run",
     ("testing/raw/_web", "httpx2"): "an extra, loads with the first URL",
     ("testing/strategies/_schemas", "."): "hypothesis loads with the first strategy",
-    ("testing/fuzz/_fuzz", "._run"): "hypothesis loads with the first run",
     ("testing/_served", "._hosted"): "HTTP loads with the first test over it",
     ("testing/plugin/_connections", "..."): "`aio`: loads with the first test on asyncio",
     ("testing/_grants", "jwt"): "PyJWT loads with the first authorization server",
