@@ -84,20 +84,20 @@ class HeldManager(Generic[Result]):
         self.leave = trio.Event()
         self._manager = manager
         self._entered = entered
-        self._failure: Exception | None = None
+        self._failures: list[Exception] = []  # one at most
 
     async def hold(self) -> None:
         """Enter the manager and leave it after `leave`, with the failure of the block."""
         async with self._manager as value:
             self._entered.set_result(value)
             await self.leave.wait()
-            if self._failure is not None:
-                raise self._failure
+            for failure in self._failures:
+                raise failure
 
     def fail(self, error: BaseException | None) -> None:
         """Take the failure of the block. A cancellation or Ctrl-C is none that a manager sees."""
         if isinstance(error, Exception):
-            self._failure = error
+            self._failures.append(error)
 
     def end(self, ended: Future, error: BaseException | None) -> bool:
         """End the block as `__exit__` does.
@@ -118,4 +118,4 @@ class HeldManager(Generic[Result]):
             if raised is error:
                 return False
             raise
-        return self._failure is not None
+        return bool(self._failures)

@@ -50,7 +50,6 @@ def test_commands_use_a_cassette(run, cassette):
     assert "demo.jsonl has no such request: tools/call" in err
 
 
-@pytest.mark.slow
 def test_a_cassette_is_served(cassette):
     """`run` serves it on stdin and stdout, to any client; answers are repeated."""
     command = Stdio(sys.executable, "-m", "noizu_mcp", "run", cassette, env=dict(os.environ))

@@ -1,6 +1,7 @@
 """`SessionMachine`: sessions whose steps are drawn, on both eras, and the bugs that they find."""
 
 import json
+import sys
 from typing import Annotated
 
 import pytest
@@ -24,6 +25,8 @@ from noizu_mcp import (
     mcp,
 )
 from noizu_mcp.testing import SessionMachine
+from noizu_mcp.testing.strategies import _session_machine
+from noizu_mcp.testing.strategies._machine import Call
 
 from .drawing import run_machine
 
@@ -284,3 +287,25 @@ def test_a_server_that_cannot_be_listed():
 
     with pytest.raises(McpError, match="closed"):
         run_machine(type("Sessions", (SessionMachine,), {"target": Closed}))
+
+
+def test_a_tool_that_is_gone():
+    """A step that calls it lists the tools again, and goes on."""
+
+    class Sessions(SessionMachine):
+        target = Store
+
+    machine = Sessions()
+    try:
+        machine.call_tool(Call("nosuch", {}))
+    finally:
+        machine.teardown()
+
+
+def test_hypothesis_is_an_extra(monkeypatch):
+    """Without it the name is there, and a subclass says what to install."""
+    monkeypatch.setitem(sys.modules, "noizu_mcp.testing.strategies._machine", None)
+    missing = _session_machine._load()
+
+    with pytest.raises(ImportError, match="hypothesis"):
+        type("Sessions", (missing,), {})

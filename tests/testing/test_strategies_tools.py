@@ -1,6 +1,7 @@
 """Strategies for tools: arguments that they take, arguments that they refuse, and their results."""
 
 import datetime as dt
+import sys
 
 import pydantic
 import pytest
@@ -17,7 +18,14 @@ from noizu_mcp import (
     mcp,
     tool,
 )
-from noizu_mcp.testing import Unsatisfiable, arguments, connect, invalid_arguments, results
+from noizu_mcp.testing import (
+    Unsatisfiable,
+    arguments,
+    connect,
+    invalid_arguments,
+    results,
+    strategies,
+)
 
 from .drawing import draw, least
 
@@ -225,3 +233,30 @@ def test_text_for_other_types_is_left_out():
     assert least(invalid_arguments(Numbers.divide), has_text) == {"a": "0"}
     # No number of JSON begins with two zeros.
     assert least(invalid_arguments(Numbers.add), has_text) == {"a": "00"}
+
+
+@pytest.mark.parametrize(
+    "more", [{"required": ["name"]}, {"minProperties": 3}, {"additionalProperties": True}]
+)
+def test_members_that_are_asked_for(more):
+    """Members that the schema does not name are drawn where it asks for them, or allows them."""
+    schema = {"type": "object", "properties": {"size": {"type": "integer"}}, **more}
+    tool = {"name": "open", "inputSchema": schema}
+
+    assert any(each.keys() - {"size"} for each in draw(arguments(tool), 30))
+    assert not any(each.keys() - {"size"} for each in draw(arguments(CLOSED), 30))
+
+
+CLOSED = {
+    "name": "closed",
+    "inputSchema": {"type": "object", "properties": {"size": {"type": "integer"}}},
+}
+
+
+def test_hypothesis_is_an_extra(monkeypatch):
+    """Without it a strategy says what to install."""
+    monkeypatch.delattr(strategies, "_checked", raising=False)
+    monkeypatch.setitem(sys.modules, "noizu_mcp.testing.strategies._checked", None)
+
+    with pytest.raises(ImportError, match="hypothesis"):
+        arguments(CLOSED)

@@ -421,7 +421,6 @@ def test_a_schema_too_large_to_describe():
     ]
 
 
-@pytest.mark.slow
 def test_too_many_tools():
     """More than 50 are a note; more than an API takes are an error."""
     tools = [
