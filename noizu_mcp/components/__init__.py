@@ -29,10 +29,12 @@ from ._toolkit import Toolkit as Toolkit
 from ._toolkit import mcp as mcp
 from .declare._marks import is_marked as is_marked
 from .declare._options import Table as Table
+from .declare._options import add_prefix as add_prefix
 from .declare._options import read_flag as read_flag
 from .declare._options import read_icons as read_icons
 from .declare._options import read_loop as read_loop
 from .declare._options import read_options as read_options
+from .declare._options import read_prefix as read_prefix
 from .declare._options import read_requires as read_requires
 from .declare._options import read_seconds as read_seconds
 from .declare._options import read_text as read_text

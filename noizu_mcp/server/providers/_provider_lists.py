@@ -18,6 +18,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 import trio
 
@@ -31,6 +32,7 @@ from ._providers import Entry, Providers
 if TYPE_CHECKING:
     from .._running import RunningServer
     from .._server_context import ServerContext
+    from .._session import Session
 
 #: Principals whose lists are kept; the next request of another one asks the providers again.
 MOST_CALLERS: Final = 256
@@ -98,6 +100,7 @@ class ProviderLists:
         self._running = running
         self._providers = providers
         self._callers: OrderedDict[Any, Caller] = OrderedDict()
+        self._sessions: WeakKeyDictionary[Session, Caller] = WeakKeyDictionary()
         self._shared: dict[tuple[Entry, str], _Kept] = {}
         self._asking: dict[tuple[Entry, str], trio.Lock] = {}
         self._watches: dict[Entry, trio.CancelScope] = {}
@@ -161,7 +164,8 @@ class ProviderLists:
         return caller
 
     def _caller_of(self, ctx: "ServerContext") -> Caller:
-        session, principal = ctx.dispatcher, ctx.auth
+        session: Session | None = ctx.dispatcher
+        principal = ctx.auth
         if session is None or ctx.envelope.revision.stateless:
             caller = self._callers.get(principal)
             if caller is None:
@@ -170,12 +174,12 @@ class ProviderLists:
                     self._callers.popitem(last=False)
             self._callers.move_to_end(principal)
             return caller
-        caller = session.caller
+        caller = self._sessions.get(session)
         if caller is None or caller.values is not ctx.session or caller.principal != principal:
             caller = Caller(principal, ctx.session)
             # A handler keeps the values that its request began with: its lists are its own then.
             if ctx.session is session.values:
-                session.caller = caller
+                self._sessions[session] = caller
         return caller
 
     def is_current(self, caller: Caller, feature: str) -> bool:
