@@ -21,15 +21,18 @@ from ..engine import ClientThreads, Delivery
 from ..protocol import Envelope
 from ..types import LOG_LEVELS, Implementation, InputRequest, InputRequired, LogLevel
 from .calls._invoke import read_any, within
+from .calls._scope_checks import demand
 
 if TYPE_CHECKING:
     from ..types import ClientCapabilities, Principal, ReadResult, RequireScopes
     from ._running import RunningServer
     from ._session import Session
+    from .calls._policy_checks import Admitted
 
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 # The awaitable of a notice that was not sent: awaiting it is a checkpoint, as it always is.
 _NOTHING: Final = Delivery(trio.lowlevel.checkpoint)
+_READ: Final = "read_resource"
 _RANKS: Final[dict[str, int]] = {level: rank for rank, level in enumerate(LOG_LEVELS)}
 
 
@@ -52,6 +55,9 @@ class ServerContext(Context):
         envelope: The metadata of the request.
         parked: True while its handler waits for a retry: the request has its answer.
         dispatcher: The session; None for a request of 2026-07-28 over HTTP, which has none.
+        chain: The tools whose calls this one is nested in, the outermost first.
+        admitted: The call that policies have let through to an override of the server.
+        passed_on: True once the override has passed it on.
     """
 
     __slots__ = ()
@@ -60,6 +66,9 @@ class ServerContext(Context):
     envelope: Envelope
     dispatcher: "Session | None"
     parked: bool = False
+    chain: tuple[str, ...] = ()
+    admitted: "Admitted | None" = None
+    passed_on: bool = False
 
     @property
     def protocol_version(self) -> str:
@@ -193,6 +202,12 @@ class ServerContext(Context):
         """Read a resource of the server in the name of this request; see `Context`."""
         server = self.running.server
         found = server.registry.find_resource(uri, self)
+        if server.policies.chains and (found is not None or server.registry.overrides(_READ)):
+            from .calls._policy_checks import admit_within
+
+            if found is not None:
+                demand(found[0], self)
+            await admit_within("resource", uri, EMPTY, found and found[0], self)
         read = partial(read_any, server, uri, found, self)
         result = await within(server, found and found[0], read)
         if isinstance(result, InputRequired):
@@ -212,7 +227,7 @@ class SessionContext(ServerContext):
         dispatcher: The session.
     """
 
-    __slots__ = ("dispatcher", "envelope", "running", "session")
+    __slots__ = ("admitted", "dispatcher", "envelope", "passed_on", "running", "session")
 
     completion_arguments: Mapping[str, str] = EMPTY
     input_responses: Mapping[str, Any] = EMPTY
@@ -224,6 +239,8 @@ class SessionContext(ServerContext):
         self.envelope = envelope
         self.dispatcher: Session = dispatcher
         self.session: Mapping[str, Any] = dispatcher.values
+        self.admitted = None
+        self.passed_on = False
 
     @property
     def request_id(self) -> str | int:
