@@ -5,7 +5,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
 
@@ -25,6 +25,7 @@ from .calls._scope_checks import demand
 
 if TYPE_CHECKING:
     from ..types import ClientCapabilities, Principal, ReadResult, RequireScopes
+    from ._request_context import RequestContext
     from ._running import RunningServer
     from ._session import Session
     from .calls._policy_checks import Admitted
@@ -207,7 +208,8 @@ class ServerContext(Context):
 
             if found is not None:
                 demand(found[0], self)
-            await admit_within("resource", uri, EMPTY, found and found[0], self)
+            caller = cast("RequestContext", self)
+            await admit_within("resource", uri, EMPTY, found and found[0], caller)
         read = partial(read_any, server, uri, found, self)
         result = await within(server, found and found[0], read)
         if isinstance(result, InputRequired):

@@ -7,22 +7,25 @@ unchanged is not checked a second time; a call that it changes, or makes, is ano
 
 import copy
 import math
-from collections.abc import Mapping
-from functools import partial
+import types
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import trio
 
 from ..._errors import Denied, DeniedHidden
-from ...engine import is_crash, run_eager, run_user_code
+from ...engine import is_crash, run_user_code, unwrap_single
 from ..events._recording import observe_decision
-from ..policies._policy import CallKind, Chain, Guard, PolicyCall
+from ..policies._policy import CallKind, Chain, PolicyCall
 from ._unknown import not_found, unknown, unknown_template
 
 if TYPE_CHECKING:
     from ...components import Context
-    from .._server_context import ServerContext
+    from .._request_context import RequestContext
+    from .._server_context import SessionContext
+
+    Caller: TypeAlias = RequestContext | SessionContext
 
 #: The reason of a policy that failed. The details go to the log only: they may hold secrets.
 FAILED: Final = "policy failed"
@@ -48,7 +51,7 @@ class Admitted(NamedTuple):
 
 
 async def admit(
-    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "ServerContext"
+    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "Caller"
 ) -> None:
     """Ask the policies about a call that is about to begin.
 
@@ -87,7 +90,7 @@ async def admit(
 
 
 async def admit_within(
-    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "ServerContext"
+    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "Caller"
 ) -> None:
     """Ask the policies about a call that a handler or an override makes; see `admit`.
 
@@ -102,7 +105,7 @@ async def admit_within(
 
 
 async def admit_again(
-    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "ServerContext"
+    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "Caller"
 ) -> None:
     """Ask about a registered component that an override or a handler calls; see `admit_within`.
 
@@ -117,7 +120,7 @@ async def admit_again(
 
 
 async def note_decision(
-    call: PolicyCall, policy: str | None, denied: Denied | None, ctx: "ServerContext"
+    call: PolicyCall, policy: str | None, denied: Denied | None, ctx: "Caller"
 ) -> None:
     """Tell listeners of a decision, and raise it if the call was denied.
 
@@ -158,73 +161,73 @@ def _refusal(call: PolicyCall, denied: Denied, ctx: "Context") -> Denied:
 
 
 async def _decide(
-    chain: Chain, call: PolicyCall, ctx: "ServerContext"
+    chain: Chain, call: PolicyCall, ctx: "Caller"
 ) -> tuple[str | None, Denied | None]:
     """Ask the policies in order.
 
     Returns:
         The policy that denied and its refusal; None twice if the call may go on.
     """
-    if not chain.waits:
-        for guard in chain.guards:
-            try:
-                _expect_none(guard.check(call, ctx))
-            except BaseException as error:
-                return guard.label, _denial_of(guard, error, ctx)
-        return None, None
-    # One scope for all, and its deadline is set where a policy waits: most never do, and a scope
-    # with a deadline for each would cost more than the policies.
-    scope = trio.CancelScope()
     guard = chain.guards[0]
+    scope: trio.CancelScope | None = None
+
+    async def ask_all() -> None:
+        nonlocal guard
+        for guard in chain.guards:
+            answer = guard.check(call, ctx)
+            if guard.waits and scope is not None:
+                answer = await _within(scope, guard.timeout, answer)
+            # `return False` must not let a call through whose author meant to refuse it; nor must a
+            # coroutine that nobody awaits.
+            if answer is not None:
+                raise TypeError(f"check must return None, or raise Denied, not return {answer!r}")
+
     try:
-        with scope:
-            for guard in chain.guards:
-                try:
-                    if guard.waits:
-                        await run_eager(
-                            _ask(guard, call, ctx), partial(_limit, scope, guard.timeout)
-                        )
-                        scope.deadline = math.inf
-                    else:
-                        _expect_none(guard.check(call, ctx))
-                except BaseException as error:
-                    return guard.label, _denial_of(guard, error, ctx)
-                if scope.cancel_called:  # it has swallowed the cancellation
-                    break
-            else:
+        if not chain.waits:
+            await run_user_code(ask_all())
+            return None, None
+        # One scope for all, without a deadline until a policy waits: most never do, and each scope
+        # costs as much as ten policies.
+        with trio.CancelScope() as scope:
+            await run_user_code(ask_all())
+            # It may have swallowed the cancellation by its timeout.
+            if not scope.cancel_called:
                 return None, None
-    except BaseException as error:
-        if not scope.cancelled_caught:
+        error: BaseException = TimeoutError(f"no decision within {guard.timeout:g} s")
+    except BaseException as raised:
+        if not is_crash(raised):
             raise
-        return guard.label, _denial_of(guard, error, ctx)
-    return guard.label, _denial_of(guard, TimeoutError(f"it took {guard.timeout:g} s"), ctx)
-
-
-async def _ask(guard: Guard, call: PolicyCall, ctx: "ServerContext") -> None:
-    _expect_none(await run_user_code(guard.check(call, ctx)))
-
-
-def _limit(scope: trio.CancelScope, seconds: float) -> None:
-    scope.deadline = trio.current_time() + seconds
-
-
-def _expect_none(answer: object) -> None:
-    # `return False` must not let a call through whose author meant to refuse it; nor must a
-    # coroutine that nobody awaits.
-    if answer is not None:
-        raise TypeError(f"check must return None, or raise Denied; it returned {answer!r}")
-
-
-def _denial_of(guard: Guard, error: BaseException, ctx: "ServerContext") -> Denied:
-    """Turn the exception of a policy into a refusal.
-
-    Raises:
-        BaseException: It is no failure of the policy, but a cancellation, and must go on.
-    """
+        error = unwrap_single(raised)
     if isinstance(error, Denied):
-        return error
-    if not is_crash(error):
-        raise error
+        return guard.label, error
     log = ctx.running.server.crash_log
     log.crash(guard.label, "the policy %s failed; the call was denied", guard.label, error=error)
-    return Denied(FAILED)
+    return guard.label, Denied(FAILED)
+
+
+@types.coroutine
+def _within(
+    scope: trio.CancelScope, seconds: float, work: Coroutine[Any, Any, Any]
+) -> Generator[Any, Any, Any]:
+    """Await a policy in a scope that gets a deadline when the policy waits for the first time."""
+    resume: Callable[[Any], Any] = work.send
+    value: Any = None
+    waits = False
+    try:
+        while True:
+            try:
+                trap = resume(value)
+            except StopIteration as end:
+                return end.value
+            if not waits:
+                waits = True
+                scope.deadline = trio.current_time() + seconds
+            try:
+                value = yield trap
+            except BaseException as error:  # thrown into `work`, not swallowed
+                resume, value = work.throw, error
+            else:
+                resume = work.send
+    finally:
+        if waits:
+            scope.deadline = math.inf

@@ -22,7 +22,7 @@ from ._event import ENDS, Event, EventKind, Outcome
 
 if TYPE_CHECKING:
     from .._request_context import RequestContext
-    from .._server_context import ServerContext
+    from .._server_context import SessionContext
     from .._session import Session
     from ..policies._policy import PolicyCall
     from ._telemetry import Telemetry
@@ -252,7 +252,10 @@ def observe_message(
 
 
 def observe_decision(
-    ctx: "ServerContext", call: "PolicyCall", policy: str | None, reason: str | None
+    ctx: "RequestContext | SessionContext",
+    call: "PolicyCall",
+    policy: str | None,
+    reason: str | None,
 ) -> Event:
     """Emit the decision of the policies on a call.
 
@@ -264,7 +267,7 @@ def observe_decision(
     """
     revision, session = ctx.envelope.revision, ctx.dispatcher
     place = Place(ctx.transport, revision.name) if session is None else _place(session, revision)
-    request: Recording | None = getattr(ctx, "observer", None)
+    request: Recording | None = getattr(ctx, "observer", None)  # a session has none
     principal = ctx.auth
     event = _event("decision", _METHODS[call.kind], place)._replace(
         name=call.name[:MAX_TEXT],

@@ -17,7 +17,6 @@ from ..calls._unknown import unknown, unknown_template, unknown_word
 if TYPE_CHECKING:
     from ...types import Completion, Reference
     from .._server import Server
-    from .._server_context import ServerContext
 
 
 def complete(ctx: RequestContext) -> Job | None:
@@ -91,7 +90,7 @@ async def complete_registered(
 
         target = reference.name or reference.uri or ""
         arguments = {"argument": name, "value": prefix}
-        ctx = cast("ServerContext", context)
+        ctx = cast("RequestContext", context)
         await admit_again("completion", target, arguments, spec, ctx)
     source = _completed_from(spec, name)
     if isinstance(source, components.Completer):

@@ -20,7 +20,6 @@ from ..calls._unknown import unknown
 if TYPE_CHECKING:
     from ...types import PromptResult
     from .._server import Server
-    from .._server_context import ServerContext
 
 
 def get_prompt(ctx: RequestContext) -> Job | None:
@@ -83,7 +82,7 @@ async def get_registered(
         from ..calls._policy_checks import admit_again
 
         demand(spec, context)
-        await admit_again("prompt", name, arguments, spec, cast("ServerContext", context))
+        await admit_again("prompt", name, arguments, spec, cast("RequestContext", context))
     return await within(server, spec, partial(get_found, spec, name, arguments, context))
 
 

@@ -22,7 +22,6 @@ from ..registry._server_options import Cache
 
 if TYPE_CHECKING:
     from .._server import Server
-    from .._server_context import ServerContext
 
 #: Characters of a resource URI, as many as common web servers accept in a URL. A watched URI is
 #: kept for as long as its connection, so its length must have a bound.
@@ -88,7 +87,7 @@ async def read_registered(server: "Server", uri: str, context: Context) -> Any:
         from ..calls._policy_checks import admit_again
 
         demand(found[0], context)
-        await admit_again("resource", uri, EMPTY, found[0], cast("ServerContext", context))
+        await admit_again("resource", uri, EMPTY, found[0], cast("RequestContext", context))
     return await within(server, found and found[0], partial(read_found, uri, found, context))
 
 

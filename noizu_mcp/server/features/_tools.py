@@ -198,7 +198,7 @@ async def call_registered(
         from ..calls._policy_checks import admit_again
 
         try:
-            await admit_again("tool", name, arguments, spec, cast("ServerContext", context))
+            await admit_again("tool", name, arguments, spec, cast("RequestContext", context))
         except Denied as denied:
             return ToolResult.error(str(denied))
     # Invalid arguments are a result with `isError`, not an error: a model can mend them (2025-11-25

@@ -1,5 +1,6 @@
 """The policies that come with the package: by name, by rate, by time of day."""
 
+import math
 import re
 import threading
 import time
@@ -92,10 +93,8 @@ class RateLimit(Policy):
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if type(n) is not int or n < 1:
-            raise ValueError(f"n must be a whole number of calls above 0, got {n!r}")
-        if isinstance(per, bool) or not isinstance(per, int | float) or not per > 0:
-            raise ValueError(f"per must be seconds above 0, got {per!r}")
+        _check_number("n", n, "a whole number of calls", int)
+        _check_number("per", per, "seconds", int | float)
         if key not in get_args(RateKey):
             raise ValueError(f"key must be one of {', '.join(get_args(RateKey))}, got {key!r}")
         self._n = n
@@ -182,7 +181,12 @@ class TimeWindow(Policy):
             raise Denied(self._text)
 
 
-def _minute(text: str) -> int:
+def _check_number(name: str, value: Any, meaning: str, kind: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value < math.inf:
+        raise ValueError(f"{name} must be {meaning} above 0, got {value!r}")
+
+
+def _minute(text: Any) -> int:
     """Read a time of day as minutes since midnight."""
     found = re.fullmatch(r"(\d\d?):(\d\d)", text) if isinstance(text, str) else None
     if found is not None:
