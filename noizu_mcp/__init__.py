@@ -82,6 +82,8 @@ _LATE = {
     "ClientHandler": ".client",
     "Clients": ".client",
     "Completion": ".types",
+    "AuditLog": ".telemetry",
+    "AuditTable": ".telemetry",
     "connect": ".client",
     "connect_all": ".client",
     "DenyTools": ".server",
@@ -151,6 +153,8 @@ if _TYPE_CHECKING:
     from .server import RateLimit as RateLimit
     from .server import TimeWindow as TimeWindow
     from .skills import SkillFolder as SkillFolder
+    from .telemetry import AuditLog as AuditLog
+    from .telemetry import AuditTable as AuditTable
     from .transports import Http as Http
     from .transports import Stdio as Stdio
     from .transports.http import serve_http as serve_http

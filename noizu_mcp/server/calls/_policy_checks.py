@@ -139,7 +139,8 @@ async def note_decision(
         event = observe_decision(ctx, call, policy, None if denied is None else denied.reason)
         if not await telemetry.confirm(event) and denied is None:
             denied = Denied(UNKEPT)
-            observe_decision(ctx, call, "audit", UNKEPT)
+            # Another listener may have kept that the call was let through.
+            await telemetry.confirm(observe_decision(ctx, call, "audit", UNKEPT))
     if denied is not None:
         raise _refusal(call, denied, ctx)
 
