@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from ._errors import AuthError as AuthError
 from ._errors import ConnectionClosed as ConnectionClosed
 from ._errors import DefinitionError as DefinitionError
+from ._errors import Denied as Denied
 from ._errors import McpError as McpError
 from ._errors import NoSessionError as NoSessionError
 from ._errors import Problem as Problem
@@ -76,23 +77,30 @@ from .types import text_content as text_content
 
 _LATE = {
     "aio": ".aio",
+    "AllowTools": ".server",
     "Client": ".client",
     "ClientHandler": ".client",
     "Clients": ".client",
     "Completion": ".types",
+    "AuditLog": ".telemetry",
+    "AuditTable": ".telemetry",
     "connect": ".client",
     "connect_all": ".client",
+    "DenyTools": ".server",
     "Http": ".transports",
     "LiveList": ".client",
     "SchemaLoss": ".models",
     "ModelCall": ".models",
     "ModelTools": ".models",
+    "Policy": ".server",
+    "PolicyCall": ".server",
     "Progress": ".client",
     "Prompt": ".components",
     "prompt": ".components",
     "PromptMessage": ".types",
     "PromptResult": ".types",
     "ReadResult": ".types",
+    "RateLimit": ".server",
     "Reference": ".types",
     "Resource": ".components",
     "resource": ".components",
@@ -109,6 +117,7 @@ _LATE = {
     "SyncClient": ".client",
     "SyncClients": ".client",
     "Task": ".types",
+    "TimeWindow": ".server",
     "tools_for": ".models",
     "TerminalHandler": ".client",
 }
@@ -137,7 +146,15 @@ if _TYPE_CHECKING:
     from .models import SchemaLoss as SchemaLoss
     from .models import result_for as result_for
     from .models import tools_for as tools_for
+    from .server import AllowTools as AllowTools
+    from .server import DenyTools as DenyTools
+    from .server import Policy as Policy
+    from .server import PolicyCall as PolicyCall
+    from .server import RateLimit as RateLimit
+    from .server import TimeWindow as TimeWindow
     from .skills import SkillFolder as SkillFolder
+    from .telemetry import AuditLog as AuditLog
+    from .telemetry import AuditTable as AuditTable
     from .transports import Http as Http
     from .transports import Stdio as Stdio
     from .transports.http import serve_http as serve_http

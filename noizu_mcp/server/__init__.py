@@ -31,6 +31,7 @@ from .events._recording import observe_message as observe_message
 from .events._recording import read_trace as read_trace
 from .events._telemetry import Telemetry as Telemetry
 from .features import ROUTES as ROUTES
+from .policies._policy_set import PolicySet as PolicySet
 from .registry._collection import RunningSet as RunningSet
 from .registry._pages import PAGE_SIZE as PAGE_SIZE
 from .registry._pages import Page as Page
@@ -39,6 +40,12 @@ from .registry._server_options import Cache as Cache
 from .registry._server_options import ServerOptions as ServerOptions
 
 _LATE = {
+    "AllowTools": ".policies._shipped",
+    "DenyTools": ".policies._shipped",
+    "Policy": ".policies._policy",
+    "PolicyCall": ".policies._policy",
+    "RateLimit": ".policies._shipped",
+    "TimeWindow": ".policies._shipped",
     "TaskStore": ".tasks._task_store",
     "load_server": ".loading._load",
     "missing_requirements": ".loading._remedies",
@@ -49,6 +56,12 @@ if _TYPE_CHECKING:
     from .loading._load import load_server as load_server
     from .loading._remedies import missing_requirements as missing_requirements
     from .loading._remedies import script_requirements as script_requirements
+    from .policies._policy import Policy as Policy
+    from .policies._policy import PolicyCall as PolicyCall
+    from .policies._shipped import AllowTools as AllowTools
+    from .policies._shipped import DenyTools as DenyTools
+    from .policies._shipped import RateLimit as RateLimit
+    from .policies._shipped import TimeWindow as TimeWindow
     from .tasks._task_store import TaskStore as TaskStore
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)

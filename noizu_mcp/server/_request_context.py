@@ -14,6 +14,8 @@ import trio
 
 from .._errors import (
     ConnectionClosed,
+    Denied,
+    DeniedHidden,
     InsufficientScope,
     LocalProtocolError,
     McpError,
@@ -25,6 +27,7 @@ from .._value import JSONObject
 from ..components import adapt_request, read_by_hand
 from ..engine import InboundRequest, Job, is_crash, unwrap_single
 from ..jsonrpc import (
+    DENIED,
     INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -167,6 +170,8 @@ class RequestContext(InboundRequest, ServerContext):
         params = self.request.params
         if not params or not ("requestState" in params or "inputResponses" in params):
             return False
+        if self.asker is not None:  # that has happened already, before the policies were asked
+            return False
         # Before 2026-07-28 these params have no meaning, and are ignored like any unknown one.
         if not self.envelope.revision.stateless:
             return False
@@ -184,10 +189,17 @@ class RequestContext(InboundRequest, ServerContext):
         timeout = UNSET if component is None else component.timeout
         if isinstance(timeout, Unset):
             timeout = self.running.server.options.tool_timeout
-        self.deadline = math.inf if timeout is None else trio.current_time() + timeout
+        deadline = math.inf if timeout is None else trio.current_time() + timeout
+        if self.trio_task is None:
+            self.deadline = deadline
+        else:  # a policy has waited
+            self.expire_at(deadline)
 
     def in_time(
-        self, work: Callable[[], Coroutine[Any, Any, None]], component: "Component | None" = None
+        self,
+        work: Callable[[], Coroutine[Any, Any, None]],
+        component: "Component | None" = None,
+        check: Callable[[], Awaitable[None]] | None = None,
     ) -> Job:
         """Make the rest of the work on the request from a call of the author's code.
 
@@ -196,17 +208,24 @@ class RequestContext(InboundRequest, ServerContext):
         Args:
             work: The work.
             component: See `limit_time`.
+            check: Asks the policies before, in time of their own; None for no policies.
         """
 
         async def job() -> None:
             try:
+                if check is not None:
+                    await check()
+                    self.limit_time(component)
                 await work()
             except BaseException as error:
                 if not is_crash(error):
                     raise
                 self.send_failure(error)
 
-        self.limit_time(component)
+        if check is None:
+            self.limit_time(component)
+        else:
+            self.component = component
         return job
 
     def note_coercion(self) -> None:
@@ -320,6 +339,15 @@ class RequestContext(InboundRequest, ServerContext):
                     self.running.on_denied(self, error)
         if isinstance(error, McpError):
             self.send_error(error.code, error.message, error.data)
+            return
+        if isinstance(error, Denied):
+            self.mark_ending("denied")
+            if isinstance(error, DeniedHidden):
+                self.send_failure(error.answer)
+            elif self.request.method == "tools/call":
+                self.complete(ToolResult.error(str(error)).to_wire())
+            else:
+                self.send_error(DENIED, str(error))
             return
         if isinstance(error, RequestTimeout | ConnectionClosed):
             self.send_error(INTERNAL_ERROR, timed_out(error))

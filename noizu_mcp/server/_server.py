@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from .._errors import DefinitionError, McpError
 from .._foreign import METHODS
@@ -24,7 +24,7 @@ from ..protocol import CHANGES
 from ..skills import expand_skills
 from ..types import META_SERVER_INFO, Implementation
 from .asking._seal import Sealer
-from .calls._loops import bind_all, bind_methods, on_trio
+from .calls._loops import bind_all, bind_methods, bind_policy, on_trio
 from .calls._unknown import not_found
 from .changes._bus import Bus
 from .events._telemetry import Telemetry
@@ -32,6 +32,7 @@ from .features._complete import complete_registered
 from .features._prompts import get_registered
 from .features._resources import read_registered
 from .features._tools import call_registered
+from .policies._policy_set import PolicySet
 from .registry._class_checks import ASYNC_MANAGER, OVERRIDABLE, check_statement, positional
 from .registry._collection import RunningSet
 from .registry._registry import Registry
@@ -40,6 +41,10 @@ from .registry._server_options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOpti
 if TYPE_CHECKING:
     from ..types import Reference
     from ._running import RunningServer
+
+
+#: The lists in the body of a server class.
+_LISTS: Final = ("tools", "resources", "prompts", "providers", "skills", "telemetry", "policies")
 
 
 def _is_list(value: Any) -> bool:
@@ -69,6 +74,7 @@ class Server(metaclass=ComponentMeta):
         resources: The running set of resources and templates.
         prompts: The running set of prompts.
         telemetry: The listeners to its requests.
+        policies: The policies, which may be replaced.
         skills: The skills, as they were read.
         bus: The bus of changes.
         info: `Implementation` as it goes over the wire.
@@ -88,9 +94,7 @@ class Server(metaclass=ComponentMeta):
         "servers",
         options=SERVER_OPTIONS,
         members={
-            **dict.fromkeys(
-                ("tools", "resources", "prompts", "providers", "skills", "telemetry"), _is_list
-            ),
+            **dict.fromkeys(_LISTS, _is_list),
             **{name: partial(_is_override, name) for name in OVERRIDABLE},
             "lifespan": _is_lifespan,
         },
@@ -102,6 +106,7 @@ class Server(metaclass=ComponentMeta):
     resources: Any = ()
     prompts: Any = ()
     telemetry: Any = ()  # listeners in a class body, a `Telemetry` on an instance
+    policies: Any = ()  # policies in a class body, a `PolicySet` on an instance
     skills: Any = ()  # of folders in a class body
     # A list of providers in a class body, their running set on an instance. It has no value here:
     # `__getattr__` makes an empty one when it is first asked for, and most servers need none.
@@ -137,6 +142,7 @@ class Server(metaclass=ComponentMeta):
         options = cls.options
         server.bus = Bus()
         server.telemetry = Telemetry(cls.telemetry)
+        server.policies = PolicySet(cls.policies, partial(bind_policy, loop=options.loop))
         resources = bind_all(cls.resources, "resources", options.loop)
         server.registry = registry = Registry(
             bind_all(cls.tools, "tools", options.loop),

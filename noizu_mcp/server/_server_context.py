@@ -5,7 +5,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
 
@@ -21,15 +21,19 @@ from ..engine import ClientThreads, Delivery
 from ..protocol import Envelope
 from ..types import LOG_LEVELS, Implementation, InputRequest, InputRequired, LogLevel
 from .calls._invoke import read_any, within
+from .calls._scope_checks import demand
 
 if TYPE_CHECKING:
     from ..types import ClientCapabilities, Principal, ReadResult, RequireScopes
+    from ._request_context import RequestContext
     from ._running import RunningServer
     from ._session import Session
+    from .calls._policy_checks import Admitted
 
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 # The awaitable of a notice that was not sent: awaiting it is a checkpoint, as it always is.
 _NOTHING: Final = Delivery(trio.lowlevel.checkpoint)
+_READ: Final = "read_resource"
 _RANKS: Final[dict[str, int]] = {level: rank for rank, level in enumerate(LOG_LEVELS)}
 
 
@@ -52,6 +56,9 @@ class ServerContext(Context):
         envelope: The metadata of the request.
         parked: True while its handler waits for a retry: the request has its answer.
         dispatcher: The session; None for a request of 2026-07-28 over HTTP, which has none.
+        chain: The tools whose calls this one is nested in, the outermost first.
+        admitted: The call that policies have let through to an override of the server.
+        passed_on: True once the override has passed it on.
     """
 
     __slots__ = ()
@@ -60,6 +67,9 @@ class ServerContext(Context):
     envelope: Envelope
     dispatcher: "Session | None"
     parked: bool = False
+    chain: tuple[str, ...] = ()
+    admitted: "Admitted | None" = None
+    passed_on: bool = False
 
     @property
     def protocol_version(self) -> str:
@@ -194,6 +204,13 @@ class ServerContext(Context):
         server = self.running.server
         await server.registry.prepare(self, "resources", uri)
         found = server.registry.find_resource(uri, self)
+        if server.policies.chains and (found is not None or server.registry.overrides(_READ)):
+            from .calls._policy_checks import admit_within
+
+            if found is not None:
+                demand(found[0], self)
+            caller = cast("RequestContext", self)
+            await admit_within("resource", uri, EMPTY, found and found[0], caller)
         read = partial(read_any, server, uri, found, self)
         result = await within(server, found and found[0], read)
         if isinstance(result, InputRequired):
@@ -213,7 +230,15 @@ class SessionContext(ServerContext):
         dispatcher: The session.
     """
 
-    __slots__ = ("dispatcher", "envelope", "provided", "running", "session")
+    __slots__ = (
+        "admitted",
+        "dispatcher",
+        "envelope",
+        "passed_on",
+        "provided",
+        "running",
+        "session",
+    )
 
     completion_arguments: Mapping[str, str] = EMPTY
     input_responses: Mapping[str, Any] = EMPTY
@@ -227,6 +252,8 @@ class SessionContext(ServerContext):
         self.session: Mapping[str, Any] = dispatcher.values
         if running.server.registry.providers is not None:
             running.provider_lists.attach(self)
+        self.admitted = None
+        self.passed_on = False
 
     @property
     def request_id(self) -> str | int:

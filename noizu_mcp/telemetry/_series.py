@@ -25,6 +25,7 @@ class Series:
         registry: The registry.
         in_flight: Requests without an answer, by method.
         notices: Notifications, by method and direction.
+        decisions: Calls that policies judged, by decision and policy.
 
     Raises:
         ValueError: The registry has such series already.
@@ -37,6 +38,8 @@ class Series:
         waiting = "Requests without an answer."
         self.in_flight = gauge("mcp_requests_in_flight", waiting, ("method",))
         self.notices = counter("mcp_notifications", "Notifications.", ("method", "direction"))
+        judged = "Calls that policies judged."
+        self.decisions = counter("mcp_decisions", judged, ("decision", "policy"))
         # The series of each name, to remove them when the name is no longer registered.
         self._named: dict[str, set[tuple[Counter | Histogram, tuple[str, ...]]]] = {}
         ended = (*_BY_NAME, "outcome")

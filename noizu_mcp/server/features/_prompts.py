@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ... import components
 from ..._errors import McpError
@@ -50,7 +50,12 @@ def get_prompt(ctx: RequestContext) -> Job | None:
         if not isinstance(value, InputRequired):
             ctx.complete(_write(ctx, components.to_prompt_result(spec, value).to_wire()))
 
-    return ctx.in_time(work, spec)
+    check = None
+    if server.policies.chains and (spec is not None or server.registry.overrides("get_prompt")):
+        from ..calls._policy_checks import admit
+
+        check = partial(admit, "prompt", name, arguments or {}, spec, ctx)
+    return ctx.in_time(work, spec, check)
 
 
 def _write(ctx: RequestContext, result: JSONObject) -> JSONObject:
@@ -74,6 +79,11 @@ async def get_registered(
     """
     await server.registry.prepare(context, "prompts", name)
     spec = server.registry.find_prompt(name, context)
+    if spec is not None and server.policies.chains:
+        from ..calls._policy_checks import admit_again
+
+        demand(spec, context)
+        await admit_again("prompt", name, arguments, spec, cast("RequestContext", context))
     return await within(server, spec, partial(get_found, spec, name, arguments, context))
 
 

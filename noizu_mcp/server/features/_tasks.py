@@ -123,6 +123,7 @@ class TaskContext(RequestContext):
         super().__init__(ctx.in_flight, ctx.request, envelope, ctx.channel, key=ctx.key)
         self.running = ctx.running
         self.dispatcher = ctx.dispatcher
+        self.admitted = ctx.admitted
         # Nothing may be sent on the channel of the request any more.
         self.answered = True
         self.task = task

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from ..._errors import InsufficientScope, McpError
+from ..._errors import Denied, InsufficientScope, McpError
 from ..._value import JSONObject
 from ...components import Context, ToolSpec, prepare
 from ...engine import Job
@@ -50,11 +50,46 @@ def call_tool(ctx: RequestContext) -> Job | None:
     # request invalid, whatever its arguments.
     if spec is not None and spec.mirrored:
         _check_headers(ctx, spec, arguments)
-    work: Callable[[Context], Awaitable[Answer]]
-    if "call_tool" in server.registry.overridden:
-        work = partial(run_override, server, spec, name, arguments)
-    elif spec is None:
+    if spec is None and "call_tool" not in server.registry.overridden:
         raise unknown(server.registry.tools, name, ctx)
+    if server.policies.chains:
+        return _begin_checked(ctx, spec, name, arguments)
+    return _begin(ctx, spec, name, arguments)
+
+
+def _begin_checked(
+    ctx: RequestContext, spec: ToolSpec | None, name: str, arguments: JSONObject
+) -> Job | None:
+    """Ask the policies, and then begin the call; a parked handler goes on without."""
+    from ..calls._policy_checks import admit
+
+    # Before the policies: they are asked once for each run of a handler.
+    if ctx.take_up_rounds():
+        return None
+
+    async def work() -> None:
+        job = _begin(ctx, spec, name, arguments)
+        if job is not None:
+            await job()
+
+    return ctx.in_time(work, spec, partial(admit, "tool", name, arguments, spec, ctx))
+
+
+def _begin(
+    ctx: RequestContext, spec: ToolSpec | None, name: str, arguments: JSONObject
+) -> Job | None:
+    """Check the arguments, and begin the call; see `call_tool`.
+
+    Args:
+        ctx: The request.
+        spec: The tool; None for one that only the override of `call_tool` knows.
+        name: Its name.
+        arguments: The arguments as sent.
+    """
+    server = ctx.running.server
+    work: Callable[[Context], Awaitable[Answer]]
+    if spec is None or "call_tool" in server.registry.overridden:
+        work = partial(run_override, server, spec, name, arguments)
     else:
         args, refusal = prepare(spec, arguments, ctx)
         if refusal is not None:
@@ -160,6 +195,13 @@ async def call_registered(
         raise unknown(server.registry.tools, name, context)
     # Scopes before arguments: a caller without access must not learn the schema from the errors.
     demand(spec, context)
+    if server.policies.chains:
+        from ..calls._policy_checks import admit_again
+
+        try:
+            await admit_again("tool", name, arguments, spec, cast("RequestContext", context))
+        except Denied as denied:
+            return ToolResult.error(str(denied))
     # Invalid arguments are a result with `isError`, not an error: a model can mend them (2025-11-25
     # `server/tools`, "Error Handling").
     args, refusal = prepare(spec, arguments, cast("ServerContext", context))

@@ -43,7 +43,7 @@ OVERRIDABLE: Final = (
     "complete",
 )
 #: Attributes that would be ignored in silence: servers of other packages have these options.
-_NO_OPTIONS: Final = ("auth", "middleware", "policies", "resource_templates")
+_NO_OPTIONS: Final = ("auth", "middleware", "resource_templates")
 #: The one form that a lifespan is sure to have.
 _LIFESPAN: Final = "`@asynccontextmanager async def lifespan(self)`, and yield once"
 # Every function that these decorators make runs this code object: the one way to recognise them.
@@ -222,11 +222,20 @@ def _check_providers(items: Iterable[Any]) -> list[Problem]:
     return components.check_providers(items) if items else []
 
 
+def _check_policies(policies: Iterable[Any]) -> list[Problem]:
+    if not policies:  # most servers have none, and load nothing of them
+        return []
+    from ..policies._policy import check_policies
+
+    return check_policies(policies)
+
+
 _CHECKS: Final[dict[str, Callable[[Iterable[Any]], list[Problem]]]] = {
     **{feature: partial(check, feature=feature) for feature in _COMPUTED},
     "skills": check_skills,
     "telemetry": check_listeners,
     "providers": _check_providers,
+    "policies": _check_policies,
 }
 
 

@@ -1,0 +1,234 @@
+"""Checks of policies, before a handler runs; they fail closed.
+
+Each run of a handler is checked once. A handler that waits for an answer, and goes on with it, runs
+once; one that is run again from its start is checked again. An override that passes a call on
+unchanged is not checked a second time; a call that it changes, or makes, is another call.
+"""
+
+import copy
+import math
+import types
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import trio
+
+from ..._errors import Denied, DeniedHidden
+from ...engine import is_crash, run_user_code, unwrap_single
+from ..events._recording import observe_decision
+from ..policies._policy import CallKind, Chain, PolicyCall
+from ._unknown import not_found, unknown, unknown_template
+
+if TYPE_CHECKING:
+    from ...components import Context
+    from .._request_context import RequestContext
+    from .._server_context import SessionContext
+
+    Caller: TypeAlias = RequestContext | SessionContext
+
+#: The reason of a policy that failed. The details go to the log only: they may hold secrets.
+FAILED: Final = "policy failed"
+#: The reason where a decision could not be kept.
+UNKEPT: Final = "audit failed"
+
+
+#: The method of a server between the check and the handler.
+_OVERRIDES: Final[Mapping[CallKind, str]] = {
+    "tool": "call_tool",
+    "prompt": "get_prompt",
+    "resource": "read_resource",
+    "completion": "complete",
+}
+
+
+class Admitted(NamedTuple):
+    """A call that policies have let through to an override, and that it may pass on once."""
+
+    kind: CallKind
+    name: str
+    arguments: Mapping[str, Any]
+
+
+async def admit(
+    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "Caller"
+) -> None:
+    """Ask the policies about a call that is about to begin.
+
+    Args:
+        kind: The kind of the call.
+        name: The name or URI.
+        arguments: The arguments as sent.
+        spec: The registration; None if only an override knows it.
+        ctx: The request; or the session.
+
+    Raises:
+        Denied: The call must not go on.
+        DeniedHidden: The same, and the caller must not learn that the component exists.
+    """
+    server = ctx.running.server
+    chain = server.policies.chains.get(kind)
+    if chain is None:
+        return
+    caller = ctx.auth
+    call = PolicyCall(
+        kind,
+        name,
+        MappingProxyType(arguments),
+        spec,
+        caller,
+        ctx.envelope.origin.client,
+        ctx.running.transport,
+        ctx.chain,
+    )
+    policy, denied = await _decide(chain, call, ctx)
+    await note_decision(call, policy, denied, ctx)
+    if server.registry.overrides(_OVERRIDES[kind]):
+        # A copy: the override may change the mapping that it gets.
+        ctx.admitted = Admitted(kind, name, copy.deepcopy(dict(arguments)))
+        ctx.passed_on = False
+
+
+async def admit_within(
+    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "Caller"
+) -> None:
+    """Ask the policies about a call that a handler or an override makes; see `admit`.
+
+    Raises:
+        Denied: The call must not go on.
+        McpError: The same; the error for an unknown component.
+    """
+    try:
+        await admit(kind, name, arguments, spec, ctx)
+    except DeniedHidden as denied:
+        raise denied.answer from None
+
+
+async def admit_again(
+    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "Caller"
+) -> None:
+    """Ask about a registered component that an override or a handler calls; see `admit_within`.
+
+    The call that the override itself was let through with is not asked about again, once.
+    """
+    if not ctx.running.server.policies.chains:
+        return
+    passed_on, ctx.passed_on = ctx.passed_on, True
+    if passed_on or ctx.admitted != (kind, name, arguments):
+        await admit_within(kind, name, arguments, spec, ctx)
+        ctx.passed_on = True
+
+
+async def note_decision(
+    call: PolicyCall, policy: str | None, denied: Denied | None, ctx: "Caller"
+) -> None:
+    """Tell listeners of a decision, and raise it if the call was denied.
+
+    Args:
+        call: The call.
+        policy: The policy that denied; None if the call may go on.
+        denied: The refusal; None if the call may go on.
+        ctx: The request.
+
+    Raises:
+        Denied: The call was denied, or its record could not be kept.
+        DeniedHidden: The same, and the caller must not learn that the component exists.
+    """
+    telemetry = ctx.running.server.telemetry
+    if telemetry.listeners:
+        event = observe_decision(ctx, call, policy, None if denied is None else denied.reason)
+        if not await telemetry.confirm(event) and denied is None:
+            denied = Denied(UNKEPT)
+            # Another listener may have kept that the call was let through.
+            await telemetry.confirm(observe_decision(ctx, call, "audit", UNKEPT))
+    if denied is not None:
+        raise _refusal(call, denied, ctx)
+
+
+def _refusal(call: PolicyCall, denied: Denied, ctx: "Context") -> Denied:
+    """Return the error for a denied call; a hidden component is like an unknown one."""
+    spec, registry = call.spec, ctx.server.registry
+    if spec is None or not spec.hidden:
+        return denied
+    # Word for word what a caller gets for a name that does not exist.
+    if spec.key == "name":
+        collection = registry.tools if call.kind == "tool" else registry.prompts
+        answer = unknown(collection, call.name, ctx)
+    elif call.kind == "completion":
+        answer = unknown_template(call.name, ctx)
+    else:
+        answer = not_found(call.name, ctx)
+    return DeniedHidden(denied.reason, answer)
+
+
+async def _decide(
+    chain: Chain, call: PolicyCall, ctx: "Caller"
+) -> tuple[str | None, Denied | None]:
+    """Ask the policies in order.
+
+    Returns:
+        The policy that denied and its refusal; None twice if the call may go on.
+    """
+    guard = chain.guards[0]
+    scope: trio.CancelScope | None = None
+
+    async def ask_all() -> None:
+        nonlocal guard
+        for guard in chain.guards:
+            answer = guard.check(call, ctx)
+            if guard.waits and scope is not None:
+                answer = await _within(scope, guard.timeout, answer)
+            # `return False` must not let a call through whose author meant to refuse it; nor must a
+            # coroutine that nobody awaits.
+            if answer is not None:
+                raise TypeError(f"check must return None, or raise Denied, not return {answer!r}")
+
+    try:
+        if not chain.waits:
+            await run_user_code(ask_all())
+            return None, None
+        # One scope for all, without a deadline until a policy waits: most never do, and each scope
+        # costs as much as ten policies.
+        with trio.CancelScope() as scope:
+            await run_user_code(ask_all())
+            # It may have swallowed the cancellation by its timeout.
+            if not scope.cancel_called:
+                return None, None
+        error: BaseException = TimeoutError(f"no decision within {guard.timeout:g} s")
+    except BaseException as raised:
+        if not is_crash(raised):
+            raise
+        error = unwrap_single(raised)
+    if isinstance(error, Denied):
+        return guard.label, error
+    log = ctx.running.server.crash_log
+    log.crash(guard.label, "the policy %s failed; the call was denied", guard.label, error=error)
+    return guard.label, Denied(FAILED)
+
+
+@types.coroutine
+def _within(
+    scope: trio.CancelScope, seconds: float, work: Coroutine[Any, Any, Any]
+) -> Generator[Any, Any, Any]:
+    """Await a policy in a scope that gets a deadline when the policy waits for the first time."""
+    resume: Callable[[Any], Any] = work.send
+    value: Any = None
+    waits = False
+    try:
+        while True:
+            try:
+                trap = resume(value)
+            except StopIteration as end:
+                return end.value
+            if not waits:
+                waits = True
+                scope.deadline = trio.current_time() + seconds
+            try:
+                value = yield trap
+            except BaseException as error:  # thrown into `work`, not swallowed
+                resume, value = work.throw, error
+            else:
+                resume = work.send
+    finally:
+        if waits:
+            scope.deadline = math.inf
