@@ -2,7 +2,7 @@
 
 import inspect
 from contextlib import AbstractAsyncContextManager, nullcontext
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from .._errors import DefinitionError, McpError
@@ -39,6 +39,7 @@ from .registry._server_options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOpti
 
 if TYPE_CHECKING:
     from ..types import Reference
+    from .policies._capability import CapabilityOffice
 
 
 #: The lists in the body of a server class.
@@ -161,6 +162,15 @@ class Server(metaclass=ComponentMeta):
         if options.loop == "asyncio":
             bind_methods(server, cls._overridden)
         return server
+
+    @cached_property
+    def capabilities(self) -> "CapabilityOffice":
+        """Makes the capabilities of its calls; loaded with the first one."""
+        from .policies._capability import CapabilityOffice
+
+        keys, ttl = self.options.state_keys, self.options.state_ttl
+        sealer = Sealer(keys, ttl, purpose=b"noizu_mcp capability v1", noun="a capability")
+        return CapabilityOffice(self.options.name, sealer, ttl)
 
     if TYPE_CHECKING:
         pass  # a type checker refuses an unknown name by itself
