@@ -57,6 +57,7 @@ class Limits(Value):
         parked_seconds: Seconds for which such a handler waits.
         parked_memory: Bytes of the requests and states of these handlers; over HTTP one client may
             use a quarter.
+        call_depth: Calls of tools that may be nested in each other by `ctx.call_tool`.
 
     Raises:
         ValueError: A limit is not an integer of at least 1; of `parked`, of at least 0.
@@ -77,6 +78,7 @@ class Limits(Value):
     parked: int = _limit(1000, least=0)
     parked_seconds: int = _limit(600)
     parked_memory: int = _limit(64 * MIB)
+    call_depth: int = _limit(8)
 
 
 #: The advice for an answer over a limit, which the caller on this side can raise.

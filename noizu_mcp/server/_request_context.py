@@ -374,6 +374,12 @@ class RequestContext(InboundRequest, ServerContext):
             super().expire()
 
     @property
+    def around(self) -> tuple[str, ...]:
+        """The tools whose calls a call of this handler is nested in."""
+        params = self.request.params or {}
+        return (params["name"],) if self.request.method == "tools/call" else ()
+
+    @property
     def handshake_session(self) -> "Session":
         """The session of a request whose method exists in handshake revisions only."""
         # The peers refuse such a method on 2026-07-28, so the request has a session.

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from .._errors import DefinitionError, McpError
@@ -41,6 +41,7 @@ from .registry._server_options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOpti
 if TYPE_CHECKING:
     from ..types import Reference
     from ._running import RunningServer
+    from .policies._capability import CapabilityOffice
 
 
 #: The lists in the body of a server class.
@@ -178,6 +179,15 @@ class Server(metaclass=ComponentMeta):
 
         self.providers = Providers(self, items)
         return self.providers
+
+    @cached_property
+    def capabilities(self) -> "CapabilityOffice":
+        """Makes the capabilities of its calls; loaded with the first one."""
+        from .policies._capability import CapabilityOffice
+
+        keys, ttl = self.options.state_keys, self.options.state_ttl
+        sealer = Sealer(keys, ttl, purpose=b"noizu_mcp capability v1", noun="a capability")
+        return CapabilityOffice(self.options.name, sealer, ttl)
 
     if TYPE_CHECKING:
         pass  # a type checker refuses an unknown name by itself

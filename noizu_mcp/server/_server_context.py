@@ -19,7 +19,14 @@ from .._value import JSONObject
 from ..components import Context
 from ..engine import ClientThreads, Delivery
 from ..protocol import Envelope
-from ..types import LOG_LEVELS, Implementation, InputRequest, InputRequired, LogLevel
+from ..types import (
+    LOG_LEVELS,
+    Implementation,
+    InputRequest,
+    InputRequired,
+    LogLevel,
+    ToolResult,
+)
 from .calls._invoke import read_any, within
 from .calls._scope_checks import demand
 
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
     from ._running import RunningServer
     from ._session import Session
     from .calls._policy_checks import Admitted
+    from .policies._capability import Capability
 
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 # The awaitable of a notice that was not sent: awaiting it is a checkpoint, as it always is.
@@ -59,6 +67,7 @@ class ServerContext(Context):
         chain: The tools whose calls this one is nested in, the outermost first.
         admitted: The call that policies have let through to an override of the server.
         passed_on: True once the override has passed it on.
+        held: The capability that the call was made under; None for that of a request.
     """
 
     __slots__ = ()
@@ -70,6 +79,7 @@ class ServerContext(Context):
     chain: tuple[str, ...] = ()
     admitted: "Admitted | None" = None
     passed_on: bool = False
+    held: "Capability | None" = None
 
     @property
     def protocol_version(self) -> str:
@@ -199,6 +209,34 @@ class ServerContext(Context):
         # The snapshots of running requests stay as they are.
         self.dispatcher.put_value(key, value)
 
+    @property
+    def around(self) -> tuple[str, ...]:
+        """The tools whose calls a call of this handler is nested in."""
+        return self.chain
+
+    @property
+    def capability(self) -> "Capability":
+        """The capability of the call; see `Context`."""
+        return self.held or self.running.server.capabilities.mint(self.auth)
+
+    async def open_capability(self, text: str) -> "Capability":
+        """Open the text of a capability; see `Context`."""
+        from .calls._nested import open_text
+
+        return await open_text(self, text)
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        capability: "Capability | str | None" = None,
+    ) -> ToolResult:
+        """Call another tool of the server; see `Context`."""
+        from .calls._nested import call_nested
+
+        return await call_nested(self, name, arguments, capability)
+
     async def read_resource(self, uri: str) -> "ReadResult":
         """Read a resource of the server in the name of this request; see `Context`."""
         server = self.running.server
@@ -276,6 +314,21 @@ class SessionContext(ServerContext):
     async def retry(self, required: InputRequired) -> bool:
         """Raise: only requests can ask."""
         raise _no_request("there is nobody to ask")
+
+    @property
+    def capability(self) -> "Capability":
+        """Raise: only requests have capabilities."""
+        raise _no_request("it has no capability")
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        capability: "Capability | str | None" = None,
+    ) -> ToolResult:
+        """Raise: only requests call tools."""
+        raise _no_request("it calls no tools")
 
     async def start_task(self) -> None:
         """Raise: only tools have tasks."""

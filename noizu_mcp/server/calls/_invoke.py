@@ -43,6 +43,8 @@ CRASHED: Final = ToolResult(Content.text("Tool execution failed"), is_error=True
 TIMED_OUT: Final = ToolResult(Content.text("Tool execution timed out"), is_error=True)
 
 
+#: The answer of a handler that has asked with `InputRequired`; the request was answered with that.
+ASKED: Final = ToolResult()
 #: The answer to a call of a tool. A text stands for the result that is this one block of text.
 Answer = ToolResult | str
 
@@ -201,7 +203,7 @@ def answer_of(server: "Server", spec: ToolSpec | None, value: Any) -> Answer:
         text: str = value
         return text
     if isinstance(value, InputRequired):
-        return ToolResult()  # it is never sent: the request has its answer
+        return ASKED  # it is never sent
     result, breach = to_result(spec, value)
     if breach is not None:
         source = "call_tool" if spec is None else spec.source

@@ -8,7 +8,7 @@ unchanged is not checked a second time; a call that it changes, or makes, is ano
 import copy
 import math
 import types
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -70,23 +70,34 @@ async def admit(
     chain = server.policies.chains.get(kind)
     if chain is None:
         return
-    caller = ctx.auth
-    call = PolicyCall(
+    call = call_of(kind, name, arguments, spec, ctx)
+    policy, denied = await _decide(chain, call, ctx)
+    await note_decision(call, policy, denied, ctx)
+    if server.registry.overrides(_OVERRIDES[kind]):
+        let_through(kind, name, arguments, ctx)
+
+
+def call_of(
+    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "Caller"
+) -> PolicyCall:
+    """Describe a call for policies; see `admit`."""
+    return PolicyCall(
         kind,
         name,
         MappingProxyType(arguments),
         spec,
-        caller,
+        ctx.auth,
         ctx.envelope.origin.client,
         ctx.running.transport,
         ctx.chain,
     )
-    policy, denied = await _decide(chain, call, ctx)
-    await note_decision(call, policy, denied, ctx)
-    if server.registry.overrides(_OVERRIDES[kind]):
-        # A copy: the override may change the mapping that it gets.
-        ctx.admitted = Admitted(kind, name, copy.deepcopy(dict(arguments)))
-        ctx.passed_on = False
+
+
+def let_through(kind: CallKind, name: str, arguments: Mapping[str, Any], ctx: "Caller") -> None:
+    """Note that an override may pass this call on, once."""
+    # A copy: the override may change the mapping that it gets.
+    ctx.admitted = Admitted(kind, name, copy.deepcopy(dict(arguments)))
+    ctx.passed_on = False
 
 
 async def admit_within(
@@ -98,8 +109,18 @@ async def admit_within(
         Denied: The call must not go on.
         McpError: The same; the error for an unknown component.
     """
+    await hide(admit(kind, name, arguments, spec, ctx))
+
+
+async def hide(check: Awaitable[None]) -> None:
+    """Await a check whose refusal reaches code of the author.
+
+    Raises:
+        Denied: The call must not go on.
+        McpError: The same; the error for an unknown component.
+    """
     try:
-        await admit(kind, name, arguments, spec, ctx)
+        await check
     except DeniedHidden as denied:
         raise denied.answer from None
 
@@ -111,10 +132,13 @@ async def admit_again(
 
     The call that the override itself was let through with is not asked about again, once.
     """
-    if not ctx.running.server.policies.chains:
-        return
     passed_on, ctx.passed_on = ctx.passed_on, True
     if passed_on or ctx.admitted != (kind, name, arguments):
+        held = ctx.held if kind == "tool" else None
+        denied = None if held is None else held.refusal(name, arguments)
+        if denied is not None:
+            call = call_of(kind, name, arguments, spec, ctx)
+            await hide(note_decision(call, "capability", denied, ctx))
         await admit_within(kind, name, arguments, spec, ctx)
         ctx.passed_on = True
 

@@ -28,7 +28,6 @@ from ..registry._availability import is_available
 
 if TYPE_CHECKING:
     from .._server import Server
-    from .._server_context import ServerContext
 
 
 def call_tool(ctx: RequestContext) -> Job | None:
@@ -195,19 +194,20 @@ async def call_registered(
         raise unknown(server.registry.tools, name, context)
     # Scopes before arguments: a caller without access must not learn the schema from the errors.
     demand(spec, context)
-    if server.policies.chains:
+    ctx = cast("RequestContext", context)
+    if server.policies.chains or ctx.held is not None:
         from ..calls._policy_checks import admit_again
 
         try:
-            await admit_again("tool", name, arguments, spec, cast("RequestContext", context))
+            await admit_again("tool", name, arguments, spec, ctx)
         except Denied as denied:
             return ToolResult.error(str(denied))
     # Invalid arguments are a result with `isError`, not an error: a model can mend them (2025-11-25
     # `server/tools`, "Error Handling").
-    args, refusal = prepare(spec, arguments, cast("ServerContext", context))
+    args, refusal = prepare(spec, arguments, ctx)
     if refusal is not None:
         return refusal
     try:
-        return as_result(await in_time(server, spec, partial(run, server, spec, args, context)))
+        return as_result(await in_time(server, spec, partial(run, server, spec, args, ctx)))
     except OutOfTime:
         return TIMED_OUT
