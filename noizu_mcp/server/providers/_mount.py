@@ -20,12 +20,12 @@ from ..._util import called
 from ...components import Context, Provider, add_prefix, read_prefix
 from ...engine import enter_user_code, logger, split_cancellation
 from ...jsonrpc import INVALID_PARAMS
+from .._running import RunningServer
+from .._server import Server
 from ._mounted_context import MountedContext
 from ._mounted_specs import MountedSpecs
 
 if TYPE_CHECKING:
-    from .._running import RunningServer
-    from .._server import Server
     from ._providers import Entry
 
 #: Seconds in which the lifespan of a mounted server must end once its server is served no longer.
@@ -56,7 +56,7 @@ class Mount(Provider):
             belongs to a connection: `init`, `can_watch`, `subscribe`, `unsubscribe`.
     """
 
-    def __init__(self, server: "Server | type[Server]", *, prefix: str | None = None) -> None:
+    def __init__(self, server: Server | type[Server], *, prefix: str | None = None) -> None:
         found = list(_problems(server, prefix))
         if found:
             frame = calling_frame()
@@ -131,8 +131,6 @@ class Mount(Provider):
 
 
 def _problems(server: Any, prefix: Any) -> Iterable[tuple[str, str]]:
-    from .._server import Server
-
     cls = server if isinstance(server, type) else type(server)
     if not issubclass(cls, Server):
         yield "(…)", f"takes a server, got {called(server)}"
@@ -190,9 +188,7 @@ class MountedServer:
         settled: Set once its lifespan has begun, or has failed to.
     """
 
-    def __init__(
-        self, mount: Mount, outer: "RunningServer", changed: Callable[[], object]
-    ) -> None:
+    def __init__(self, mount: Mount, outer: RunningServer, changed: Callable[[], object]) -> None:
         self._mount = mount
         self._outer = outer
         self._changed = changed
@@ -247,11 +243,12 @@ class MountedServer:
                 try:
                     async with enter_user_code(self._mount.server.lifespan()) as state:
                         await self._serve(state)
-                    return
                 except BaseException as error:
                     crash, going_on = split_cancellation(error)
                     if crash is None or going_on is not None:
                         raise
+                else:
+                    return
                 self.settled.set()
                 if not told:
                     text = "the lifespan of %r failed; it begins again, with growing pauses"
@@ -262,8 +259,6 @@ class MountedServer:
                 pause = min(2 * pause, 60.0)
 
     async def _serve(self, state: Any) -> None:
-        from .._running import RunningServer
-
         outer = self._outer
         inner = RunningServer(
             self._mount.server, outer.routes, state, outer.transport, outer.linger

@@ -89,4 +89,3 @@ class MountedContext(ServerContext):
     async def stay_open(self) -> None:
         """Wait until a request is in flight that can take the result of the handler."""
         await self._ctx.stay_open()
-

@@ -45,6 +45,13 @@ _METHODS: Final = {
     "resources": ("list_resources", "read_resource"),
     "resourceTemplates": ("list_resource_templates", "read_resource"),
 }
+#: The values that have content, and the member that holds it.
+_PARTS: Final[tuple[tuple[Any, str], ...]] = (
+    (ToolResult, "content"),
+    (PromptMessage, "content"),
+    (types.ReadResult, "contents"),
+    (types.PromptResult, "messages"),
+)
 _LISTED: Final = {
     ToolSpec: "tools",
     PromptSpec: "prompts",
@@ -261,14 +268,9 @@ class MountedSpecs:
             return attrs.evolve(value, uri=self._new_uri(value.uri, ctx))
         if isinstance(value, Content):
             return value if value.type not in _WITH_URI else self._rename_block(value, ctx)
-        if isinstance(value, PromptMessage):
-            return attrs.evolve(value, content=renamed(value.content))
-        if isinstance(value, ToolResult):
-            return attrs.evolve(value, content=renamed(value.content))
-        if isinstance(value, types.ReadResult):
-            return attrs.evolve(value, contents=renamed(value.contents))
-        if isinstance(value, types.PromptResult):
-            return attrs.evolve(value, messages=renamed(value.messages))
+        for cls, member in _PARTS:
+            if isinstance(value, cls):
+                return attrs.evolve(value, **{member: renamed(getattr(value, member))})
         return value
 
     def _rename_block(self, block: Content, ctx: Any) -> Content:

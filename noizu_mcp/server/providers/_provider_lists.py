@@ -155,11 +155,12 @@ class ProviderLists:
                 began = trio.current_time()
                 try:
                     await run_user_code(provider.watch(entry))
-                    return
                 except BaseException as error:
                     crash, going_on = split_cancellation(error)
                     if crash is None or going_on is not None:
                         raise
+                else:
+                    return
                 if trio.current_time() - began > SETTLED:
                     pause, told = FIRST_PAUSE, False
                 if not told:
