@@ -89,6 +89,7 @@ _LATE = {
     "DenyTools": ".server",
     "Http": ".transports",
     "LiveList": ".client",
+    "Mount": ".server",
     "SchemaLoss": ".models",
     "ModelCall": ".models",
     "ModelTools": ".models",
@@ -98,7 +99,9 @@ _LATE = {
     "Prompt": ".components",
     "prompt": ".components",
     "PromptMessage": ".types",
+    "PromptProvider": ".components",
     "PromptResult": ".types",
+    "Provider": ".components",
     "ReadResult": ".types",
     "RateLimit": ".server",
     "Reference": ".types",
@@ -107,6 +110,7 @@ _LATE = {
     "resource_template": ".components",
     "result_for": ".models",
     "ResourceDefinition": ".types",
+    "ResourceProvider": ".components",
     "ResourceTemplate": ".components",
     "Root": ".types",
     "SamplingResult": ".types",
@@ -118,6 +122,7 @@ _LATE = {
     "SyncClients": ".client",
     "Task": ".types",
     "TimeWindow": ".server",
+    "ToolProvider": ".components",
     "tools_for": ".models",
     "TerminalHandler": ".client",
 }
@@ -136,8 +141,12 @@ if _TYPE_CHECKING:
     from .client import connect as connect
     from .client import connect_all as connect_all
     from .components import Prompt as Prompt
+    from .components import PromptProvider as PromptProvider
+    from .components import Provider as Provider
     from .components import Resource as Resource
+    from .components import ResourceProvider as ResourceProvider
     from .components import ResourceTemplate as ResourceTemplate
+    from .components import ToolProvider as ToolProvider
     from .components import prompt as prompt
     from .components import resource as resource
     from .components import resource_template as resource_template
@@ -148,6 +157,7 @@ if _TYPE_CHECKING:
     from .models import tools_for as tools_for
     from .server import AllowTools as AllowTools
     from .server import DenyTools as DenyTools
+    from .server import Mount as Mount
     from .server import Policy as Policy
     from .server import PolicyCall as PolicyCall
     from .server import RateLimit as RateLimit

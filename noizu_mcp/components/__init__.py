@@ -27,6 +27,7 @@ from ._tool import Tool as Tool
 from ._tool import tool as tool
 from ._toolkit import Toolkit as Toolkit
 from ._toolkit import mcp as mcp
+from .declare._class_schemas import open_object as open_object
 from .declare._marks import is_marked as is_marked
 from .declare._options import Table as Table
 from .declare._options import add_prefix as add_prefix

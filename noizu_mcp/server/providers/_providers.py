@@ -17,6 +17,7 @@ from ...components import BaseProvider, Context, check_providers
 from ...engine import call_user_code, crashes_logged
 from ...jsonrpc import Request
 from ..calls._loops import on_trio
+from ._mount import Mount, Relay
 
 if TYPE_CHECKING:
     from .._running import RunningServer
@@ -49,6 +50,7 @@ class Entry:
         failing: The lists that it fails to give, each with the reason in a few words.
         failures: The number of failures since the start.
         watcher: The served server that runs its `watch`; None if none does.
+        relay: Passes on the changes of a mounted server.
     """
 
     def __init__(self, provider: BaseProvider, owner: "Providers") -> None:
@@ -57,6 +59,7 @@ class Entry:
         self.failing: dict[str, str] = {}
         self.failures = 0
         self.watcher: RunningServer | None = None
+        self.relay = Relay(provider, self) if isinstance(provider, Mount) else None
         self._owner = owner
 
     def __call__(self, kind: str | None = None, /) -> None:
@@ -125,6 +128,10 @@ class Providers:
             raise ValueError(f"{provider!r} is not among the providers")
         with self._lock:
             self.entries = tuple(entry for entry in self.entries if entry not in found)
+        for entry in found:
+            if entry.relay is not None:
+                entry.relay.close()
+        self.server.registry.refresh()
         self._tell(found)
 
     def _check(self, providers: Iterable[BaseProvider]) -> None:
@@ -141,10 +148,10 @@ class Providers:
                 # Clients are told when they connect, before the first list is asked for.
                 collection.offered = True
                 collection.watchable = collection.watchable or feature == "resources"
+        self.server.registry.refresh()
 
     def _tell(self, entries: Iterable[Entry]) -> None:
         """Tell everybody that providers came or went: the served servers, then the clients."""
-        self.server.registry.refresh()
         for running in tuple(self.server.running):
             running.portal.run_soon(running.provider_lists.update)
         for feature in {kind for entry in entries for kind in entry.versions}:
