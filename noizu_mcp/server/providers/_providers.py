@@ -217,8 +217,8 @@ class Providers:
             failing = tuple(f"{kind} {reason}" for kind, reason in tuple(entry.failing.items()))
             yield Health(provider.name, failing, entry.failures)
             inner = provider.server.registry.providers if isinstance(provider, Mount) else None
-            for each in () if inner is None else inner.health():
-                yield each._replace(name=f"{provider.name}.{each.name}")
+            for name, faults, count in () if inner is None else inner.health():
+                yield Health(f"{provider.name}.{name}", faults, count)
 
     def depends_on_caller(self, feature: str) -> bool:
         """Tell whether a list may differ by caller."""
