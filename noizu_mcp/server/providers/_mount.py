@@ -9,7 +9,7 @@ the way of a call but that object. The bus of the mounted server tells every ser
 """
 
 import weakref
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -180,7 +180,7 @@ class MountedServer:
     Args:
         mount: The mount.
         outer: The served server that mounts it.
-        changed: Tells that its lists changed.
+        entry: Its entry among the providers of that server.
 
     Attributes:
         inner: The mounted server as it is served; None before its lifespan and after it.
@@ -188,10 +188,10 @@ class MountedServer:
         settled: Set once its lifespan has begun, or has failed to.
     """
 
-    def __init__(self, mount: Mount, outer: RunningServer, changed: Callable[[], object]) -> None:
+    def __init__(self, mount: Mount, outer: RunningServer, entry: "Entry") -> None:
         self._mount = mount
         self._outer = outer
-        self._changed = changed
+        self._entry = entry
         self.inner: RunningServer | None = None
         self.specs = MountedSpecs(mount, self)
         self.settled = trio.Event()
@@ -250,6 +250,8 @@ class MountedServer:
                 else:
                     return
                 self.settled.set()
+                self._entry.failures += 1
+                self._entry.failing["lifespan"] = "failed"
                 if not told:
                     text = "the lifespan of %r failed; it begins again, with growing pauses"
                     logger.error(text, self._mount, exc_info=crash)
@@ -266,8 +268,9 @@ class MountedServer:
         try:
             await inner.begin_serving()
             self.inner = inner
+            self._entry.failing.pop("lifespan", None)
             if self.settled.is_set():
-                self._changed()  # its lists were empty
+                self._entry()  # its lists were empty
             self.settled.set()
             await self._ending.wait()
             await self._idle.wait()

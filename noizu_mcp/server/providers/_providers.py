@@ -10,7 +10,7 @@ loop and connection that serves the server. Everything here may be called from a
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..._errors import DefinitionError
 from ...components import BaseProvider, Context, check_providers
@@ -73,6 +73,20 @@ class Entry:
     def resource_updated(self, uri: str, /) -> None:
         """Say that the contents of a resource changed; see `Changes`."""
         self._owner.server.notify_resource_updated(uri)
+
+
+class Health(NamedTuple):
+    """The state of all providers of one name.
+
+    Attributes:
+        name: The name; that of a provider of a mounted server begins with the name of the mount.
+        failing: The lists that they fail to give, each with the reason: `tools timed out`.
+        failures: The number of failures since the start.
+    """
+
+    name: str
+    failing: tuple[str, ...]
+    failures: int
 
 
 class Providers:
@@ -187,6 +201,24 @@ class Providers:
             entry.watcher = None
         for running in tuple(self.server.running):
             running.portal.run_soon(running.provider_lists.update)
+
+    def health(self) -> list[Health]:
+        """Tell how the providers are; callable from any thread."""
+        found: dict[str, Health] = {}
+        for each in self._all_health():
+            failing, failures = found.get(each.name, ("", (), 0))[1:]
+            both = tuple(dict.fromkeys(failing + each.failing))
+            found[each.name] = Health(each.name, both, failures + each.failures)
+        return [*found.values()]
+
+    def _all_health(self) -> Iterator[Health]:
+        for entry in self.entries:
+            provider = entry.provider
+            failing = tuple(f"{kind} {reason}" for kind, reason in tuple(entry.failing.items()))
+            yield Health(provider.name, failing, entry.failures)
+            inner = provider.server.registry.providers if isinstance(provider, Mount) else None
+            for name, faults, count in () if inner is None else inner.health():
+                yield Health(f"{provider.name}.{name}", faults, count)
 
     def depends_on_caller(self, feature: str) -> bool:
         """Tell whether a list may differ by caller."""
