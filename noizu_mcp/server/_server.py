@@ -17,7 +17,7 @@ from ..components import (
     ResourceSpec,
     TemplateSpec,
 )
-from ..engine import MOST_CRASHES, SHOWN, Threads, ThrottledLog
+from ..engine import MOST_CRASHES, SHOWN, AbandonedThreads, FairLimiter, ThrottledLog
 from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
 from ..skills import expand_skills
@@ -80,6 +80,7 @@ class Server(metaclass=ComponentMeta):
         result_tail: The end of a rendered result of 2026-07-28: `_meta` with serverInfo, as JSON.
         threads: The threads of sync handlers.
         task_threads: The threads of sync handlers in tasks.
+        abandoned: The threads of sync handlers that go on after their calls.
         sealer: Seals the state that travels through clients.
         crash_log: Takes the failures of its handlers and hooks: so many a minute of each.
 
@@ -110,8 +111,9 @@ class Server(metaclass=ComponentMeta):
     bus: Bus
     info: JSONObject
     result_tail: bytes
-    threads: Threads
-    task_threads: Threads
+    threads: FairLimiter
+    task_threads: FairLimiter
+    abandoned: AbandonedThreads
     sealer: Sealer
     crash_log: ThrottledLog
     _overridden: ClassVar[frozenset[str]] = frozenset()  # of `OVERRIDABLE`
@@ -155,8 +157,9 @@ class Server(metaclass=ComponentMeta):
             setattr(server, feature, running)
         server.info = _implementation(options).to_wire()
         server.result_tail = b',"_meta":%b}' % render({META_SERVER_INFO: server.info})
-        server.threads = Threads(options.limits.threads)
-        server.task_threads = Threads(options.limits.task_threads)
+        server.threads = FairLimiter(options.limits.threads)
+        server.task_threads = FairLimiter(options.limits.task_threads)
+        server.abandoned = AbandonedThreads(options.limits.abandoned_threads)
         server.sealer = Sealer(options.state_keys, options.state_ttl)
         server.crash_log = ThrottledLog(shown=SHOWN, most=MOST_CRASHES)
         if options.loop == "asyncio":
