@@ -57,6 +57,8 @@ PUBLIC = {
     *("TransportError", "argument", "connect", "field", "fields", "mcp", "plain_text", "prompt"),
     *("resource", "resource_template", "serve_http", "serve_stdio", "text_content", "tool"),
     *("violations_result", "SkillDefinition", "SkillError"),
+    *("Policy", "PolicyCall", "Denied", "DenyTools", "AllowTools", "RateLimit", "TimeWindow"),
+    *("AuditLog", "AuditTable", "Capability"),
     *("SchemaLoss", "ModelCall", "ModelTools", "result_for", "tools_for"),
 }
 

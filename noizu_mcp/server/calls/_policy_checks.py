@@ -182,7 +182,7 @@ def _refusal(call: PolicyCall, denied: Denied, ctx: "Context") -> Denied:
         answer = unknown_template(call.name, ctx)
     else:
         answer = not_found(call.name, ctx)
-    return DeniedHidden(denied.reason, answer)
+    return DeniedHidden(denied.reason, (answer.code, answer.message, answer.data))
 
 
 async def _decide(
