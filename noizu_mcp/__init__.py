@@ -84,6 +84,7 @@ _LATE = {
     "Completion": ".types",
     "AuditLog": ".telemetry",
     "AuditTable": ".telemetry",
+    "Capability": ".server",
     "connect": ".client",
     "connect_all": ".client",
     "DenyTools": ".server",
@@ -156,6 +157,7 @@ if _TYPE_CHECKING:
     from .models import result_for as result_for
     from .models import tools_for as tools_for
     from .server import AllowTools as AllowTools
+    from .server import Capability as Capability
     from .server import DenyTools as DenyTools
     from .server import Mount as Mount
     from .server import Policy as Policy

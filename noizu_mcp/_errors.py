@@ -111,12 +111,17 @@ class DeniedHidden(Denied):
 
     Args:
         reason: The reason, for telemetry.
-        answer: The error that the caller gets: that for an unknown component.
+        error: The code, the message and the data of the error for an unknown component.
     """
 
-    def __init__(self, reason: str, answer: Exception) -> None:
-        self.answer = answer
+    def __init__(self, reason: str, error: tuple[int, str, JSON]) -> None:
+        self.error = error
         super().__init__(reason)
+
+    @property
+    def answer(self) -> "McpError":
+        """The answer to the caller: the error for an unknown component."""
+        return McpError(*self.error)
 
 
 class McpError(_Copied):

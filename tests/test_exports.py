@@ -58,6 +58,8 @@ PUBLIC = {
     *("resource", "resource_template", "serve_http", "serve_stdio", "text_content", "tool"),
     *("violations_result", "SkillDefinition", "SkillError"),
     *("Mount", "PromptProvider", "Provider", "ResourceProvider", "ToolProvider"),
+    *("Policy", "PolicyCall", "Denied", "DenyTools", "AllowTools", "RateLimit", "TimeWindow"),
+    *("AuditLog", "AuditTable", "Capability"),
     *("SchemaLoss", "ModelCall", "ModelTools", "result_for", "tools_for"),
 }
 

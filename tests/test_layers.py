@@ -56,7 +56,7 @@ ABOVE = ("_serving", "__init__", "__main__")
 # files at the root of the layer stand above them.
 ROOMS = {
     "components": (
-        {"_context", "_client_requests"},
+        {"_context", "_client_requests", "_notify"},
         {"handlers"},
         {"declare"},
         {"registration"},
@@ -112,6 +112,18 @@ LATE = {
     ("server/_running", ".tasks._task_store"): "loads with the first task",
     ("server/_running", ".providers._provider_lists"): "loads with the first provider",
     ("server/_server", ".providers._providers"): "the same",
+    ("server/_server", ".policies._capability"): "loads with the first capability",
+    ("server/_server_context", ".calls._nested"): "loads with the first call of a handler",
+    ("server/_server_context", ".calls._policy_checks"): "loads with the first policy",
+    ("server/features/_tools", "..calls._policy_checks"): "the same",
+    ("server/features/_prompts", "..calls._policy_checks"): "the same",
+    ("server/features/_resources", "..calls._policy_checks"): "the same",
+    ("server/features/_complete", "..calls._policy_checks"): "the same",
+    ("server/policies/_policy_set", "._policy"): "the same",
+    ("server/registry/_class_checks", "..policies._policy"): "the same",
+    ("server/policies/_shipped", "datetime"): "loads with the first window",
+    ("server/policies/_shipped", "zoneinfo"): "the same",
+    ("telemetry/_audit", "sqlite3"): "loads with the first table",
     ("server/features/_tools", "._tasks"): "loads with the first call of a tool that can be a task",
     ("server/features/_subscriptions", "._tasks"): "loads with the first subscription to a task",
     ("server/features/__init__", "."): "tasks load with the first request for one",

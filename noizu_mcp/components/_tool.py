@@ -23,12 +23,16 @@ class ToolOverrides(Overrides, total=False):
         category: Another category; None for none. It is merged into `meta`.
         annotations: Other hints.
         max_concurrency: Calls at one time, or None for no limit.
+        max_queue: Calls that may wait for that, or None for the limit of the server.
+        max_result_bytes: Bytes of a result, as JSON, or None for the limit of the server.
         coerce: Read text that stands for other types, as `"3"` for 3.
     """
 
     category: str | None
     annotations: Annotations | Mapping[str, Any] | None
     max_concurrency: int | None
+    max_queue: int | None
+    max_result_bytes: int | None
     coerce: bool
 
 
@@ -65,9 +69,9 @@ class Tool(Component, metaclass=ComponentMeta):
 
     Options are keywords of the class statement, or attributes of the same names: `name`, `title`,
     `description`, `category`, `annotations`, `icons`, `meta`, `hidden`, `visible`, `timeout`,
-    `max_concurrency`, `coerce`, `requires`, `available`, `loop`, `inline`, `strict`, `task`,
-    `starts_task`, `abstract`. The input is a nested class `Input`, or `input`, or `input_schema`;
-    the output likewise, or the return annotation of `call`.
+    `max_concurrency`, `max_queue`, `max_result_bytes`, `coerce`, `requires`, `available`, `loop`,
+    `inline`, `strict`, `task`, `starts_task`, `abstract`. The input is a nested class `Input`, or
+    `input`, or `input_schema`; the output likewise, or the return annotation of `call`.
 
     A declared input goes to the first parameter of `call`. Without one, the parameters of `call`
     are the input, `call(self, a: int, b: int = 1)`; or `args` takes the whole input, and its

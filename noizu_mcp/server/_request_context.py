@@ -20,18 +20,15 @@ from .._errors import (
     LocalProtocolError,
     McpError,
     RequestTimeout,
-    ToolError,
 )
 from .._util import UNSET, Unset
 from .._value import JSONObject
-from ..components import adapt_request, read_by_hand
-from ..engine import InboundRequest, Job, is_crash, unwrap_single
+from ..components import read_by_hand
+from ..engine import InboundRequest, Job, TooManyAbandoned, is_crash, unwrap_single
 from ..jsonrpc import (
     DENIED,
     INTERNAL_ERROR,
-    INVALID_REQUEST,
     METHOD_NOT_FOUND,
-    MISSING_CLIENT_CAPABILITY,
     Rendered,
     memory_of,
 )
@@ -43,6 +40,7 @@ from ..types import (
     ToolResult,
 )
 from ._server_context import EMPTY, ServerContext, no_task
+from .calls._client_abilities import prepare_question
 from .calls._invoke import TIMED_OUT, timed_out
 from .calls._scope_checks import admit, denial, needed
 from .events._recording import RequestRecording, observe_request
@@ -64,21 +62,10 @@ EXPANSION: Final = 32
 SMALL: Final = 64 * 1024
 #: Capabilities of clients that can be asked something.
 ASKED: Final = frozenset({"elicitation", "sampling", "roots"})
-
-#: Characters or bytes of the largest result that is encoded at once: a millisecond of work. Larger
-#: ones take turns, so that many of them do not stop the loop for all.
-LARGE: Final = 256 * 1024
 #: Bytes around a large result, generously.
 _AROUND: Final = 1024
 #: Begins the task of a call; does not return if it has begun one.
 BeginTask = Callable[["RequestContext"], Awaitable[None]]
-
-
-def size_of(value: object) -> int:
-    """Estimate the bytes of JSON that a text, or bytes in base64, will take; 0 for the rest."""
-    if isinstance(value, str):
-        return len(value)
-    return len(value) * 4 // 3 if isinstance(value, bytes) else 0
 
 
 class RequestContext(InboundRequest, ServerContext):
@@ -341,21 +328,25 @@ class RequestContext(InboundRequest, ServerContext):
             self.send_error(error.code, error.message, error.data)
             return
         if isinstance(error, Denied):
-            self.mark_ending("denied")
-            if isinstance(error, DeniedHidden):
-                self.send_failure(error.answer)
-            elif self.request.method == "tools/call":
-                self.complete(ToolResult.error(str(error)).to_wire())
-            else:
-                self.send_error(DENIED, str(error))
+            self._deny(error)
             return
-        if isinstance(error, RequestTimeout | ConnectionClosed):
-            self.send_error(INTERNAL_ERROR, timed_out(error))
+        if isinstance(error, RequestTimeout | ConnectionClosed | TooManyAbandoned):
+            busy = isinstance(error, TooManyAbandoned)
+            self.send_error(INTERNAL_ERROR, str(error) if busy else timed_out(error))
             return
         self.mark_ending("crashed")
         method = self.request.method
         server.crash_log.crash(method, "the handler of %s failed", method, error=error)
         self.send_error(INTERNAL_ERROR, "Request handler failed")
+
+    def _deny(self, error: Denied) -> None:
+        self.mark_ending("denied")
+        if isinstance(error, DeniedHidden):
+            self.send_failure(error.answer)
+        elif self.request.method == "tools/call":
+            self.complete(ToolResult.error(str(error)).to_wire())
+        else:
+            self.send_error(DENIED, str(error))
 
     def send_reason(self, text: str) -> None:
         """Answer that the request failed for a reason that the peer may know."""
@@ -452,7 +443,7 @@ class RequestContext(InboundRequest, ServerContext):
     async def _ask(
         self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
     ) -> Any:
-        prepared = self._prepare(request)
+        prepared = prepare_question(self, request)
         return await self._rounds.ask(prepared, read, timeout)
 
     async def step(self, function: Callable[..., Any], *args: Any) -> Any:
@@ -473,56 +464,9 @@ class RequestContext(InboundRequest, ServerContext):
         asked = required.requests
         if not self.envelope.revision.modes:  # its forms have keywords of their own
             asked = {key: read_by_hand(each) for key, each in asked.items()}
-        asked = {key: self._prepare(each) for key, each in asked.items()}
+        asked = {key: prepare_question(self, each) for key, each in asked.items()}
         answers = await self._rounds.retry(attrs.evolve(required, requests=asked))
         if answers is None:
             return False
         self.input_responses, self.request_state = answers
         return True
-
-    def _prepare(self, request: InputRequest) -> InputRequest:
-        """Write a question in the words of the revision; the client must be able to take it.
-
-        Raises:
-            McpError: The client cannot take it; see `_check_ability`.
-            ToolError: The client cannot take it; see `_check_ability`.
-        """
-        revision = self.envelope.revision.name
-        needs, adapted = adapt_request(request, revision)
-        self._check_ability(needs)
-        if adapted is None:
-            text = "it has no form field for a choice of several values"
-            raise self._refusal(f"Not supported by revision {revision}: {text}")
-        return adapted
-
-    def _check_ability(self, needs: Mapping[str, Any]) -> None:
-        """Check that the client has the capabilities for a question, before anything is sent.
-
-        Raises:
-            McpError: A capability is missing: -32021 on 2026-07-28 (`basic/index`, error codes).
-            ToolError: A capability is missing for a tool call of an earlier revision.
-        """
-        if all(self._has_ability(*need) for need in needs.items()):
-            return
-        if self.envelope.revision.stateless:
-            data = {"requiredCapabilities": dict(needs)}
-            text = "Missing required client capability"
-            raise McpError(MISSING_CLIENT_CAPABILITY, text, data)
-        names = ", ".join(".".join((name, *parts)) for name, parts in needs.items())
-        raise self._refusal(f"Capability not supported by the client: {names}")
-
-    def _refusal(self, text: str) -> McpError | ToolError:
-        if self.request.method == "tools/call":
-            return ToolError(text)
-        return McpError(INVALID_REQUEST, text)
-
-    def _has_ability(self, name: str, parts: Mapping[str, Any]) -> bool:
-        """Presence counts; a bare elicitation capability means forms (client/elicitation)."""
-        offered = self.envelope.client_capabilities.get(name)
-        if not isinstance(offered, Mapping):
-            return False
-        revision = self.envelope.revision
-        if name == "elicitation" and not parts:
-            # 2025-03-26 has no elicitation, whatever the client declares.
-            return revision.elicitation and (not offered or "form" in offered)
-        return (not parts or revision.modes) and all(part in offered for part in parts)

@@ -18,7 +18,7 @@ from ..components import (
     ResourceSpec,
     TemplateSpec,
 )
-from ..engine import MOST_CRASHES, SHOWN, Threads, ThrottledLog
+from ..engine import MOST_CRASHES, SHOWN, AbandonedThreads, FairLimiter, ThrottledLog
 from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
 from ..skills import expand_skills
@@ -82,6 +82,7 @@ class Server(metaclass=ComponentMeta):
         result_tail: The end of a rendered result of 2026-07-28: `_meta` with serverInfo, as JSON.
         threads: The threads of sync handlers.
         task_threads: The threads of sync handlers in tasks.
+        abandoned: The threads of sync handlers that go on after their calls.
         sealer: Seals the state that travels through clients.
         crash_log: Takes the failures of its handlers and hooks: so many a minute of each.
         providers: The running set of providers.
@@ -117,8 +118,9 @@ class Server(metaclass=ComponentMeta):
     bus: Bus
     info: JSONObject
     result_tail: bytes
-    threads: Threads
-    task_threads: Threads
+    threads: FairLimiter
+    task_threads: FairLimiter
+    abandoned: AbandonedThreads
     sealer: Sealer
     crash_log: ThrottledLog
     running: dict["RunningServer", None]
@@ -163,8 +165,9 @@ class Server(metaclass=ComponentMeta):
             setattr(server, feature, running)
         server.info = _implementation(options).to_wire()
         server.result_tail = b',"_meta":%b}' % render({META_SERVER_INFO: server.info})
-        server.threads = Threads(options.limits.threads)
-        server.task_threads = Threads(options.limits.task_threads)
+        server.threads = FairLimiter(options.limits.threads)
+        server.task_threads = FairLimiter(options.limits.task_threads)
+        server.abandoned = AbandonedThreads(options.limits.abandoned_threads)
         server.sealer = Sealer(options.state_keys, options.state_ttl)
         server.crash_log = ThrottledLog(shown=SHOWN, most=MOST_CRASHES)
         server.running = {}

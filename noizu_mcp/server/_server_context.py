@@ -17,7 +17,7 @@ from .._errors import (
 from .._util import Unset
 from .._value import JSONObject
 from ..components import Context
-from ..engine import ClientThreads, Delivery
+from ..engine import ClientShare, Delivery
 from ..protocol import Envelope
 from ..types import (
     LOG_LEVELS,
@@ -125,7 +125,7 @@ class ServerContext(Context):
         return self.envelope.origin.principal
 
     @property
-    def threads(self) -> ClientThreads:
+    def threads(self) -> ClientShare:
         """The threads of sync handlers, as this client may use them."""
         return self.running.server.threads.of(self.envelope.origin.client)
 

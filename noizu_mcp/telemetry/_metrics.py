@@ -42,6 +42,7 @@ class Metrics:
     * `mcp_tasks_total` by `name` and `outcome`: tasks that have ended
     * `mcp_tasks_held` by `state`: tasks that run, or are kept for their result
     * `mcp_parked`: handlers of 2026-07-28 that wait for the answers of their clients
+    * `mcp_abandoned_threads`: threads of sync handlers that go on after their calls
     * `mcp_received_bytes_total`, `mcp_sent_bytes_total`: bytes of messages, by `method`
     * `mcp_notifications_total` by `method` and `direction`: `in`, `out`
     * `mcp_decisions_total` by `decision` (`allow`, `deny`) and `policy`: calls that policies judged

@@ -99,6 +99,8 @@ def _look_up(gauge: Callable[..., Gauge], server: Server) -> None:
     streams.set_function(lambda: len(telemetry.streams))
     text = "Handlers that wait for the retry of their request."
     gauge("mcp_parked", text).set_function(telemetry.parked_handlers)
+    text = "Threads of sync handlers that go on after their calls."
+    gauge("mcp_abandoned_threads", text).set_function(lambda: server.abandoned.count)
     held = gauge("mcp_tasks_held", "Tasks that run, or are kept for their result.", ("state",))
     for state in get_args(TaskStatus):
         held.labels(state).set_function(partial(_count, telemetry.tasks_held, state))

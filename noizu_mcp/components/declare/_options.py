@@ -105,6 +105,12 @@ def _read_count(value: Any) -> int | None:
     return value
 
 
+def _read_queue(value: Any) -> int | None:
+    if value is not None and (type(value) is not int or value < 0):
+        raise ValueError(f"must be a whole number of calls, or None for the limit, {got(value)}")
+    return value
+
+
 def read_loop(value: Any) -> str:
     """Take the name of a loop."""
     if value not in ("trio", "asyncio"):
@@ -319,6 +325,8 @@ _ROWS: Final[tuple[tuple[str, Reader, str], ...]] = (
     ("visible", read_flag, _ALL),
     ("timeout", read_seconds, _ALL),
     ("max_concurrency", _read_count, _TOOLS),
+    ("max_queue", _read_queue, _TOOLS),
+    ("max_result_bytes", _read_count, _TOOLS),
     ("coerce", read_flag, _TOOLS),
     ("requires", read_requires, _ALL),
     ("available", _read_available, _ALL),

@@ -6,6 +6,7 @@ unchanged is not checked a second time; a call that it changes, or makes, is ano
 """
 
 import copy
+import inspect
 import math
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
@@ -182,7 +183,7 @@ def _refusal(call: PolicyCall, denied: Denied, ctx: "Context") -> Denied:
         answer = unknown_template(call.name, ctx)
     else:
         answer = not_found(call.name, ctx)
-    return DeniedHidden(denied.reason, answer)
+    return DeniedHidden(denied.reason, (answer.code, answer.message, answer.data))
 
 
 async def _decide(
@@ -205,6 +206,8 @@ async def _decide(
             # `return False` must not let a call through whose author meant to refuse it; nor must a
             # coroutine that nobody awaits.
             if answer is not None:
+                if inspect.iscoroutine(answer):
+                    answer.close()  # else Python warns, at some later time, in some other place
                 raise TypeError(f"check must return None, or raise Denied, not return {answer!r}")
 
     try:

@@ -95,7 +95,9 @@ async def complete_registered(
     source = _completed_from(spec, name)
     if isinstance(source, components.Completer):
         invoke = partial(source.invoke, prefix, context)
-        return components.to_completion(await invoke_handler(context, source.mode, invoke))
+        return components.to_completion(
+            await invoke_handler(context, source.mode, spec.source, invoke)
+        )
     # A known argument without completions has none to offer: an empty list, not an error.
     return components.complete_from(source or (), prefix)
 

@@ -94,6 +94,8 @@ async def _list_instances(
         crashes_logged(text, template.source, log=server.crash_log),
         suppress(InsufficientScope),
     ):
-        listed = await invoke_handler(context, template.list_mode, partial(method, context))
+        listed = await invoke_handler(
+            context, template.list_mode, template.source, partial(method, context)
+        )
         found = components.to_listed(template, listed)
     return found

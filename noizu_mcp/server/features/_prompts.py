@@ -105,5 +105,7 @@ async def get_found(
     # Raises -32602: unlike those of a tool, a person chose these arguments, and there is no result
     # that could carry the error (2025-11-25 `server/prompts`, "Error Handling").
     args = spec.prepare(arguments)
-    value = await invoke_handler(context, spec.mode, partial(spec.invoke, args, context))
+    value = await invoke_handler(
+        context, spec.mode, spec.source, partial(spec.invoke, args, context)
+    )
     return value if isinstance(value, InputRequired) else components.to_prompt_result(spec, value)

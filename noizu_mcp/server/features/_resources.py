@@ -12,9 +12,10 @@ from ...components import Context
 from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired
-from .._request_context import LARGE, RequestContext, size_of
+from .._request_context import RequestContext
 from .._server_context import EMPTY
 from ..calls._invoke import read_any, read_found, settle, within
+from ..calls._result_size import LARGE, size_of
 from ..calls._scope_checks import demand
 from ..calls._unknown import not_found
 from ..changes._feed import ChangeFeed, leave

@@ -17,7 +17,7 @@ import trio
 from ..._errors import InsufficientScope, McpError
 from ..._value import JSONObject
 from ...components import Context, ToolSpec
-from ...engine import ClientThreads, Job
+from ...engine import ClientShare, Job
 from ...jsonrpc import INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, memory_of
 from ...protocol import Envelope
 from ...types import TASKS, ToolResult
@@ -141,7 +141,7 @@ class TaskContext(RequestContext):
         self.running.portal.run(lambda: self.task.require(scopes))
 
     @property
-    def threads(self) -> ClientThreads:
+    def threads(self) -> ClientShare:
         """The threads of sync handlers in tasks: long tasks must not use up those of requests."""
         return self.running.server.task_threads.of(self.envelope.origin.client)
 

@@ -11,7 +11,7 @@ from ...engine import Job
 from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, render
 from ...protocol import adapt_tool_result, param_fault
 from ...types import ToolResult
-from .._request_context import LARGE, RequestContext, size_of
+from .._request_context import RequestContext
 from ..calls._invoke import (
     CRASHED,
     TIMED_OUT,
@@ -21,6 +21,7 @@ from ..calls._invoke import (
     run_inline,
     run_override,
 )
+from ..calls._result_size import LARGE, size_of
 from ..calls._scope_checks import demand
 from ..calls._time_limit import OutOfTime, in_time
 from ..calls._unknown import unknown

@@ -61,6 +61,7 @@ class Capability:
         self,
         office: "CapabilityOffice",
         principal: str | None,
+        *,
         tools: Iterable[Iterable[str]] = (),
         expires_at: float | None = None,
         depth: int | None = None,
@@ -115,7 +116,14 @@ class Capability:
             end = self._office.now() + expires_in
         wanted = [(name, _canonical(value)) for name, value in (arguments or {}).items()]
         listed = () if tools is None else (read_patterns(tools),)
-        narrower = Capability(self._office, self.principal, listed, end, depth, wanted)
+        narrower = Capability(
+            self._office,
+            self.principal,
+            tools=listed,
+            expires_at=end,
+            depth=depth,
+            wanted=wanted,
+        )
         return self.joined(narrower)
 
     def joined(self, other: "Capability") -> "Capability":
@@ -132,17 +140,21 @@ class Capability:
         return Capability(
             self._office,
             self.principal,
-            (*self.tools, *other.tools),
-            _least(self.expires_at, other.expires_at),
-            _least(self.depth, other.depth),
-            (*self.wanted, *other.wanted),
+            tools=(*self.tools, *other.tools),
+            expires_at=_least(self.expires_at, other.expires_at),
+            depth=_least(self.depth, other.depth),
+            wanted=(*self.wanted, *other.wanted),
         )
 
     def inner(self) -> "Capability":
         """Make the capability of a call that was made under this one."""
-        depth = None if self.depth is None else max(0, self.depth - 1)
         return Capability(
-            self._office, self.principal, self.tools, self.expires_at, depth, self.wanted
+            self._office,
+            self.principal,
+            tools=self.tools,
+            expires_at=self.expires_at,
+            depth=None if self.depth is None else max(0, self.depth - 1),
+            wanted=self.wanted,
         )
 
     def refusal(self, name: str, arguments: Mapping[str, Any]) -> Denied | None:
@@ -240,10 +252,10 @@ class CapabilityOffice:
         found = Capability(
             self,
             principal,
-            content["tools"],
-            content["expires"],
-            content["depth"],
-            [(name, value) for name, value in content["arguments"]],
+            tools=content["tools"],
+            expires_at=content["expires"],
+            depth=content["depth"],
+            wanted=[(name, value) for name, value in content["arguments"]],
         )
         if self.now() >= content["expires"]:
             raise Denied(INVALID)

@@ -7,11 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote
 
-import trio
-
 from ... import types
 from ..._value import JSONObject
 from ...components import Context, PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
+from ...engine import FairLimiter
 from ...jsonrpc import Request
 from ...protocol import adapt_definition, adapt_tool
 from ...types import DIRECTORY, TASKS, ToolDefinition
@@ -143,7 +142,7 @@ class Registry:
         overridden: AbstractSet[str] = frozenset(),
     ) -> None:
         self.overridden = overridden
-        self._slots: dict[tuple[str, int], trio.CapacityLimiter] = {}
+        self._slots: dict[tuple[str, int, int], FairLimiter] = {}
         files = [file for skill in skills for file in skill.files.values()]
         # One lock for all: `refresh` reads all of them. Readers take none, a change replaces maps.
         lock = threading.RLock()
@@ -222,11 +221,17 @@ class Registry:
             extensions[TASKS] = {}
         return extensions
 
-    def slots(self, spec: ToolSpec) -> trio.CapacityLimiter:
-        """Return the limiter of a tool that has `max_concurrency`."""
+    def slots(self, spec: ToolSpec, queue: int) -> FairLimiter:
+        """Return the limiter of a tool that has `max_concurrency`.
+
+        Args:
+            spec: The tool.
+            queue: Calls that may wait, unless the tool says so itself.
+        """
         count = spec.max_concurrency or 1
-        # By name and count: a replaced tool with another limit gets a limiter of its own.
-        return self._slots.setdefault((spec.name, count), trio.CapacityLimiter(count))
+        queue = queue if spec.max_queue is None else spec.max_queue
+        # By name and counts: a replaced tool with another limit gets a limiter of its own.
+        return self._slots.setdefault((spec.name, count, queue), FairLimiter(count, queue))
 
     def find_tool(self, name: str, context: Context | None = None) -> ToolSpec | None:
         """Find a tool by its wire name, hidden or not; see `Collection.find`."""

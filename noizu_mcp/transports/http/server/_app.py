@@ -203,9 +203,10 @@ class HttpApp:
         try:
             # Before any check: load balancers ask by address, without a token.
             if self.options.health and http.path in PROBES:
-                if self._ready or http.path == "/healthz":
-                    faults = b"" if http.path == "/healthz" else self._faults()
-                    await http.respond(200, b"ok\n" + faults, [TEXT])
+                if http.path == "/healthz":
+                    await http.respond(200, b"ok\n", [TEXT])
+                elif self._ready:
+                    await http.respond(200, self._details() + self._faults(), [TEXT])
                 else:
                     await http.respond(503, b"stopping\n", [TEXT])
             else:
@@ -214,6 +215,11 @@ class HttpApp:
             await http.respond(refused.status, refused.body(http.id), refused.headers)
         except Disconnected:
             logger.debug("a client at %s left before its request was complete", http.client)
+
+    def _details(self) -> bytes:
+        """Write the body of `/readyz`: numbers only, since nobody needs a token for it."""
+        abandoned = self.server.abandoned.count
+        return b"ok\n" + (b"abandoned threads: %d\n" % abandoned if abandoned else b"")
 
     def _route(self, http: HttpRequest) -> Awaitable[None]:
         """Choose what answers a request: the return value, to be awaited."""
