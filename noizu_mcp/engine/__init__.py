@@ -33,6 +33,7 @@ from ._fair_limiter import ClientShare as ClientShare
 from ._fair_limiter import FairLimiter as FairLimiter
 from ._fair_limiter import QueueFull as QueueFull
 from ._handover import HeldManager as HeldManager
+from ._handover import settle as settle
 from ._message_loop import MessageLoop as MessageLoop
 from ._outbox import Outbox as Outbox
 from ._pending import OnProgress as OnProgress

@@ -43,9 +43,10 @@ class _NestedContext(Context):
         held: The capability.
         admitted: As in `ServerContext`.
         passed_on: As in `ServerContext`.
+        provided: As in `Context`.
     """
 
-    __slots__ = ("_outer", "admitted", "around", "chain", "held", "passed_on")
+    __slots__ = ("_outer", "admitted", "around", "chain", "held", "passed_on", "provided")
 
     def __init__(self, outer: "ServerContext", name: str, capability: Capability) -> None:
         self._outer = outer
@@ -54,6 +55,7 @@ class _NestedContext(Context):
         self.held = capability
         self.admitted: Admitted | None = None
         self.passed_on = False
+        self.provided = outer.provided
 
     def __getattr__(self, name: str) -> Any:
         """Look up what the server needs beyond `Context`: that of the request."""
@@ -122,6 +124,7 @@ async def call_nested(
 ) -> ToolResult:
     """Call a tool for a handler; see `Context.call_tool`."""
     server = ctx.running.server
+    await server.registry.prepare(ctx, "tools", name)
     spec = server.registry.find_tool(name, ctx)
     if spec is None and not server.registry.overrides("call_tool"):
         raise unknown(server.registry.tools, name, ctx)
