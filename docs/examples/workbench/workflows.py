@@ -183,7 +183,7 @@ class Workflows(ToolProvider, shared=True):
             text += f" Possible output branches: {', '.join(branches)}."
 
         async def run(args: Mapping[str, Any], ctx: Context) -> dict[str, Any]:
-            return await self._run(workflow, args["input"], ctx)
+            return await self._run(workflow, args.get("input", ""), ctx)
 
         registration = tool(
             run,
