@@ -618,7 +618,7 @@ class Slow(Policy):
                 await trio.sleep_forever()
             try:
                 await trio.sleep_forever()
-            except trio.Cancelled:  # noqa: TRY203 - it is swallowed below
+            except trio.Cancelled:
                 return
         else:
             try:
