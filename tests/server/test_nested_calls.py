@@ -28,7 +28,7 @@ from noizu_mcp._errors import LocalProtocolError
 from noizu_mcp.testing import connect
 from noizu_mcp.types import Principal, RequireScopes
 
-from .tasking import KNOWS, start
+from .tasking import KNOWS, result_of, start
 
 VERSIONS = ["2025-11-25", "2026-07-28"]
 
@@ -288,10 +288,7 @@ async def test_it_begins_no_task():
         asked = (await client.request("tasks/get", task))["inputRequests"]
         answers = {key: {"action": "accept", "content": {"name": "Bob"}} for key in asked}
         await client.request("tasks/update", {**task, "inputResponses": answers})
-        with trio.fail_after(60):
-            while "result" not in (found := await client.request("tasks/get", task)):
-                await trio.sleep(0.05)
-        assert found["result"]["content"][0]["text"] == "Bob"
+        assert await result_of(client, task) == "Bob"
 
 
 # Bounds

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 import trio
+import trio.lowlevel
 
 from noizu_mcp import (
     Accept,
@@ -35,14 +36,14 @@ from noizu_mcp import (
 from noizu_mcp.testing import connect as open_client
 from noizu_mcp.types import Principal, RequireScopes
 
-from .tasking import KNOWS, start
+from .tasking import KNOWS, result_of, start
 
 VERSIONS = ["2025-11-25", "2026-07-28"]
 DENIED = -31404
 WRONG = (
     lambda call, ctx: {}["secret"],
     lambda call, ctx: False,
-    lambda call, ctx: trio.lowlevel.checkpoint(),
+    lambda call, ctx: trio.lowlevel.checkpoint(),  # noqa: ASYNC105 - what it returns is not awaited
 )
 
 
@@ -244,9 +245,7 @@ async def test_a_task_is_asked_about_once():
         server, kit = made(policy, base=base)
         async with connect(server, capabilities=KNOWS) as client:
             task = await start(client, "task")
-            with trio.fail_after(60):
-                while "result" not in await client.request("tasks/get", task):
-                    await trio.sleep(0.05)
+            await result_of(client, task)
         assert kit.ran == ["task"]
     assert [call.name for call in policy.calls] == ["task", "task"]
 
