@@ -742,6 +742,20 @@ async def test_a_policy_may_run_on_asyncio():
         assert (await client.call_tool("threaded")).text == "threaded"
 
 
+async def test_a_policy_that_calls_the_wrong_loop_denies(caplog):
+    """The log says what to write."""
+
+    class Pool(Policy):
+        async def check(self, call, ctx):
+            await asyncio.sleep(0)
+
+    server, kit = made(Pool())
+    async with connect(server) as client:
+        assert (await client.call_tool("echo")).text == "Denied: policy failed"
+    assert kit.ran == []
+    assert 'write loop="asyncio"' in caplog.text
+
+
 # Replacing
 
 

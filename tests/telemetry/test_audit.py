@@ -282,6 +282,17 @@ async def test_a_pipe_is_no_file(tmp_path):
     audit.close()
 
 
+async def test_a_file_that_is_no_database_denies(tmp_path):
+    """It is left as it is."""
+    path = tmp_path / "audit"
+    path.write_text("no database " * 100)
+    audit = AuditTable(path)
+    async with connect(served(audit)) as client:
+        assert (await client.call_tool("echo")).text == "Denied: audit failed"
+    audit.close()
+    assert path.read_text() == "no database " * 100
+
+
 async def test_a_loop_that_has_ended_is_told_nothing(tmp_path):
     """A record may be written after its call was cancelled with its loop."""
     audit = AuditLog(tmp_path / "audit")
