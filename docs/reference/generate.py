@@ -50,6 +50,8 @@ PAGES = (
             "Registrations": "tool resource resource_template prompt",
             "Schemas": "Schema field argument fields",
             "Handlers": "Context",
+            "Policies": "Policy PolicyCall DenyTools AllowTools RateLimit TimeWindow AuditLog "
+            "AuditTable Capability",
             "Definitions and settings": "Annotations Icon Cache Limits Page ToolDefinition "
             "ResourceDefinition",
             "Serving": "serve_stdio serve_http",
@@ -107,7 +109,7 @@ PAGES = (
         "[Errors and codes](../errors.md) says when each of them is raised.",
         {
             "Definitions": "DefinitionError Problem SchemaError SchemaUnsupported",
-            "Handlers": "ToolError ResourceNotFound NoSessionError",
+            "Handlers": "ToolError Denied ResourceNotFound NoSessionError",
             "Protocol": "McpError ProtocolError",
             "Clients": "RequestTimeout ConnectionClosed TransportError AuthError SkillError "
             "TaskStarted",
@@ -152,6 +154,7 @@ PAGES = (
         {
             "Events": "Event Listener Telemetry",
             "Listeners": "Tracing Metrics ClientMetrics",
+            "Audits": "AuditLog AuditTable AuditRecord",
             "Blocked loops": "watching",
         },
     ),

@@ -16,6 +16,7 @@ import stat
 import threading
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -114,11 +115,20 @@ class _Audit(Listener, abc.ABC):
             # A thread of trio's cache: it starts fast, and a hung disk cannot keep the process.
             trio.lowlevel.start_thread_soon(self._write_all, lambda _: None)
         with trio.move_on_after(self._patience) as scope:
-            await waiting.over.wait()
+            try:
+                await waiting.over.wait()
+            except trio.Cancelled:
+                # The call will not run, so the record need not take the place of another.
+                self._withdraw(waiting)
+                raise
         if scope.cancelled_caught:
             raise TimeoutError(f"{self.path} took no record within {self._patience:g} s")
         if waiting.error is not None:
             raise OSError(f"a record was not written to {self.path}") from waiting.error
+
+    def _withdraw(self, waiting: _Waiting) -> None:
+        with self._lock, suppress(ValueError):  # it is being written
+            self._queue.remove(waiting)
 
     def _write_all(self) -> None:
         """Write the records that wait, until there are none; runs in a thread."""

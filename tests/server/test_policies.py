@@ -6,6 +6,7 @@ import threading
 
 import pytest
 import trio
+import trio.lowlevel
 
 from noizu_mcp import (
     Accept,
@@ -35,14 +36,14 @@ from noizu_mcp import (
 from noizu_mcp.testing import connect as open_client
 from noizu_mcp.types import Principal, RequireScopes
 
-from .tasking import KNOWS, start
+from .tasking import KNOWS, result_of, start
 
 VERSIONS = ["2025-11-25", "2026-07-28"]
 DENIED = -31404
 WRONG = (
     lambda call, ctx: {}["secret"],
     lambda call, ctx: False,
-    lambda call, ctx: trio.lowlevel.checkpoint(),
+    lambda call, ctx: trio.lowlevel.checkpoint(),  # noqa: ASYNC105 - what it returns is not awaited
 )
 
 
@@ -244,9 +245,7 @@ async def test_a_task_is_asked_about_once():
         server, kit = made(policy, base=base)
         async with connect(server, capabilities=KNOWS) as client:
             task = await start(client, "task")
-            with trio.fail_after(60):
-                while "result" not in await client.request("tasks/get", task):
-                    await trio.sleep(0.05)
+            await result_of(client, task)
         assert kit.ran == ["task"]
     assert [call.name for call in policy.calls] == ["task", "task"]
 
@@ -618,7 +617,7 @@ class Slow(Policy):
                 await trio.sleep_forever()
             try:
                 await trio.sleep_forever()
-            except trio.Cancelled:  # noqa: TRY203 - it is swallowed below
+            except trio.Cancelled:
                 return
         else:
             try:
@@ -741,6 +740,20 @@ async def test_a_policy_may_run_on_asyncio():
         assert (await client.call_tool("echo")).text == "Denied: on asyncio, memory"
         assert (await client.call_tool("inline")).is_error
         assert (await client.call_tool("threaded")).text == "threaded"
+
+
+async def test_a_policy_that_calls_the_wrong_loop_denies(caplog):
+    """The log says what to write."""
+
+    class Pool(Policy):
+        async def check(self, call, ctx):
+            await asyncio.sleep(0)
+
+    server, kit = made(Pool())
+    async with connect(server) as client:
+        assert (await client.call_tool("echo")).text == "Denied: policy failed"
+    assert kit.ran == []
+    assert 'write loop="asyncio"' in caplog.text
 
 
 # Replacing

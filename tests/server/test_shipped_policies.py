@@ -179,9 +179,7 @@ class Spec:
         self.definition = {"name": name}
 
 
-@pytest.mark.parametrize(
-    ("key", "passed"), [("principal", "ab"), ("tool", "ax"), ("both", "abxy")]
-)
+@pytest.mark.parametrize(("key", "passed"), [("principal", "ab"), ("tool", "ax"), ("both", "abxy")])
 def test_the_key_says_whose_bucket_it_is(key, passed):
     """Each principal's, each tool's, or that of each principal for each tool."""
     policy = RateLimit(1, per=60, key=key, clock=Clock())

@@ -203,12 +203,8 @@ async def _decide(
             answer = guard.check(call, ctx)
             if guard.waits and scope is not None:
                 answer = await _within(scope, guard.timeout, answer)
-            # `return False` must not let a call through whose author meant to refuse it; nor must a
-            # coroutine that nobody awaits.
             if answer is not None:
-                if inspect.iscoroutine(answer):
-                    answer.close()  # else Python warns, at some later time, in some other place
-                raise TypeError(f"check must return None, or raise Denied, not return {answer!r}")
+                raise _wrong(answer)
 
     try:
         if not chain.waits:
@@ -231,6 +227,17 @@ async def _decide(
     log = ctx.running.server.crash_log
     log.crash(guard.label, "the policy %s failed; the call was denied", guard.label, error=error)
     return guard.label, Denied(FAILED)
+
+
+def _wrong(answer: object) -> TypeError:
+    """Make the error for a policy that returned something.
+
+    `return False` must not let a call through whose author meant to refuse it; nor must a coroutine
+    that nobody awaits.
+    """
+    if inspect.iscoroutine(answer):
+        answer.close()  # else Python warns, at some later time, in some other place
+    return TypeError(f"check must return None, or raise Denied; it returned {answer!r}")
 
 
 @types.coroutine
