@@ -211,10 +211,14 @@ class Provider(ToolProvider, PromptProvider, ResourceProvider):
 def check_providers(items: Iterable[Any]) -> list[Problem]:
     """Find the problems of the `providers` of a server: items that are no instances of one."""
     problems = []
+    seen: list[Any] = []
     for index, item in enumerate(items):
         if isinstance(item, BaseProvider):
-            continue
-        if isinstance(item, type) and issubclass(item, BaseProvider):
+            if not any(item is each for each in seen):
+                seen.append(item)
+                continue
+            text = f"{item.name} is in the list already"
+        elif isinstance(item, type) and issubclass(item, BaseProvider):
             text = f"is a class; write an instance: {item.__name__}(…)"
         else:
             text = f"{called(item)} is not a provider; write class …(ToolProvider)"

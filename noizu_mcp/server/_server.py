@@ -150,7 +150,7 @@ class Server(metaclass=ComponentMeta):
         )
         server.skills = tuple(registry.skills.specs.values())
         for feature in CHANGES:
-            changed = partial(server.notify_changed, feature)
+            changed = partial(server.bus.publish, feature)
             bind = partial(bind_all, feature=feature, loop=options.loop)
             running = RunningSet(registry.parts[feature], changed, bind)
             setattr(server, feature, running)
@@ -372,6 +372,8 @@ class Server(metaclass=ComponentMeta):
         """
         if kind not in CHANGES:
             raise ValueError(f"no list {kind!r}; there are: {', '.join(CHANGES)}")
+        if self.registry.providers is not None:
+            self.registry.providers.expire(kind)
         self.bus.publish(kind)
 
     def notify_resource_updated(self, uri: str) -> None:

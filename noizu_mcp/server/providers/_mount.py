@@ -87,6 +87,13 @@ class Mount(Provider):
         methods = ("list_tools", "list_prompts", "list_resources", "list_resource_templates")
         return registry.providers is None and not registry.overrides(*methods)
 
+    def reaches(self, server: Server) -> bool:
+        """Tell whether a server is mounted here, at any depth."""
+        if self.server is server:
+            return True
+        inner: Any = self.server.registry.providers or ()
+        return any(isinstance(each, Mount) and each.reaches(server) for each in inner)
+
     def rename(self, option: str, value: str) -> str:
         """Return the name or URI under which something of the mounted server is listed."""
         return value if self.prefix is None else add_prefix(self.prefix, option, value)

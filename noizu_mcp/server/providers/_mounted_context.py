@@ -69,6 +69,11 @@ class MountedContext(ServerContext):
         sent: Awaitable[None] = self._ctx.release_stream(retry_after)
         return sent
 
+    def _notify_session(self, kind: str) -> None:
+        if self.dispatcher is not None and self.running.server.registry.providers is not None:
+            self.running.provider_lists.forget(self.dispatcher)
+        self._ctx._notify_session(kind)  # noqa: SLF001  (the same method)
+
     def note_coercion(self) -> None:
         """Note for listeners that the arguments of a call had text for other types."""
         self._ctx.note_coercion()
