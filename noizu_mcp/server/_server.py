@@ -161,7 +161,7 @@ class Server(metaclass=ComponentMeta):
         server.sealer = Sealer(options.state_keys, options.state_ttl)
         server.crash_log = ThrottledLog(shown=SHOWN, most=MOST_CRASHES)
         server.running = {}
-        if getattr(cls, "providers", ()):
+        if hasattr(cls, "providers"):
             server._provide(cls.providers)
         if options.loop == "asyncio":
             bind_methods(server, cls._overridden)
