@@ -138,6 +138,13 @@ class BaseProvider:
         """The lists of a server that it adds to: `tools`, `prompts`, `resources`."""
         return self._offers
 
+    def fixed_names(self) -> Iterable[tuple[str, str]]:
+        """Return what it will surely list: pairs of a list of the server, and a name or URI.
+
+        A server that has one of these names already is refused when its class is made.
+        """
+        return ()
+
     async def watch(self, changed: Changes) -> None:
         """Wait for changes, and report each of them with `changed()`.
 

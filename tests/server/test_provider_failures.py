@@ -229,9 +229,10 @@ async def test_a_watch_that_fails_begins_again(caplog, autojump_clock):
         assert watched.running == 1
         times = [round(each - start) for each in watched.began]
         assert times == [0, 1, 3, 7, 7 + SETTLED + 1 + 1]
-        assert told(caplog) == [
-            "watch of Watched failed; it is started again, with growing pauses"
-        ] * 2
+        assert (
+            told(caplog)
+            == ["watch of Watched failed; it is started again, with growing pauses"] * 2
+        )
         await names(client)
         assert watched.asked == 2
     assert watched.running == 0

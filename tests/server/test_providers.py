@@ -724,7 +724,9 @@ async def test_a_call_that_runs_while_its_tool_is_removed(version):
 async def test_a_tool_with_tasks():
     """A server offers tasks once a provider has listed such a tool."""
     skills = Skills()
-    skills.store["long"] = tool(run_skill, name="long", input_schema={"type": "object"}, task="optional")
+    skills.store["long"] = tool(
+        run_skill, name="long", input_schema={"type": "object"}, task="optional"
+    )
     server = serving(skills)
     async with connect(server, version=STATELESS) as client:
         assert not server.registry.has_tasks
