@@ -507,7 +507,7 @@ async def test_an_availability_after_the_end():
 def saying(word):
     """Make a tool that says its name."""
 
-    def say() -> str:
+    async def say() -> str:
         return word
 
     return tool(say, name=word)

@@ -29,9 +29,19 @@ def told(caplog):
     return [record.getMessage() for record in caplog.records]
 
 
+# The tools are async: a clock that jumps does not wait for threads.
 class Steady(Tool):
-    def call(self) -> str:
+    async def call(self) -> str:
         return "steady"
+
+
+def saying(word):
+    """Make a tool that says its name."""
+
+    async def say() -> str:
+        return word
+
+    return tool(say, name=word)
 
 
 class Moody(ToolProvider, timeout=2.0):
@@ -41,7 +51,7 @@ class Moody(ToolProvider, timeout=2.0):
         vars(self).update(options)
         self.error = None
         self.asked = 0
-        self.item = tool(lambda: "moody", name="moody")
+        self.item = saying("moody")
 
     async def tools(self, ctx):
         self.asked += 1
@@ -64,7 +74,7 @@ async def names(client):
 async def test_a_failure_hides_one_provider(version, caplog, autojump_clock):
     """The tools of others are there, also while it is slow; the log names it once."""
     moody, other = Moody(), Moody()
-    other.item = tool(lambda: "other", name="other")
+    other.item = saying("other")
     server = serving(moody, other)
     async with connect(server, version=version) as client:
         moody.error = ValueError("no database")
