@@ -190,9 +190,17 @@ ops = st.one_of(
 )
 
 
+def asking(slow):
+    """Begin a script: a provider is about to list what it had a moment ago."""
+    return [("patience", slow, 2.0), ("change", slow, 0), ("sleep", 60), ("list",), ("sleep", 0.3)]
+
+
 @pytest.mark.parametrize("version", [SESSION, STATELESS])
 @given(script=st.lists(ops, max_size=30))
-@example(script=[("patience", "one", 0.3), ("change", "one", 0), ("list",), ("change", "one", 0)])
+@example(script=[*asking("one"), ("change", "one", 1)])
+@example(script=[*asking("two"), ("change", "two", 1)])
+@example(script=[*asking("two"), ("patience", "two", 0), ("change", "two", 1), ("list",)])
+@example(script=[*asking("one"), ("come_or_go", "one")])
 @example(script=[("change", "far", 1), ("call", "far", 1, 2.0), ("change", "far", 1)])
 def test_every_answer_is_true(version, script):
     """Lists and calls agree with the state of some moment in between; the last list is right."""
