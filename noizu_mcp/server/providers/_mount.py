@@ -87,6 +87,22 @@ class Mount(Provider):
         methods = ("list_tools", "list_prompts", "list_resources", "list_resource_templates")
         return registry.providers is None and not registry.overrides(*methods)
 
+    def fixed_names(self) -> Iterable[tuple[str, str]]:
+        """Return the new names of the registrations."""
+        parts = self.server.registry.parts
+        for feature in sorted(self.offers):
+            for collection in parts[feature]:
+                option = "name" if collection.kind.key == "name" else "uri"
+                for key in collection.specs:
+                    yield feature, self.rename(option, key)
+
+    def reaches(self, server: Server) -> bool:
+        """Tell whether a server is mounted here, at any depth."""
+        if self.server is server:
+            return True
+        inner: Any = self.server.registry.providers or ()
+        return any(isinstance(each, Mount) and each.reaches(server) for each in inner)
+
     def rename(self, option: str, value: str) -> str:
         """Return the name or URI under which something of the mounted server is listed."""
         return value if self.prefix is None else add_prefix(self.prefix, option, value)
@@ -220,7 +236,8 @@ class MountedServer:
         """End a call; from any thread."""
         del self._calls[context]
         if self._ending.is_set() and not self._calls:
-            self._outer.portal.run_soon(self._idle.set)
+            # The event is replaced for each wait, and in the thread of the loop.
+            self._outer.portal.run_soon(lambda: self._idle.set())
 
     def end(self, grace: float | None = None) -> None:
         """Leave the lifespan once the running calls have ended.
@@ -229,8 +246,6 @@ class MountedServer:
             grace: Seconds that it gets for this; None for any time.
         """
         self._ending.set()
-        if not self._calls:
-            self._idle.set()
         if grace is not None:
             self._scope.deadline = trio.current_time() + grace
 
@@ -273,7 +288,9 @@ class MountedServer:
                 self._entry()  # its lists were empty
             self.settled.set()
             await self._ending.wait()
-            await self._idle.wait()
+            while self._calls:
+                self._idle = trio.Event()
+                await self._idle.wait()
         finally:
             self.inner = None
             inner.end_serving()
