@@ -111,11 +111,13 @@ async def test_skills_and_workflows_come_change_and_go(
     made: Callable[[], Any], home: Path, version: str
 ) -> None:
     """A client that stays connected is told, and calls the skill that the file has now."""
-    file = home / "skills" / "greet.py"
+    file, server = home / "skills" / "greet.py", made()
     with trio.fail_after(60):
-        async with connect(made(), version=version) as client, client.tools as tools:
+        async with connect(server, version=version) as client, client.tools as tools:
             assert "skill:greet" not in tools
             write(file, skill("Hello"))
+            # Others may read the folder first.
+            assert server.count_tools() == 7
             await until(tools, lambda: "skill:greet" in tools)
             assert tools["skill:greet"].description == "Say it. [dynamic]"
             assert (await client.call_tool("skill:greet", {"name": "Ada"})).text == "Hello Ada"

@@ -80,12 +80,14 @@ class Folder(Generic[Made]):
         """Report changes until it is cancelled.
 
         Args:
-            changed: Called in a thread when the files differ from those that were loaded.
+            changed: Called in a thread after each change.
         """
         stop = threading.Event()
 
         def follow() -> None:
-            # The first look tells of changes since the files were loaded, too.
+            # Compared with what was told, and not with what was loaded: whoever loads a change
+            # before it is noticed here must not keep it from the others.
+            told = self._files or self._read()
             for _ in watch(
                 self.path,
                 stop_event=stop,
@@ -94,7 +96,9 @@ class Folder(Generic[Made]):
                 raise_interrupt=False,
                 recursive=False,
             ):
-                if self._read() != self._files:
+                files = self._read()
+                if files != told:
+                    told = files
                     changed()
 
         try:
