@@ -516,7 +516,8 @@ async def test_decisions_are_kept(made: Callable[[], Any], home: Path) -> None:
 
 async def test_the_example_runs_over_stdio() -> None:
     """As its first lines say."""
-    command = Stdio(sys.executable, "-m", "noizu_mcp", "run", "workbench", cwd=str(EXAMPLES))
+    run = (sys.executable, "-m", "noizu_mcp", "run", "docs.examples.workbench")
+    command = Stdio(*run, cwd=str(EXAMPLES.parents[1]))
     with trio.fail_after(60):
         async with connect(command) as client:
             result = await client.call_tool("skill:headlines", {"text": "# One"})
@@ -525,8 +526,8 @@ async def test_the_example_runs_over_stdio() -> None:
 
 def serve(home: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-m", "workbench"],
-        cwd=EXAMPLES,
+        [sys.executable, "-m", "docs.examples.workbench"],
+        cwd=EXAMPLES.parents[1],
         env={**os.environ, "WORKBENCH": str(home), "PORT": "0"},
         stderr=subprocess.PIPE,
         text=True,
