@@ -152,6 +152,8 @@ class ProviderLists:
         """Run `watch` of a provider until it returns; if it fails, again after a pause."""
         provider, pause, told = entry.provider, FIRST_PAUSE, False
         with scope:
+            # It may have been removed before this task began, and even been added again.
+            await trio.lowlevel.checkpoint_if_cancelled()
             while True:
                 began = trio.current_time()
                 try:
