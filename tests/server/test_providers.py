@@ -262,6 +262,10 @@ async def test_pages(version):
         skills.changed()
         rest = await client.list_tools(page=first.next_cursor)
         assert [each.name for each in rest] == ["skill:b", "skill:c"]
+        del skills.store["c"]
+        skills.changed()
+        rest = await client.list_tools(page=rest.next_cursor)
+        assert [each.name for each in rest] == ["skill:d", "new"]
 
 
 async def test_items_are_read_once():
