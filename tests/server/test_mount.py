@@ -617,7 +617,7 @@ async def test_overrides(version):
         for name in ("registered", "computed", "unlisted"):
             answer = await client.call_tool(f"c_{name}", {"a": 1})
             assert answer.text == f"computing calls {name} {{'a': 1}}"
-        assert [each.uri for each in await client.list_resources()][0] == "c+db://computed"
+        assert (await client.list_resources())[0].uri == "c+db://computed"
         for uri in ("db://computed", "db://orders", "db://a/schema", "any://thing"):
             read = await client.read_resource(f"c+{uri}")
             assert read.contents[0].text == f"computing reads {uri}"

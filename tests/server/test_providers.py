@@ -1,4 +1,4 @@
-"""Providers: lists that are computed for a caller, kept until they change, and called like others."""
+"""Providers: lists computed for a caller, kept until they change, and called like others."""
 
 import logging
 from contextlib import nullcontext

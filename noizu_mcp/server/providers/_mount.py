@@ -236,8 +236,10 @@ class MountedServer:
         """End a call; from any thread."""
         del self._calls[context]
         if self._ending.is_set() and not self._calls:
-            # The event is replaced for each wait, and in the thread of the loop.
-            self._outer.portal.run_soon(lambda: self._idle.set())
+            self._outer.portal.run_soon(self._note_idle)
+
+    def _note_idle(self) -> None:
+        self._idle.set()  # each wait has its own event
 
     def end(self, grace: float | None = None) -> None:
         """Leave the lifespan once the running calls have ended.
