@@ -844,6 +844,25 @@ def test_wrong_classes(name):
     assert f"{problem.where}: {problem.text}" == message
 
 
+async def test_the_bases_list_nothing():
+    """A subclass may call the method that it overrides."""
+    base = Provider()
+    for method in (base.tools, base.prompts, base.resources, base.templates):
+        assert await method(None) == ()
+    assert await base.watch(None) is None
+
+
+async def test_a_provider_of_templates_alone(version):
+    """It need not write `resources`."""
+
+    class Templates(ResourceProvider):
+        async def templates(self, ctx):
+            return [Table]
+
+    async with connect(serving(Templates()), version=version) as client:
+        assert (await client.read_resource("db://b/schema")).contents[0].text == "schema of b"
+
+
 def test_options_are_keywords_or_attributes():
     """An option is a keyword of the class, or an attribute of it; a property is the author's."""
 

@@ -179,11 +179,10 @@ class Relay:
         entry = self._entry()
         if entry is None:
             self.close()
-        elif isinstance(change, str):
-            if change in entry.versions:
-                entry(change)
-        elif type(change) is tuple:
+        elif isinstance(change, tuple):
             entry.resource_updated(self._mount.rename("uri", change[0]))
+        elif change in entry.versions:
+            entry(str(change))
 
     def close(self) -> None:
         """Pass on no more changes."""
