@@ -42,6 +42,7 @@ class Mount(Provider):
     timeouts, scopes and `available` are those of it, and methods that it overrides are called. Its
     lifespan runs while the server is served that mounts it. What it lists under other names than
     its own: `billing_charge` for the tool or prompt `charge`, `billing+db://{id}` for `db://{id}`.
+    Its options `timeout` and `stale` matter only where it computes lists; see `ToolProvider`.
 
     Args:
         server: The server: an instance, or a class that needs no arguments.
