@@ -693,6 +693,28 @@ async def test_questions_and_coercion(version, cls, replay):
         assert (await client.call_tool("g_by_hand", {})).text == "s {'yes': True}"
 
 
+class Slowly(Handler):
+    async def handle_elicitation(self, params):
+        await trio.sleep(5)
+        return await super().handle_elicitation(params)
+
+
+@pytest.mark.parametrize("cls", [Billing, Calling])
+async def test_a_handler_that_does_not_wait_for_the_answer(version, cls, autojump_clock):
+    """It ends while the client is asked, and the next request gets its result."""
+
+    class Hasty(Tool):
+        async def call(self, ctx):
+            with trio.move_on_after(1):
+                await ctx.elicit("Sure?", {"yes": bool})
+            return "gave up"
+
+    inner = cls()
+    inner.tools.add(Hasty)
+    async with connect(front(Mount(inner)), version=version, handler=Slowly()) as client:
+        assert (await client.call_tool("hasty", {})).text == "gave up"
+
+
 async def test_tasks():
     """A mounted tool begins a task of the server that is called."""
     inner = Calling()
