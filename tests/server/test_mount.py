@@ -350,6 +350,25 @@ async def test_a_lifespan_that_fails(version, caplog, autojump_clock):
         assert caplog.text.count("it begins again, with growing pauses") == 1
 
 
+async def test_a_lifespan_that_is_slow(version, autojump_clock):
+    """The server is served after some seconds; the mounted one is there once it is ready."""
+
+    class Late(Billing, name="late", version="1"):
+        @asynccontextmanager
+        async def lifespan(self):
+            await trio.sleep(20)
+            yield "open"
+
+    handler, start = Handler(), trio.current_time()
+    async with connect(front(Mount(Late)), version=version, handler=handler) as client:
+        assert await names(client) == []
+        assert trio.current_time() <= start + 5
+        async with client.listen(tools=True) if version == STATELESS else trio.open_nursery():
+            await trio.sleep(20)
+            assert ("list_changed", None) in handler.heard
+            assert "charge" in await names(client)
+
+
 async def test_a_lifespan_that_hangs_at_the_end(autojump_clock):
     """It is cancelled after some seconds."""
 

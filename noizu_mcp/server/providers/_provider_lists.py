@@ -114,9 +114,12 @@ class ProviderLists:
 
     async def begin(self) -> None:
         """Serve the mounted servers, and watch the providers that nobody watches."""
+        start = trio.current_time()
         self.update()
-        for mounted in tuple(self.mounts.values()):
-            await mounted.settled.wait()
+        for mount, mounted in tuple(self.mounts.items()):
+            with trio.CancelScope(deadline=start + mount.timeout):
+                await mounted.settled.wait()
+            mounted.settled.set()  # its lists come later, with a notice
 
     def update(self) -> None:
         """Watch the providers that came, and no longer those that went."""
