@@ -28,6 +28,7 @@ from noizu_mcp import (
     Resource,
     ResourceContents,
     ResourceDefinition,
+    ResourceProvider,
     ResourceTemplate,
     Server,
     TaskStarted,
@@ -605,6 +606,47 @@ async def test_a_session_of_a_mounted_server_with_providers():
         await client.call_tool("unlock", {})
         assert await names(client) == ["unlock", "open"]
         assert handler.heard == [("list_changed", None)]
+
+
+async def test_a_session_that_changes_during_a_call():
+    """A handler that changes its session goes on to read what a mounted provider offers."""
+
+    class Reports(ResourceProvider):
+        async def resources(self, ctx):
+            return [Orders] if not ctx.session.get("unlocked") else ()
+
+    class Unlock(Tool):
+        async def call(self, ctx):
+            await ctx.put_session("unlocked", True)
+            return (await ctx.read_resource("i+db://orders")).contents[0].text
+
+    inner = front(Reports(), resources=[])
+    server = front(Mount(inner, prefix="i"), tools=[Unlock])
+    async with connect(server, version=SESSION) as client:
+        assert (await client.call_tool("unlock", {})).text == "orders"
+        assert await client.list_resources() == []
+        assert server.providers.health()[0] == ("Mount(front)", (), 0)
+
+
+async def test_mounting_again_at_once():
+    """A mount that is removed and added in one go is served anew."""
+    billing = Billing()
+    mount = Mount(billing)
+    server = front(mount)
+    async with connect(server) as client:
+        running = next(iter(server.running))
+        (first,) = running.provider_lists.mounts.values()
+        entry = server.providers.entries[0]
+        server.running.clear()  # as a thread would, before the loop hears of it
+        server.providers.remove(mount)
+        server.providers.add(mount)
+        server.running[running] = None
+        running.update_providers()
+        await trio.testing.wait_all_tasks_blocked()
+        assert (await client.call_tool("short", {})).text == "billing"
+        assert billing.lives in (["begins", "begins", "ends"], ["begins", "ends", "begins"])
+        assert server.providers.entries[0] is not entry
+        assert first not in running.provider_lists.mounts.values()
 
 
 # Overrides
