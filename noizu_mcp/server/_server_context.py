@@ -68,6 +68,7 @@ class ServerContext(Context):
         admitted: The call that policies have let through to an override of the server.
         passed_on: True once the override has passed it on.
         held: The capability that the call was made under; None for that of a request.
+        provided: The lists that the caller sees, where providers add to them; None: they do not.
     """
 
     __slots__ = ()
@@ -80,6 +81,7 @@ class ServerContext(Context):
     admitted: "Admitted | None" = None
     passed_on: bool = False
     held: "Capability | None" = None
+    provided: Mapping[str, Any] | None = None
 
     @property
     def protocol_version(self) -> str:

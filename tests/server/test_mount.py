@@ -15,6 +15,8 @@ from noizu_mcp import (
     Completion,
     Content,
     DefinitionError,
+    InputRequest,
+    InputRequired,
     McpError,
     Mount,
     Page,
@@ -26,8 +28,10 @@ from noizu_mcp import (
     Resource,
     ResourceContents,
     ResourceDefinition,
+    ResourceProvider,
     ResourceTemplate,
     Server,
+    TaskStarted,
     Tool,
     ToolDefinition,
     Toolkit,
@@ -39,7 +43,7 @@ from noizu_mcp import (
 )
 from noizu_mcp.engine import logger
 from noizu_mcp.server.providers._provider_lists import FIRST_PAUSE
-from noizu_mcp.types import Principal, PromptDefinition, RequireScopes
+from noizu_mcp.types import ClientCapabilities, Principal, PromptDefinition, RequireScopes
 
 SESSION, STATELESS = "2025-11-25", "2026-07-28"
 ADA = Principal(subject="ada", scopes=["pay", "admin", "read"])
@@ -127,6 +131,11 @@ class Rows(ResourceTemplate, uri_template="db://rows/{row}"):
         return ["db://rows/1"]
 
 
+class Plain(ResourceTemplate, uri_template="plain://{name}"):
+    def read(self, name: str):
+        return name
+
+
 class Remind(Prompt):
     class Arguments:
         who: str
@@ -145,7 +154,7 @@ class Remind(Prompt):
 
 class Billing(Server, name="billing", version="1"):
     tools = [Bills]
-    resources = [Orders, Parts, Whole, Schema, Rows]
+    resources = [Orders, Parts, Whole, Schema, Rows, Plain]
     prompts = [Remind]
 
     def __init__(self):
@@ -197,7 +206,11 @@ async def test_everything_has_a_new_name(version):
             ("billing+db://rows/1", "db://rows/1"),
         ]
         templates = [each.uri_template for each in await client.list_resource_templates()]
-        assert templates == ["billing+db://{table}/schema", "billing+db://rows/{row}"]
+        assert templates == [
+            "billing+db://{table}/schema",
+            "billing+db://rows/{row}",
+            "billing+plain://{name}",
+        ]
         read = await client.read_resource("billing+db://x/schema")
         assert read.contents[0].text == "schema of x at db://x/schema"
         assert read.contents[0].uri == "billing+db://x/schema"
@@ -336,6 +349,25 @@ async def test_a_lifespan_that_fails(version, caplog, autojump_clock):
         assert "charge" in await names(client)
         assert server.providers.health() == [("Mount(broken)", (), 2)]
         assert caplog.text.count("it begins again, with growing pauses") == 1
+
+
+async def test_a_lifespan_that_is_slow(version, autojump_clock):
+    """The server is served after some seconds; the mounted one is there once it is ready."""
+
+    class Late(Billing, name="late", version="1"):
+        @asynccontextmanager
+        async def lifespan(self):
+            await trio.sleep(20)
+            yield "open"
+
+    handler, start = Handler(), trio.current_time()
+    async with connect(front(Mount(Late)), version=version, handler=handler) as client:
+        assert await names(client) == []
+        assert trio.current_time() <= start + 5
+        async with client.listen(tools=True) if version == STATELESS else trio.open_nursery():
+            await trio.sleep(20)
+            assert ("list_changed", None) in handler.heard
+            assert "charge" in await names(client)
 
 
 async def test_a_lifespan_that_hangs_at_the_end(autojump_clock):
@@ -576,6 +608,47 @@ async def test_a_session_of_a_mounted_server_with_providers():
         assert handler.heard == [("list_changed", None)]
 
 
+async def test_a_session_that_changes_during_a_call():
+    """A handler that changes its session goes on to read what a mounted provider offers."""
+
+    class Reports(ResourceProvider):
+        async def resources(self, ctx):
+            return [Orders] if not ctx.session.get("unlocked") else ()
+
+    class Unlock(Tool):
+        async def call(self, ctx):
+            await ctx.put_session("unlocked", True)
+            return (await ctx.read_resource("i+db://orders")).contents[0].text
+
+    inner = front(Reports(), resources=[])
+    server = front(Mount(inner, prefix="i"), tools=[Unlock])
+    async with connect(server, version=SESSION) as client:
+        assert (await client.call_tool("unlock", {})).text == "orders"
+        assert await client.list_resources() == []
+        assert server.providers.health()[0] == ("Mount(front)", (), 0)
+
+
+async def test_mounting_again_at_once():
+    """A mount that is removed and added in one go is served anew."""
+    billing = Billing()
+    mount = Mount(billing)
+    server = front(mount)
+    async with connect(server) as client:
+        running = next(iter(server.running))
+        (first,) = running.provider_lists.mounts.values()
+        entry = server.providers.entries[0]
+        server.running.clear()  # as a thread would, before the loop hears of it
+        server.providers.remove(mount)
+        server.providers.add(mount)
+        server.running[running] = None
+        running.update_providers()
+        await trio.testing.wait_all_tasks_blocked()
+        assert (await client.call_tool("short", {})).text == "billing"
+        assert billing.lives in (["begins", "begins", "ends"], ["begins", "ends", "begins"])
+        assert server.providers.entries[0] is not entry
+        assert first not in running.provider_lists.mounts.values()
+
+
 # Overrides
 
 
@@ -617,7 +690,7 @@ async def test_overrides(version):
         for name in ("registered", "computed", "unlisted"):
             answer = await client.call_tool(f"c_{name}", {"a": 1})
             assert answer.text == f"computing calls {name} {{'a': 1}}"
-        assert [each.uri for each in await client.list_resources()][0] == "c+db://computed"
+        assert (await client.list_resources())[0].uri == "c+db://computed"
         for uri in ("db://computed", "db://orders", "db://a/schema", "any://thing"):
             read = await client.read_resource(f"c+{uri}")
             assert read.contents[0].text == f"computing reads {uri}"
@@ -631,6 +704,101 @@ async def test_overrides(version):
         assert await client.complete(ref, "table", "x") == Completion(
             ["db://{table}/schema table x"]
         )
+
+
+class Calling(Server, name="calling", version="1"):
+    """Overrides `call_tool`, and calls the default."""
+
+    async def call_tool(self, name, args, ctx):
+        return await super().call_tool(name, args, ctx)
+
+
+class Guided(Toolkit):
+    """Handlers that need more of a context than others."""
+
+    @mcp
+    async def twice(self, number: int, ctx) -> str:
+        await ctx.release_stream()
+        first = await ctx.elicit("First?", {"yes": bool})
+        second = await ctx.elicit("Second?", {"yes": bool})
+        return f"{number} {first.content['yes']} {second.content['yes']}"
+
+    @mcp
+    async def by_hand(self, ctx):
+        if not ctx.input_responses:
+            schema = {"type": "object", "properties": {"yes": {"type": "boolean"}}}
+            form = {"message": "Sure?", "requestedSchema": schema}
+            return InputRequired({"q": InputRequest("elicitation/create", form)}, "s")
+        return f"{ctx.request_state} {ctx.input_responses['q']['content']}"
+
+    @mcp(task="required", starts_task=True)
+    async def long(self, ctx):
+        await ctx.start_task()
+        return f"{ctx.server.options.name} is done"
+
+    @mcp
+    async def tell(self, ctx):
+        ctx.notify.tools(here=True)
+
+
+@pytest.mark.parametrize("cls", [Billing, Calling])
+@pytest.mark.parametrize("replay", [False, True])
+async def test_questions_and_coercion(version, cls, replay):
+    """A mounted handler asks as often as it likes, also through the default of an override."""
+    inner = cls()
+    inner.tools.add(Guided)
+    server = front(Mount(inner, prefix="g"))
+    async with connect(server, version=version, handler=Handler(), replay=replay) as client:
+        answer = await client.call_tool("g_twice", {"number": "3"})
+        assert answer.text == "3 True True"
+        assert (await client.call_tool("g_by_hand", {})).text == "s {'yes': True}"
+
+
+class Slowly(Handler):
+    async def handle_elicitation(self, params):
+        await trio.sleep(5)
+        return await super().handle_elicitation(params)
+
+
+@pytest.mark.parametrize("cls", [Billing, Calling])
+async def test_a_handler_that_does_not_wait_for_the_answer(version, cls, autojump_clock):
+    """It ends while the client is asked, and the next request gets its result."""
+
+    class Hasty(Tool):
+        async def call(self, ctx):
+            with trio.move_on_after(1):
+                await ctx.elicit("Sure?", {"yes": bool})
+            return "gave up"
+
+    inner = cls()
+    inner.tools.add(Hasty)
+    async with connect(front(Mount(inner)), version=version, handler=Slowly()) as client:
+        assert (await client.call_tool("hasty", {})).text == "gave up"
+
+
+async def test_tasks():
+    """A mounted tool begins a task of the server that is called."""
+    inner = Calling()
+    inner.tools.add(Guided)
+    server = front(Mount(inner, prefix="g"))
+    knows = ClientCapabilities(extensions={"io.modelcontextprotocol/tasks": {}})
+    async with connect(server, version=STATELESS, capabilities=knows) as client:
+        await names(client)
+        with pytest.raises(TaskStarted) as started:
+            await client.call_tool("g_long", {})
+        await trio.testing.wait_all_tasks_blocked()
+        task = await client.request("tasks/get", {"taskId": started.value.task.task_id})
+        assert task["result"]["content"][0]["text"] == "calling is done"
+
+
+async def test_a_notice_to_one_session():
+    """A mounted handler can tell its own client alone that a list changed."""
+    inner, handler = Billing(), Handler()
+    inner.tools.add(Guided)
+    async with connect(front(Mount(inner)), version=SESSION, handler=handler) as client:
+        await client.call_tool("tell", {})
+        await client.ping()
+        assert handler.heard == [("list_changed", None)]
 
 
 async def test_a_list_without_end(monkeypatch):

@@ -43,7 +43,7 @@ class _NestedContext(Context):
         held: The capability.
         admitted: As in `ServerContext`.
         passed_on: As in `ServerContext`.
-        provided: As in `Context`.
+        provided: As in `ServerContext`.
     """
 
     __slots__ = ("_outer", "admitted", "around", "chain", "held", "passed_on", "provided")

@@ -42,6 +42,7 @@ class Mount(Provider):
     timeouts, scopes and `available` are those of it, and methods that it overrides are called. Its
     lifespan runs while the server is served that mounts it. What it lists under other names than
     its own: `billing_charge` for the tool or prompt `charge`, `billing+db://{id}` for `db://{id}`.
+    Its options `timeout` and `stale` matter only where it computes lists; see `ToolProvider`.
 
     Args:
         server: The server: an instance, or a class that needs no arguments.
@@ -179,11 +180,10 @@ class Relay:
         entry = self._entry()
         if entry is None:
             self.close()
-        elif isinstance(change, str):
-            if change in entry.versions:
-                entry(change)
-        elif type(change) is tuple:
+        elif isinstance(change, tuple):
             entry.resource_updated(self._mount.rename("uri", change[0]))
+        elif change in entry.versions:
+            entry(str(change))
 
     def close(self) -> None:
         """Pass on no more changes."""
@@ -199,6 +199,7 @@ class MountedServer:
         entry: Its entry among the providers of that server.
 
     Attributes:
+        entry: See Args.
         inner: The mounted server as it is served; None before its lifespan and after it.
         specs: Its components under their new names.
         settled: Set once its lifespan has begun, or has failed to.
@@ -207,7 +208,7 @@ class MountedServer:
     def __init__(self, mount: Mount, outer: RunningServer, entry: "Entry") -> None:
         self._mount = mount
         self._outer = outer
-        self._entry = entry
+        self.entry = entry
         self.inner: RunningServer | None = None
         self.specs = MountedSpecs(mount, self)
         self.settled = trio.Event()
@@ -236,8 +237,10 @@ class MountedServer:
         """End a call; from any thread."""
         del self._calls[context]
         if self._ending.is_set() and not self._calls:
-            # The event is replaced for each wait, and in the thread of the loop.
-            self._outer.portal.run_soon(lambda: self._idle.set())
+            self._outer.portal.run_soon(self._note_idle)
+
+    def _note_idle(self) -> None:
+        self._idle.set()  # each wait has its own event
 
     def end(self, grace: float | None = None) -> None:
         """Leave the lifespan once the running calls have ended.
@@ -265,8 +268,8 @@ class MountedServer:
                 else:
                     return
                 self.settled.set()
-                self._entry.failures += 1
-                self._entry.failing["lifespan"] = "failed"
+                self.entry.failures += 1
+                self.entry.failing["lifespan"] = "failed"
                 if not told:
                     text = "the lifespan of %r failed; it begins again, with growing pauses"
                     logger.error(text, self._mount, exc_info=crash)
@@ -283,9 +286,9 @@ class MountedServer:
         try:
             await inner.begin_serving()
             self.inner = inner
-            self._entry.failing.pop("lifespan", None)
+            self.entry.failing.pop("lifespan", None)
             if self.settled.is_set():
-                self._entry()  # its lists were empty
+                self.entry()  # its lists were empty
             self.settled.set()
             await self._ending.wait()
             while self._calls:
