@@ -192,7 +192,16 @@ PAGES = (
     ),
 )
 # Classes that the package instantiates: the arguments of their constructors are not public.
-HANDED_OUT = {"Client", "CompiledSchema", "Context", "Fault", "Host", "HttpApp", "LiveList"}
+HANDED_OUT = {
+    "Capability",
+    "Client",
+    "CompiledSchema",
+    "Context",
+    "Fault",
+    "Host",
+    "HttpApp",
+    "LiveList",
+}
 HANDED_OUT |= {"MessageStream", "ModelTools", "RunningSet", "Telemetry", "Violation"}
 # Methods that are documented in full; other methods get their signature and their first sentence.
 IN_FULL = {"Server", "Context", "Client", "ClientHandler"}
@@ -201,6 +210,7 @@ INTERNAL = {
     "Server": {"can_be_watched", "capabilities", "extensions", "offers", "overrides", "slots"},
     "Context": {"retry"},
     "HttpApp": {"endpoint"},
+    "Capability": {"inner", "joined", "refusal", "to_json", "wanted"},
 }
 # Options that `Toolkit` inherits, and that only one tool can have.
 OF_ONE_TOOL = {"name", "title", "description", "input", "output", "input_schema", "output_schema"}
