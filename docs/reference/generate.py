@@ -207,10 +207,17 @@ HANDED_OUT |= {"MessageStream", "ModelTools", "RunningSet", "Telemetry", "Violat
 IN_FULL = {"Server", "Context", "Client", "ClientHandler"}
 # Methods of public classes that other layers of the package call.
 INTERNAL = {
-    "Server": {"can_be_watched", "capabilities", "extensions", "offers", "overrides", "slots"},
+    "Server": {
+        "can_be_watched",
+        "capabilities",
+        "capability_issuer",
+        "extensions",
+        "offers",
+        "overrides",
+        "slots",
+    },
     "Context": {"retry"},
     "HttpApp": {"endpoint"},
-    "Capability": {"inner", "joined", "refusal", "to_json", "wanted"},
 }
 # Options that `Toolkit` inherits, and that only one tool can have.
 OF_ONE_TOOL = {"name", "title", "description", "input", "output", "input_schema", "output_schema"}

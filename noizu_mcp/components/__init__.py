@@ -68,11 +68,13 @@ _LATE = {
     **dict.fromkeys(("to_contents", "to_listed", "to_prompt_result"), ".handlers._contents"),
     **dict.fromkeys(("Prompt", "prompt"), "._prompt"),
     **dict.fromkeys(("Resource", "ResourceTemplate", "resource"), "._resource"),
+    "Capability": "._capability",
     "Catalog": "._catalog",
     "resource_template": "._resource",
 }
 
 if _TYPE_CHECKING:
+    from ._capability import Capability as Capability
     from ._catalog import Catalog as Catalog
     from ._prompt import Prompt as Prompt
     from ._prompt import prompt as prompt
