@@ -144,9 +144,7 @@ async def call_nested(
     return result
 
 
-async def _joined(
-    ctx: "ServerContext", capability: "Capability | str | None"
-) -> IssuedCapability:
+async def _joined(ctx: "ServerContext", capability: "Capability | str | None") -> IssuedCapability:
     if capability is None:
         return ctx.capability
     if isinstance(capability, str):
