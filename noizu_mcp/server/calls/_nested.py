@@ -19,7 +19,7 @@ from ...components import Context, ToolSpec, prepare
 from ...types import ToolResult
 from ..policies._capability import IssuedCapability
 from ._invoke import ASKED, TIMED_OUT, Answer, as_result, run, run_override
-from ._policy_checks import Admitted, admit_within, call_of, hide, let_through, note_decision
+from ._policy_checks import Admitted, admit, call_of, hide, let_through, note_decision
 from ._scope_checks import demand
 from ._time_limit import OutOfTime, in_time
 from ._unknown import unknown
@@ -176,9 +176,9 @@ async def _check(
         elif len(inner.chain) > most:
             denied = Denied(f"more than {most} calls are nested in each other")
     if denied is None:
-        await admit_within("tool", name, arguments, spec, inner)
+        await hide(admit("tool", name, arguments, spec, inner))
     else:
-        call = call_of("tool", name, arguments, spec, inner)
+        call = call_of("tool", name, arguments, spec, inner, within=False)
         await hide(note_decision(call, label, denied, inner))
 
 

@@ -52,7 +52,13 @@ class Admitted(NamedTuple):
 
 
 async def admit(
-    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "Caller"
+    kind: CallKind,
+    name: str,
+    arguments: Mapping[str, Any],
+    spec: Any,
+    ctx: "Caller",
+    *,
+    within: bool = False,
 ) -> None:
     """Ask the policies about a call that is about to begin.
 
@@ -62,6 +68,7 @@ async def admit(
         arguments: The arguments as sent.
         spec: The registration; None if only an override knows it.
         ctx: The request; or the session.
+        within: True for a call that the handler of `ctx` makes; else it is that of `ctx` itself.
 
     Raises:
         Denied: The call must not go on.
@@ -71,7 +78,7 @@ async def admit(
     chain = server.policies.chains.get(kind)
     if chain is None:
         return
-    call = call_of(kind, name, arguments, spec, ctx)
+    call = call_of(kind, name, arguments, spec, ctx, within=within)
     policy, denied = await _decide(chain, call, ctx)
     if denied is not None or server.telemetry.listeners:
         await note_decision(call, policy, denied, ctx)
@@ -80,7 +87,13 @@ async def admit(
 
 
 def call_of(
-    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "Caller"
+    kind: CallKind,
+    name: str,
+    arguments: Mapping[str, Any],
+    spec: Any,
+    ctx: "Caller",
+    *,
+    within: bool,
 ) -> PolicyCall:
     """Describe a call for policies; see `admit`."""
     return PolicyCall(
@@ -91,7 +104,7 @@ def call_of(
         ctx.auth,
         ctx.envelope.origin.client,
         ctx.running.transport,
-        ctx.chain,
+        ctx.around if within else ctx.chain,
     )
 
 
@@ -111,7 +124,7 @@ async def admit_within(
         Denied: The call must not go on.
         McpError: The same; the error for an unknown component.
     """
-    await hide(admit(kind, name, arguments, spec, ctx))
+    await hide(admit(kind, name, arguments, spec, ctx, within=True))
 
 
 async def hide(check: Awaitable[None]) -> None:
@@ -139,7 +152,7 @@ async def admit_again(
         held = ctx.held if kind == "tool" else None
         denied = None if held is None else held.refusal(name, arguments)
         if denied is not None:
-            call = call_of(kind, name, arguments, spec, ctx)
+            call = call_of(kind, name, arguments, spec, ctx, within=True)
             await hide(note_decision(call, "capability", denied, ctx))
         await admit_within(kind, name, arguments, spec, ctx)
         ctx.passed_on = True
