@@ -361,6 +361,8 @@ async def test_a_call_that_an_override_makes_or_changes_is_asked_about(version):
         assert (await client.call_tool("twice")).text == "Denied: not today"
         assert (await failure(client.get_prompt("other")))[0] == DENIED
         assert (await failure(client.read_resource("other://x")))[0] == DENIED
+        result = await client.call_tool("reads", {"uri": "other://x"})
+        assert result.text == "Denied: not today"
         of_other = Reference("ref/prompt", name="other")
         assert (await failure(client.complete(of_other, "name", "B")))[0] == DENIED
         made_up = Reference("ref/prompt", name="made_up")
