@@ -84,7 +84,7 @@ _LATE = {
     "Completion": ".types",
     "AuditLog": ".telemetry",
     "AuditTable": ".telemetry",
-    "Capability": ".server",
+    "Capability": ".components",
     "connect": ".client",
     "connect_all": ".client",
     "DenyTools": ".server",
@@ -141,6 +141,7 @@ if _TYPE_CHECKING:
     from .client import TerminalHandler as TerminalHandler
     from .client import connect as connect
     from .client import connect_all as connect_all
+    from .components import Capability as Capability
     from .components import Prompt as Prompt
     from .components import PromptProvider as PromptProvider
     from .components import Provider as Provider
@@ -157,7 +158,6 @@ if _TYPE_CHECKING:
     from .models import result_for as result_for
     from .models import tools_for as tools_for
     from .server import AllowTools as AllowTools
-    from .server import Capability as Capability
     from .server import DenyTools as DenyTools
     from .server import Mount as Mount
     from .server import Policy as Policy

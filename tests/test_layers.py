@@ -56,7 +56,7 @@ ABOVE = ("_serving", "__init__", "__main__")
 # files at the root of the layer stand above them.
 ROOMS = {
     "components": (
-        {"_context", "_client_requests", "_notify"},
+        {"_capability", "_context", "_client_requests", "_notify"},
         {"handlers"},
         {"declare"},
         {"registration"},

@@ -193,13 +193,30 @@ PAGES = (
     ),
 )
 # Classes that the package instantiates: the arguments of their constructors are not public.
-HANDED_OUT = {"Client", "CompiledSchema", "Context", "Fault", "Host", "HttpApp", "LiveList"}
+HANDED_OUT = {
+    "Capability",
+    "Client",
+    "CompiledSchema",
+    "Context",
+    "Fault",
+    "Host",
+    "HttpApp",
+    "LiveList",
+}
 HANDED_OUT |= {"MessageStream", "ModelTools", "RunningSet", "Telemetry", "Violation"}
 # Methods that are documented in full; other methods get their signature and their first sentence.
 IN_FULL = {"Server", "Context", "Client", "ClientHandler"}
 # Methods of public classes that other layers of the package call.
 INTERNAL = {
-    "Server": {"can_be_watched", "capabilities", "extensions", "offers", "overrides", "slots"},
+    "Server": {
+        "can_be_watched",
+        "capabilities",
+        "capability_issuer",
+        "extensions",
+        "offers",
+        "overrides",
+        "slots",
+    },
     "Context": {"retry"},
     "HttpApp": {"endpoint"},
     "Mount": {"expiry", "fixed_names", "reaches", "rename"},

@@ -75,12 +75,14 @@ _LATE = {
     **dict.fromkeys(("BaseProvider", "Changes", "Provider"), "._provider"),
     **dict.fromkeys(("PromptProvider", "ResourceProvider", "ToolProvider"), "._provider"),
     "bind_definition": ".registration._definitions",
+    "Capability": "._capability",
     "Catalog": "._catalog",
     "check_providers": "._provider",
     "resource_template": "._resource",
 }
 
 if _TYPE_CHECKING:
+    from ._capability import Capability as Capability
     from ._catalog import Catalog as Catalog
     from ._prompt import Prompt as Prompt
     from ._prompt import prompt as prompt

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         SamplingResult,
         ToolResult,
     )
+    from ._capability import Capability
 
 Model = TypeVar("Model")
 
@@ -427,22 +428,22 @@ class Context(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def capability(self) -> Any:
-        """The `Capability` of this call: what it may call in turn.
+    def capability(self) -> "Capability":
+        """The capability of this call: what it may call in turn.
 
         That of a request allows everything; that of a call within a request is the one that it was
         made under.
         """
 
     @abc.abstractmethod
-    async def open_capability(self, text: str) -> Any:
+    async def open_capability(self, text: str) -> "Capability":
         """Open the text of a capability; each text once.
 
         Args:
             text: `str(capability)`.
 
         Returns:
-            The `Capability`. In this call it can be used any number of times.
+            The capability. In this call it can be used any number of times.
 
         Raises:
             Denied: The text is forged, has expired, was opened before, or belongs to another
@@ -455,7 +456,7 @@ class Context(abc.ABC):
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        capability: Any = None,
+        capability: "Capability | str | None" = None,
     ) -> "ToolResult":
         """Call another tool of the server, within this request.
 
@@ -466,7 +467,7 @@ class Context(abc.ABC):
         Args:
             name: The name of the tool, hidden or not.
             arguments: The arguments, as a client would send them.
-            capability: A `Capability`, or the text of one; None for that of this call. The tool may
+            capability: A capability, or the text of one; None for that of this call. The tool may
                 call what both allow.
 
         Returns:

@@ -41,7 +41,6 @@ from .registry._server_options import ServerOptions as ServerOptions
 
 _LATE = {
     "AllowTools": ".policies._shipped",
-    "Capability": ".policies._capability",
     "DenyTools": ".policies._shipped",
     "Policy": ".policies._policy",
     "PolicyCall": ".policies._policy",
@@ -58,7 +57,6 @@ if _TYPE_CHECKING:
     from .loading._load import load_server as load_server
     from .loading._remedies import missing_requirements as missing_requirements
     from .loading._remedies import script_requirements as script_requirements
-    from .policies._capability import Capability as Capability
     from .policies._policy import Policy as Policy
     from .policies._policy import PolicyCall as PolicyCall
     from .policies._shipped import AllowTools as AllowTools

@@ -41,7 +41,7 @@ from .registry._server_options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOpti
 if TYPE_CHECKING:
     from ..types import Reference
     from ._running import RunningServer
-    from .policies._capability import CapabilityOffice
+    from .policies._capability import CapabilityIssuer
 
 
 #: The lists in the body of a server class.
@@ -184,13 +184,13 @@ class Server(metaclass=ComponentMeta):
         return self.providers
 
     @cached_property
-    def capabilities(self) -> "CapabilityOffice":
+    def capability_issuer(self) -> "CapabilityIssuer":
         """Makes the capabilities of its calls; loaded with the first one."""
-        from .policies._capability import CapabilityOffice
+        from .policies._capability import CapabilityIssuer
 
         keys, ttl = self.options.state_keys, self.options.state_ttl
         sealer = Sealer(keys, ttl, purpose=b"noizu_mcp capability v1", noun="a capability")
-        return CapabilityOffice(self.options.name, sealer, ttl)
+        return CapabilityIssuer(self.options.name, sealer, ttl)
 
     if TYPE_CHECKING:
         pass  # a type checker refuses an unknown name by itself

@@ -31,12 +31,13 @@ from .calls._invoke import read_any, within
 from .calls._scope_checks import demand
 
 if TYPE_CHECKING:
+    from ..components import Capability
     from ..types import ClientCapabilities, Principal, ReadResult, RequireScopes
     from ._request_context import RequestContext
     from ._running import RunningServer
     from ._session import Session
     from .calls._policy_checks import Admitted
-    from .policies._capability import Capability
+    from .policies._capability import IssuedCapability
 
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 # The awaitable of a notice that was not sent: awaiting it is a checkpoint, as it always is.
@@ -80,7 +81,7 @@ class ServerContext(Context):
     chain: tuple[str, ...] = ()
     admitted: "Admitted | None" = None
     passed_on: bool = False
-    held: "Capability | None" = None
+    held: "IssuedCapability | None" = None
     provided: Mapping[str, Any] | None = None
 
     @property
@@ -219,11 +220,11 @@ class ServerContext(Context):
         return self.chain
 
     @property
-    def capability(self) -> "Capability":
+    def capability(self) -> "IssuedCapability":
         """The capability of the call; see `Context`."""
-        return self.held or self.running.server.capabilities.mint(self.auth)
+        return self.held or self.running.server.capability_issuer.issue(self.auth)
 
-    async def open_capability(self, text: str) -> "Capability":
+    async def open_capability(self, text: str) -> "IssuedCapability":
         """Open the text of a capability; see `Context`."""
         from .calls._nested import open_text
 
@@ -321,7 +322,7 @@ class SessionContext(ServerContext):
         raise _no_request("there is nobody to ask")
 
     @property
-    def capability(self) -> "Capability":
+    def capability(self) -> "IssuedCapability":
         """Raise: only requests have capabilities."""
         raise _no_request("it has no capability")
 

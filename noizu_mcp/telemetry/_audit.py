@@ -88,6 +88,7 @@ class _Audit(Listener, abc.ABC):
         self._writing = False
         self._lock = threading.Lock()
         self._file_lock = threading.Lock()
+        self._is_open = False
         self._identity: tuple[int, int] | None = None  # of the open file
 
     def __repr__(self) -> str:
@@ -154,11 +155,13 @@ class _Audit(Listener, abc.ABC):
                     continue  # its calls are gone, too
 
     def _write_batch(self, records: Sequence[AuditRecord]) -> None:
+        found = _identity_of(self.path)
         # A program that rotates logs has moved the file away, or removed it.
-        if self._identity is not None and self._identity != _identity_of(self.path):
+        if self._is_open and self._identity != found:
             self._close()
-        if self._identity is None:
+        if not self._is_open:
             self._open()
+            self._is_open = True
             self._identity = _identity_of(self.path)
         try:
             self._write(records)
@@ -167,8 +170,8 @@ class _Audit(Listener, abc.ABC):
             raise
 
     def _close(self) -> None:
-        if self._identity is not None:
-            self._identity = None
+        if self._is_open:
+            self._is_open = False
             self._shut()
 
     @abc.abstractmethod
@@ -205,8 +208,10 @@ class AuditLog(_Audit):
     def _open(self) -> None:
         self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         size = os.fstat(self._file).st_size
-        if size and os.pread(self._file, 1, size - 1) != b"\n":
-            os.write(self._file, b"\n")
+        if size:
+            os.lseek(self._file, size - 1, os.SEEK_SET)
+            if os.read(self._file, 1) != b"\n":
+                os.write(self._file, b"\n")
 
     def _write(self, records: Sequence[AuditRecord]) -> None:
         lines = "".join(json.dumps(record._asdict()) + "\n" for record in records)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from noizu_mcp import Denied
 from noizu_mcp.server import Sealer
 from noizu_mcp.server.policies import _capability
-from noizu_mcp.server.policies._capability import CapabilityOffice
+from noizu_mcp.server.policies._capability import CapabilityIssuer
 from noizu_mcp.types import Principal
 
 ADA, BOB = Principal(subject="ada"), Principal(subject="bob")
@@ -26,9 +26,9 @@ class Clock:
         return self.now
 
 
-def office(name="house", keys=KEYS, clock=None, ttl=3600.0, purpose=b"capabilities"):
+def issuer(name="house", keys=KEYS, clock=None, ttl=3600.0, purpose=b"capabilities"):
     clock = clock or Clock()
-    return CapabilityOffice(name, Sealer(keys, ttl, purpose=purpose, clock=clock), ttl, clock)
+    return CapabilityIssuer(name, Sealer(keys, ttl, purpose=purpose, clock=clock), ttl, clock)
 
 
 def opened(of, text, caller=ADA):
@@ -63,8 +63,8 @@ CALLS = st.tuples(
 def test_no_sequence_of_attenuations_widens(steps, calls, written):
     """What is derived allows only what each capability before it allows; written or not."""
     clock = Clock()
-    of = office(clock=clock)
-    chain = [of.mint(ADA)]
+    of = issuer(clock=clock)
+    chain = [of.issue(ADA)]
     for step in steps:
         narrower = chain[-1].attenuate(**step)
         # One whose end has come has no text that would open.
@@ -83,7 +83,7 @@ def test_no_sequence_of_attenuations_widens(steps, calls, written):
 def test_two_capabilities_together_allow_what_both_allow(one, other, calls):
     """In either order."""
     clock = Clock()
-    root = office(clock=clock).mint(ADA)
+    root = issuer(clock=clock).issue(ADA)
     a, b = root.attenuate(**one), root.attenuate(**other)
     start = clock.now
     for name, arguments, later in calls:
@@ -96,7 +96,7 @@ def test_two_capabilities_together_allow_what_both_allow(one, other, calls):
 def test_each_condition_has_its_reason():
     """The caller can tell what to change."""
     clock = Clock()
-    root = office(clock=clock).mint(ADA)
+    root = issuer(clock=clock).issue(ADA)
     assert root.refusal("any", {}) is None
     reasons = {
         "the capability does not allow tool 'shell'": root.attenuate(tools=["skill:*"]),
@@ -117,7 +117,7 @@ def test_each_condition_has_its_reason():
 
 def test_each_level_of_calls_takes_one_of_the_depth():
     """Without a depth there is none to take."""
-    root = office().mint(ADA)
+    root = issuer().issue(ADA)
     two = root.attenuate(depth=2)
     assert [two.depth, two.inner().depth, two.inner().inner().depth] == [2, 1, 0]
     assert two.inner().inner().inner().depth == 0
@@ -139,12 +139,12 @@ def test_each_level_of_calls_takes_one_of_the_depth():
 def test_wrong_conditions_are_refused(options, text):
     """None of them is taken for no condition."""
     with pytest.raises(ValueError, match=re.escape(text)):
-        office().mint(ADA).attenuate(**options)
+        issuer().issue(ADA).attenuate(**options)
 
 
 def test_a_text_of_many_conditions_has_a_bound():
     """A condition that is added twice is kept once."""
-    root = office().mint(ADA)
+    root = issuer().issue(ADA)
     same = root
     for _ in range(1000):
         same = same.attenuate(tools=["skill:*"], arguments={"dry": True})
@@ -155,7 +155,7 @@ def test_a_text_of_many_conditions_has_a_bound():
 
 def test_a_capability_shows_no_secret():
     """Its text is for whoever is given it, and not for a log."""
-    root = office().mint(ADA)
+    root = issuer().issue(ADA)
     assert repr(root.attenuate(depth=2)) == f"<Capability of {ADA.key}, depth 2>"
     assert str(root) not in repr(root)
     assert (root.server, root.principal) == ("house", ADA.key)
@@ -168,8 +168,8 @@ def test_a_capability_shows_no_secret():
 def test_a_text_opens_to_an_equal_capability(step):
     """Its end is that of the text, at the latest."""
     clock = Clock()
-    of = office(clock=clock, ttl=50)
-    made = of.mint(ADA).attenuate(**{**step, "expires_in": 60})
+    of = issuer(clock=clock, ttl=50)
+    made = of.issue(ADA).attenuate(**{**step, "expires_in": 60})
     again = opened(of, str(made))
     assert (again.tools, again.depth, again.wanted) == (made.tools, made.depth, made.wanted)
     assert again.expires_at == clock.now + 50
@@ -184,8 +184,8 @@ def refused(of, text, caller=ADA):
 @given(st.data())
 def test_no_forged_text_opens(data):
     """One changed bit, a part, a text that was made up: all of them are refused alike."""
-    of = office()
-    text = str(of.mint(ADA))
+    of = issuer()
+    text = str(of.issue(ADA))
     raw = bytearray(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     bit = data.draw(st.integers(0, len(raw) * 8 - 1))
     raw[bit // 8] ^= 1 << bit % 8
@@ -200,23 +200,23 @@ def test_no_forged_text_opens(data):
 
 def test_a_text_of_another_owner_does_not_open():
     """Of another principal, server, key ring, or for another purpose."""
-    of = office()
-    text = str(of.mint(ADA))
+    of = issuer()
+    text = str(of.issue(ADA))
     assert refused(of, text, BOB)
     assert refused(of, text, None)
-    assert refused(office("barn"), text)
-    assert refused(office(keys=["another secret of 32 characters, ok"]), text)
-    assert refused(office(purpose=b"requestState"), text)
+    assert refused(issuer("barn"), text)
+    assert refused(issuer(keys=["another secret of 32 characters, ok"]), text)
+    assert refused(issuer(purpose=b"requestState"), text)
     opened(of, text)
-    nobody = str(of.mint(None))
+    nobody = str(of.issue(None))
     assert refused(of, nobody, ADA)
     opened(of, nobody, None)
 
 
 def test_a_text_opens_once():
     """A second opening is a replay; another text of the same capability is another text."""
-    of = office()
-    capability = of.mint(ADA)
+    of = issuer()
+    capability = of.issue(ADA)
     text, other = str(capability), str(capability)
     opened(of, text)
     assert refused(of, text)
@@ -226,9 +226,9 @@ def test_a_text_opens_once():
 def test_a_text_has_an_end():
     """That of its capability, or of the state of the server; writing it again does not move it."""
     clock = Clock()
-    of = office(clock=clock, ttl=100)
-    short = str(of.mint(ADA).attenuate(expires_in=10))
-    long, again = str(of.mint(ADA).attenuate(expires_in=1000)), str(of.mint(ADA))
+    of = issuer(clock=clock, ttl=100)
+    short = str(of.issue(ADA).attenuate(expires_in=10))
+    long, again = str(of.issue(ADA).attenuate(expires_in=1000)), str(of.issue(ADA))
     clock.now += 10
     assert refused(of, short)
     clock.now += 80
@@ -240,15 +240,15 @@ def test_a_text_has_an_end():
 
 def test_nodes_share_keys_and_change_them():
     """A key that only opens still opens the texts of before."""
-    text = str(office(keys=KEYS[:1]).mint(ADA))
-    opened(office(keys=KEYS[::-1]), text)
-    assert refused(office(keys=KEYS[1:]), text)
+    text = str(issuer(keys=KEYS[:1]).issue(ADA))
+    opened(issuer(keys=KEYS[::-1]), text)
+    assert refused(issuer(keys=KEYS[1:]), text)
 
 
 def test_objects_of_another_owner_are_refused():
     """A capability that was kept from another request, of another caller."""
-    root = office().mint(ADA)
-    for other in (office().mint(BOB), office("barn").mint(ADA)):
+    root = issuer().issue(ADA)
+    for other in (issuer().issue(BOB), issuer("barn").issue(ADA)):
         with pytest.raises(Denied, match=NOT_VALID):
             root.joined(other)
 
@@ -257,14 +257,14 @@ def test_the_texts_that_were_opened_are_bounded(monkeypatch):
     """No principal takes all of the room; those whose end has come make room."""
     monkeypatch.setattr(_capability, "MAX_OPENED", 8)
     clock = Clock()
-    of = office(clock=clock, ttl=100)
+    of = issuer(clock=clock, ttl=100)
     for _ in range(2):
-        opened(of, str(of.mint(ADA)))
-    assert refused(of, str(of.mint(ADA)))
+        opened(of, str(of.issue(ADA)))
+    assert refused(of, str(of.issue(ADA)))
     for _ in range(6):
-        opened(of, str(of.mint(None)), None)
-    assert refused(of, str(of.mint(None)), None)
-    assert refused(of, str(of.mint(BOB)), BOB)
+        opened(of, str(of.issue(None)), None)
+    assert refused(of, str(of.issue(None)), None)
+    assert refused(of, str(of.issue(BOB)), BOB)
     clock.now += 100
-    opened(of, str(of.mint(BOB)), BOB)
-    opened(of, str(of.mint(ADA)))
+    opened(of, str(of.issue(BOB)), BOB)
+    opened(of, str(of.issue(ADA)))

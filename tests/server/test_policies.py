@@ -268,11 +268,11 @@ async def test_calls_of_handlers_are_asked_about(version):
         ("calls", (), 0),
         ("echo", ("calls",), 1),
         ("calls_server", (), 0),
-        ("echo", (), 0),
+        ("echo", ("calls_server",), 1),
         ("reads", (), 0),
-        ("page://one", (), 0),
+        ("page://one", ("reads",), 1),
         ("reads", (), 0),
-        ("row://7", (), 0),
+        ("row://7", ("reads",), 1),
         ("calls", (), 0),
         ("threaded", ("calls",), 1),
     ]
@@ -361,6 +361,8 @@ async def test_a_call_that_an_override_makes_or_changes_is_asked_about(version):
         assert (await client.call_tool("twice")).text == "Denied: not today"
         assert (await failure(client.get_prompt("other")))[0] == DENIED
         assert (await failure(client.read_resource("other://x")))[0] == DENIED
+        result = await client.call_tool("reads", {"uri": "other://x"})
+        assert result.text == "Denied: not today"
         of_other = Reference("ref/prompt", name="other")
         assert (await failure(client.complete(of_other, "name", "B")))[0] == DENIED
         made_up = Reference("ref/prompt", name="made_up")

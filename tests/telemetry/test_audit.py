@@ -343,17 +343,22 @@ async def test_a_listener_that_fails_to_confirm_denies(caplog):
 # The end of the process
 
 APP = """
-import sys
+import time
 from noizu_mcp import AuditLog, AuditTable, DenyTools, Server, mcp
 
 @mcp
 async def echo(text: str) -> str:
     return text
 
+class SlowDisk({kind}):
+    def _write(self, records):
+        time.sleep(0.02)
+        super()._write(records)
+
 class App(Server, name="app", version="1"):
     tools = [echo]
     policies = [DenyTools("shell")]
-    telemetry = [{kind}({path!r})]
+    telemetry = [SlowDisk({path!r})]
 
 App().run()
 """
@@ -362,7 +367,10 @@ App().run()
 @pytest.mark.slow
 @both
 async def test_no_answered_call_is_missing_after_a_kill(tmp_path, kind, read):
-    """The process is killed with calls in flight; each that was answered has its record."""
+    """The process is killed with calls in flight; each that was answered has its record.
+
+    Its disk is slow, so that an answer which does not wait comes before its record.
+    """
     path = tmp_path / "audit"
     app = tmp_path / "app.py"
     pid_file = tmp_path / "pid"
@@ -375,7 +383,7 @@ async def test_no_answered_call_is_missing_after_a_kill(tmp_path, kind, read):
         while True:
             await client.call_tool("echo", {"text": "x"})
             answered += 1
-            if answered == 200:
+            if answered == 100:
                 os.kill(int(pid_file.read_text()), signal.SIGKILL)
                 enough.set()
                 return
@@ -389,5 +397,5 @@ async def test_no_answered_call_is_missing_after_a_kill(tmp_path, kind, read):
             await enough.wait()
             nursery.cancel_scope.cancel()
     records = read(path)
-    assert len(records) >= answered >= 200
+    assert len(records) >= answered >= 100
     assert {record["name"] for record in records} == {"echo"}

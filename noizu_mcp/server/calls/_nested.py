@@ -17,14 +17,15 @@ import trio
 from ..._errors import Denied
 from ...components import Context, ToolSpec, prepare
 from ...types import ToolResult
-from ..policies._capability import Capability
+from ..policies._capability import IssuedCapability
 from ._invoke import ASKED, TIMED_OUT, Answer, as_result, run, run_override
-from ._policy_checks import Admitted, admit_within, call_of, hide, let_through, note_decision
+from ._policy_checks import Admitted, admit, call_of, hide, let_through, note_decision
 from ._scope_checks import demand
 from ._time_limit import OutOfTime, in_time
 from ._unknown import unknown
 
 if TYPE_CHECKING:
+    from ...components import Capability
     from .._request_context import RequestContext
     from .._server_context import ServerContext
 
@@ -48,7 +49,7 @@ class _NestedContext(Context):
 
     __slots__ = ("_outer", "admitted", "around", "chain", "held", "passed_on", "provided")
 
-    def __init__(self, outer: "ServerContext", name: str, capability: Capability) -> None:
+    def __init__(self, outer: "ServerContext", name: str, capability: IssuedCapability) -> None:
         self._outer = outer
         self.chain = outer.around
         self.around = (*outer.around, name)
@@ -62,11 +63,11 @@ class _NestedContext(Context):
         return getattr(self._outer, name)
 
     @property
-    def capability(self) -> Capability:
+    def capability(self) -> IssuedCapability:
         """The capability that the call was made under, one level deeper; see `Context`."""
         return self.held
 
-    async def open_capability(self, text: str) -> Capability:
+    async def open_capability(self, text: str) -> IssuedCapability:
         """Open the text of a capability; see `Context`."""
         return await open_text(cast("ServerContext", self), text)
 
@@ -75,7 +76,7 @@ class _NestedContext(Context):
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        capability: Capability | str | None = None,
+        capability: "Capability | str | None" = None,
     ) -> ToolResult:
         """Call another tool of the server; see `Context`."""
         return await call_nested(cast("ServerContext", self), name, arguments, capability)
@@ -90,24 +91,24 @@ def _of_the_request(name: str) -> property:
 
 
 # The members of `Context` that are those of the request, methods too.
-NestedContext: Callable[["ServerContext", str, Capability], Context] = type(
+NestedContext: Callable[["ServerContext", str, IssuedCapability], Context] = type(
     "NestedContext",
     (_NestedContext,),
     {"__slots__": (), **{n: _of_the_request(n) for n in _NestedContext.__abstractmethods__}},
 )
 
 
-async def open_text(ctx: "ServerContext", text: str) -> Capability:
+async def open_text(ctx: "ServerContext", text: str) -> IssuedCapability:
     """Open the text of a capability, once.
 
     Raises:
         Denied: It is not valid.
     """
-    office = ctx.running.server.capabilities
-    id_, capability = office.read(text, ctx.auth)
+    issuer = ctx.running.server.capability_issuer
+    id_, capability = issuer.read(text, ctx.auth)
 
     async def open_capability(_: str) -> bool:
-        office.redeem(id_, capability)
+        issuer.redeem(id_, capability)
         return True
 
     # A step: a handler that is run again for its answers opens the text again, and the sealed state
@@ -120,7 +121,7 @@ async def call_nested(
     ctx: "ServerContext",
     name: str,
     arguments: Mapping[str, Any] | None,
-    capability: Capability | str | None,
+    capability: "Capability | str | None",
 ) -> ToolResult:
     """Call a tool for a handler; see `Context.call_tool`."""
     server = ctx.running.server
@@ -146,12 +147,12 @@ async def call_nested(
     return result
 
 
-async def _joined(ctx: "ServerContext", capability: Capability | str | None) -> Capability:
+async def _joined(ctx: "ServerContext", capability: "Capability | str | None") -> IssuedCapability:
     if capability is None:
         return ctx.capability
     if isinstance(capability, str):
         capability = await ctx.open_capability(capability)
-    elif not isinstance(capability, Capability):
+    elif not isinstance(capability, IssuedCapability):
         raise TypeError(f"capability must be a Capability or its text, not {capability!r}")
     return ctx.capability.joined(capability)
 
@@ -161,7 +162,7 @@ async def _check(
     name: str,
     arguments: Mapping[str, Any],
     spec: ToolSpec | None,
-    held: Capability,
+    held: IssuedCapability,
 ) -> None:
     """Check capability, depth and circles, and ask the policies.
 
@@ -178,9 +179,9 @@ async def _check(
         elif len(inner.chain) > most:
             denied = Denied(f"more than {most} calls are nested in each other")
     if denied is None:
-        await admit_within("tool", name, arguments, spec, inner)
+        await hide(admit("tool", name, arguments, spec, inner))
     else:
-        call = call_of("tool", name, arguments, spec, inner)
+        call = call_of("tool", name, arguments, spec, inner, within=False)
         await hide(note_decision(call, label, denied, inner))
 
 

@@ -18,7 +18,7 @@ import trio
 from ..._errors import Denied, DeniedHidden
 from ...engine import is_crash, run_user_code, unwrap_single
 from ..events._recording import observe_decision
-from ..policies._policy import CallKind, Chain, PolicyCall
+from ..policies._policy import CallKind, Chain, Guard, PolicyCall
 from ._unknown import not_found, unknown, unknown_template
 
 if TYPE_CHECKING:
@@ -52,7 +52,13 @@ class Admitted(NamedTuple):
 
 
 async def admit(
-    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "Caller"
+    kind: CallKind,
+    name: str,
+    arguments: Mapping[str, Any],
+    spec: Any,
+    ctx: "Caller",
+    *,
+    within: bool = False,
 ) -> None:
     """Ask the policies about a call that is about to begin.
 
@@ -62,6 +68,7 @@ async def admit(
         arguments: The arguments as sent.
         spec: The registration; None if only an override knows it.
         ctx: The request; or the session.
+        within: True for a call that the handler of `ctx` makes; else it is that of `ctx` itself.
 
     Raises:
         Denied: The call must not go on.
@@ -71,15 +78,22 @@ async def admit(
     chain = server.policies.chains.get(kind)
     if chain is None:
         return
-    call = call_of(kind, name, arguments, spec, ctx)
+    call = call_of(kind, name, arguments, spec, ctx, within=within)
     policy, denied = await _decide(chain, call, ctx)
-    await note_decision(call, policy, denied, ctx)
+    if denied is not None or server.telemetry.listeners:
+        await note_decision(call, policy, denied, ctx)
     if server.registry.overrides(_OVERRIDES[kind]):
         let_through(kind, name, arguments, ctx)
 
 
 def call_of(
-    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "Caller"
+    kind: CallKind,
+    name: str,
+    arguments: Mapping[str, Any],
+    spec: Any,
+    ctx: "Caller",
+    *,
+    within: bool,
 ) -> PolicyCall:
     """Describe a call for policies; see `admit`."""
     return PolicyCall(
@@ -90,7 +104,7 @@ def call_of(
         ctx.auth,
         ctx.envelope.origin.client,
         ctx.running.transport,
-        ctx.chain,
+        ctx.around if within else ctx.chain,
     )
 
 
@@ -110,7 +124,7 @@ async def admit_within(
         Denied: The call must not go on.
         McpError: The same; the error for an unknown component.
     """
-    await hide(admit(kind, name, arguments, spec, ctx))
+    await hide(admit(kind, name, arguments, spec, ctx, within=True))
 
 
 async def hide(check: Awaitable[None]) -> None:
@@ -138,7 +152,7 @@ async def admit_again(
         held = ctx.held if kind == "tool" else None
         denied = None if held is None else held.refusal(name, arguments)
         if denied is not None:
-            call = call_of(kind, name, arguments, spec, ctx)
+            call = call_of(kind, name, arguments, spec, ctx, within=True)
             await hide(note_decision(call, "capability", denied, ctx))
         await admit_within(kind, name, arguments, spec, ctx)
         ctx.passed_on = True
@@ -194,39 +208,64 @@ async def _decide(
     Returns:
         The policy that denied and its refusal; None twice if the call may go on.
     """
-    guard = chain.guards[0]
-    scope: trio.CancelScope | None = None
-
-    async def ask_all() -> None:
-        nonlocal guard
-        for guard in chain.guards:
-            answer = guard.check(call, ctx)
-            if guard.waits and scope is not None:
-                answer = await _within(scope, guard.timeout, answer)
-            if answer is not None:
-                raise _wrong(answer)
-
+    asked: list[Guard] = []
     try:
         if not chain.waits:
-            await run_user_code(ask_all())
+            await run_user_code(_ask_all(chain, call, ctx, None, asked))
             return None, None
         # One scope for all, without a deadline until a policy waits: most never do, and each scope
         # costs as much as ten policies.
         with trio.CancelScope() as scope:
-            await run_user_code(ask_all())
+            await run_user_code(_ask_all(chain, call, ctx, scope, asked))
             # It may have swallowed the cancellation by its timeout.
             if not scope.cancel_called:
                 return None, None
-        error: BaseException = TimeoutError(f"no decision within {guard.timeout:g} s")
+        error: BaseException = TimeoutError(f"no decision within {asked[-1].timeout:g} s")
     except BaseException as raised:
         if not is_crash(raised):
             raise
         error = unwrap_single(raised)
+    label = asked[-1].label
     if isinstance(error, Denied):
-        return guard.label, error
+        return label, error
     log = ctx.running.server.crash_log
-    log.crash(guard.label, "the policy %s failed; the call was denied", guard.label, error=error)
-    return guard.label, Denied(FAILED)
+    log.crash(label, "the policy %s failed; the call was denied", label, error=error)
+    return label, Denied(FAILED)
+
+
+async def _ask_all(
+    chain: Chain,
+    call: PolicyCall,
+    ctx: "Caller",
+    scope: trio.CancelScope | None,
+    asked: list[Guard],
+) -> None:
+    """Ask the policies of a chain; see `_decide`.
+
+    Args:
+        chain: The policies.
+        call: The call.
+        ctx: The request.
+        scope: A scope around it; None if no policy can wait.
+        asked: Takes each policy before it is asked.
+
+    Raises:
+        Denied: A policy refuses.
+        TypeError: A policy returned something.
+    """
+    for guard in chain.guards:
+        asked.append(guard)
+        answer = guard.check(call, ctx)
+        if guard.waits and scope is not None:
+            # Most decide without waiting: their first step is the last one.
+            try:
+                trap = answer.send(None)
+            except StopIteration as end:
+                answer = end.value
+            else:
+                answer = await _go_on(answer, trap, scope, guard.timeout)
+        if answer is not None:
+            raise _wrong(answer)
 
 
 def _wrong(answer: object) -> TypeError:
@@ -241,28 +280,28 @@ def _wrong(answer: object) -> TypeError:
 
 
 @types.coroutine
-def _within(
-    scope: trio.CancelScope, seconds: float, work: Coroutine[Any, Any, Any]
+def _go_on(
+    work: Coroutine[Any, Any, Any], trap: Any, scope: trio.CancelScope, seconds: float
 ) -> Generator[Any, Any, Any]:
-    """Await a policy in a scope that gets a deadline when the policy waits for the first time."""
-    resume: Callable[[Any], Any] = work.send
-    value: Any = None
-    waits = False
+    """Await the rest of a policy that waits.
+
+    Args:
+        work: The policy.
+        trap: Its first wait, as trio is to have it.
+        scope: A scope around it; it gets a deadline meanwhile.
+        seconds: The time for the rest.
+    """
+    scope.deadline = trio.current_time() + seconds
     try:
         while True:
-            try:
-                trap = resume(value)
-            except StopIteration as end:
-                return end.value
-            if not waits:
-                waits = True
-                scope.deadline = trio.current_time() + seconds
+            resume: Callable[[Any], Any] = work.send
             try:
                 value = yield trap
             except BaseException as error:  # thrown into `work`, not swallowed
                 resume, value = work.throw, error
-            else:
-                resume = work.send
+            try:
+                trap = resume(value)
+            except StopIteration as end:
+                return end.value
     finally:
-        if waits:
-            scope.deadline = math.inf
+        scope.deadline = math.inf

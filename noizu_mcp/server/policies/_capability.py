@@ -17,6 +17,7 @@ from ..._errors import Denied, McpError
 from ..._limits import PART
 from ..._util import final
 from ..._value import JSONObject
+from ...components import Capability
 from ...jsonrpc import render_sorted
 from ...types import Principal
 from ._patterns import first_match, read_patterns
@@ -39,27 +40,23 @@ class Seals(Protocol):
 
 
 @final
-class Capability:
-    """The calls that a handler may make: `ctx.capability`.
+class IssuedCapability(Capability):
+    """A capability of a server.
 
-    `attenuate` makes a narrower one for `ctx.call_tool`. `str(capability)` is a text for elsewhere,
-    which `ctx.open_capability` opens once. It is secret: whoever has it, and the same principal,
-    may use it.
-
-    Attributes:
-        principal: The `Principal.key` of the caller that it is bound to; None without
-            authentication.
-        tools: Patterns of names; a tool must fit one pattern of each entry. Empty: all tools.
-        expires_at: The end, in seconds of Unix time; None for the end of the call.
-        depth: Calls that may be nested in each other under it; None for the limit of the server.
-        wanted: Arguments that each call must have: names and values as canonical JSON.
+    Args:
+        issuer: Makes the capabilities of the server.
+        principal: As in `Capability`.
+        tools: As in `Capability`.
+        expires_at: As in `Capability`.
+        depth: As in `Capability`.
+        wanted: Arguments that each call must have: names, and values as canonical JSON.
     """
 
-    __slots__ = ("_office", "depth", "expires_at", "principal", "tools", "wanted")
+    __slots__ = ("_issuer", "depth", "expires_at", "principal", "server", "tools", "wanted")
 
     def __init__(
         self,
-        office: "CapabilityOffice",
+        issuer: "CapabilityIssuer",
         principal: str | None,
         *,
         tools: Iterable[Iterable[str]] = (),
@@ -67,25 +64,21 @@ class Capability:
         depth: int | None = None,
         wanted: Iterable[tuple[str, str]] = (),
     ) -> None:
-        self._office = office
-        self.principal: Final = principal
+        self._issuer = issuer
+        self.server = issuer.name
+        self.principal = principal
         # Each condition once: a capability may be narrowed again and again.
-        self.tools: Final = tuple(dict.fromkeys(map(tuple, tools)))
-        self.expires_at: Final = expires_at
-        self.depth: Final = depth
+        self.tools = tuple(dict.fromkeys(map(tuple, tools)))
+        self.expires_at = expires_at
+        self.depth = depth
         # As canonical JSON: 1 and true are equal in Python, and are not the same argument.
-        self.wanted: Final = tuple(dict.fromkeys((name, text) for name, text in wanted))
+        self.wanted = tuple(dict.fromkeys((name, text) for name, text in wanted))
 
     def __repr__(self) -> str:
         return f"<Capability of {self.principal}, depth {self.depth}>"  # the text is secret
 
     def __str__(self) -> str:
-        return self._office.write(self)
-
-    @property
-    def server(self) -> str:
-        """The name of the server that it is bound to."""
-        return self._office.name
+        return self._issuer.write(self)
 
     def attenuate(
         self,
@@ -94,30 +87,19 @@ class Capability:
         expires_in: float | None = None,
         depth: int | None = None,
         arguments: Mapping[str, Any] | None = None,
-    ) -> "Capability":
-        """Make a capability that allows no more than this one.
-
-        Args:
-            tools: Names of tools, or patterns in which `*` stands for any text.
-            expires_in: Seconds until its end.
-            depth: Calls that may be nested in each other under it: 1 for a tool that may call no
-                other, 0 for no call at all.
-            arguments: Arguments that each call must have, with these values.
-
-        Raises:
-            ValueError: A value is wrong.
-        """
+    ) -> "IssuedCapability":
+        """Make a capability that allows no more than this one; see `Capability`."""
         if depth is not None and (type(depth) is not int or depth < 0):
             raise ValueError(f"depth must be a whole number of 0 or more, got {depth!r}")
         end = None
         if expires_in is not None:
             if isinstance(expires_in, bool) or not 0 <= expires_in < float("inf"):
                 raise ValueError(f"expires_in must be seconds, 0 or more, got {expires_in!r}")
-            end = self._office.now() + expires_in
+            end = self._issuer.now() + expires_in
         wanted = [(name, _canonical(value)) for name, value in (arguments or {}).items()]
         listed = () if tools is None else (read_patterns(tools),)
-        narrower = Capability(
-            self._office,
+        narrower = IssuedCapability(
+            self._issuer,
             self.principal,
             tools=listed,
             expires_at=end,
@@ -126,7 +108,7 @@ class Capability:
         )
         return self.joined(narrower)
 
-    def joined(self, other: "Capability") -> "Capability":
+    def joined(self, other: "IssuedCapability") -> "IssuedCapability":
         """Make a capability that allows what both allow.
 
         Args:
@@ -137,8 +119,8 @@ class Capability:
         """
         if other.server != self.server or other.principal != self.principal:
             raise Denied(INVALID)
-        return Capability(
-            self._office,
+        return IssuedCapability(
+            self._issuer,
             self.principal,
             tools=(*self.tools, *other.tools),
             expires_at=_least(self.expires_at, other.expires_at),
@@ -146,10 +128,10 @@ class Capability:
             wanted=(*self.wanted, *other.wanted),
         )
 
-    def inner(self) -> "Capability":
+    def inner(self) -> "IssuedCapability":
         """Make the capability of a call that was made under this one."""
-        return Capability(
-            self._office,
+        return IssuedCapability(
+            self._issuer,
             self.principal,
             tools=self.tools,
             expires_at=self.expires_at,
@@ -164,7 +146,7 @@ class Capability:
             name: The name of the tool.
             arguments: The arguments as they will be sent.
         """
-        if self.expires_at is not None and self._office.now() >= self.expires_at:
+        if self.expires_at is not None and self._issuer.now() >= self.expires_at:
             return Denied("the capability has expired")
         if self.depth == 0:
             return Denied("the capability allows no deeper calls")
@@ -185,7 +167,7 @@ class Capability:
         }
 
 
-class CapabilityOffice:
+class CapabilityIssuer:
     """Makes the capabilities of one server, and opens their texts.
 
     Args:
@@ -206,15 +188,15 @@ class CapabilityOffice:
         self._opened: dict[str, tuple[float, str | None]] = {}
         self._shares: Counter[str | None] = Counter()
 
-    def mint(self, caller: Principal | None) -> Capability:
+    def issue(self, caller: Principal | None) -> IssuedCapability:
         """Make the capability of a request: it allows all calls.
 
         Args:
             caller: The caller of the request.
         """
-        return Capability(self, _key_of(caller))
+        return IssuedCapability(self, _key_of(caller))
 
-    def write(self, capability: Capability) -> str:
+    def write(self, capability: IssuedCapability) -> str:
         """Write a capability as text; each text has an id of its own.
 
         Raises:
@@ -229,7 +211,7 @@ class CapabilityOffice:
             raise ValueError(f"a capability as text may have {MAX_TEXT} characters")
         return text
 
-    def read(self, text: str, caller: Principal | None) -> tuple[str, Capability]:
+    def read(self, text: str, caller: Principal | None) -> tuple[str, IssuedCapability]:
         """Read the text of a capability; it may have been opened before.
 
         Args:
@@ -249,7 +231,7 @@ class CapabilityOffice:
             content = self._sealer.open(text, self._binding(principal))
         except McpError:  # the log has the reason
             raise Denied(INVALID) from None
-        found = Capability(
+        found = IssuedCapability(
             self,
             principal,
             tools=content["tools"],
@@ -261,7 +243,7 @@ class CapabilityOffice:
             raise Denied(INVALID)
         return content["id"], found
 
-    def redeem(self, id_: str, capability: Capability) -> None:
+    def redeem(self, id_: str, capability: IssuedCapability) -> None:
         """Note that a text was opened.
 
         Args:
