@@ -1,6 +1,7 @@
 """`Server`: tools, resources, prompts and options as a class; it holds no connection."""
 
 import inspect
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -38,6 +39,7 @@ from .registry._server_options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOpti
 
 if TYPE_CHECKING:
     from ..types import Reference
+    from ._running import RunningServer
 
 
 def _is_list(value: Any) -> bool:
@@ -75,6 +77,8 @@ class Server(metaclass=ComponentMeta):
         task_threads: The threads of sync handlers in tasks.
         sealer: Seals the state that travels through clients.
         crash_log: Takes the failures of its handlers and hooks: so many a minute of each.
+        providers: The running set of providers.
+        running: Where it is served now.
 
     Raises:
         DefinitionError: When the class statement runs: everything that is wrong with it.
@@ -84,7 +88,9 @@ class Server(metaclass=ComponentMeta):
         "servers",
         options=SERVER_OPTIONS,
         members={
-            **dict.fromkeys(("tools", "resources", "prompts", "skills", "telemetry"), _is_list),
+            **dict.fromkeys(
+                ("tools", "resources", "prompts", "providers", "skills", "telemetry"), _is_list
+            ),
             **{name: partial(_is_override, name) for name in OVERRIDABLE},
             "lifespan": _is_lifespan,
         },
@@ -97,6 +103,9 @@ class Server(metaclass=ComponentMeta):
     prompts: Any = ()
     telemetry: Any = ()  # listeners in a class body, a `Telemetry` on an instance
     skills: Any = ()  # of folders in a class body
+    # A list of providers in a class body, their running set on an instance. It has no value here:
+    # `__getattr__` makes an empty one when it is first asked for, and most servers need none.
+    providers: Any
 
     registry: Registry
     bus: Bus
@@ -106,6 +115,7 @@ class Server(metaclass=ComponentMeta):
     task_threads: Threads
     sealer: Sealer
     crash_log: ThrottledLog
+    running: dict["RunningServer", None]
     _overridden: ClassVar[frozenset[str]] = frozenset()  # of `OVERRIDABLE`
     _declared: ClassVar[frozenset[str]] = frozenset()  # of `CHANGES`, the lists of the class
 
@@ -150,9 +160,18 @@ class Server(metaclass=ComponentMeta):
         server.task_threads = Threads(options.limits.task_threads)
         server.sealer = Sealer(options.state_keys, options.state_ttl)
         server.crash_log = ThrottledLog(shown=SHOWN, most=MOST_CRASHES)
+        server.running = {}
+        if getattr(cls, "providers", ()):
+            server._provide(cls.providers)
         if options.loop == "asyncio":
             bind_methods(server, cls._overridden)
         return server
+
+    def _provide(self, items: Sequence[Any]) -> Any:
+        from .providers._providers import Providers
+
+        self.providers = Providers(self, items)
+        return self.providers
 
     if TYPE_CHECKING:
         pass  # a type checker refuses an unknown name by itself
@@ -160,6 +179,8 @@ class Server(metaclass=ComponentMeta):
 
         def __getattr__(self, name: str) -> Any:
             """Name the replacement of a method that servers of other packages have."""
+            if name == "providers":
+                return self._provide(())
             if name in METHODS:
                 text = f"{type(self).__name__!r} object has no attribute {name!r}; {METHODS[name]}"
                 raise AttributeError(text, name=name, obj=self)

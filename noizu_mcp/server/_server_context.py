@@ -192,6 +192,7 @@ class ServerContext(Context):
     async def read_resource(self, uri: str) -> "ReadResult":
         """Read a resource of the server in the name of this request; see `Context`."""
         server = self.running.server
+        await server.registry.prepare(self, "resources", uri)
         found = server.registry.find_resource(uri, self)
         read = partial(read_any, server, uri, found, self)
         result = await within(server, found and found[0], read)
@@ -212,7 +213,7 @@ class SessionContext(ServerContext):
         dispatcher: The session.
     """
 
-    __slots__ = ("dispatcher", "envelope", "running", "session")
+    __slots__ = ("dispatcher", "envelope", "provided", "running", "session")
 
     completion_arguments: Mapping[str, str] = EMPTY
     input_responses: Mapping[str, Any] = EMPTY
@@ -224,6 +225,8 @@ class SessionContext(ServerContext):
         self.envelope = envelope
         self.dispatcher: Session = dispatcher
         self.session: Mapping[str, Any] = dispatcher.values
+        if running.server.registry.providers is not None:
+            running.provider_lists.attach(self)
 
     @property
     def request_id(self) -> str | int:

@@ -101,11 +101,8 @@ CASES = [
         "S.resource_templates: is not an option; put templates into resources",
     ),
     (
-        'class S(Server, name="s", version="1"):\n    providers = []\n    policies = []',
-        (
-            "S.providers: is not an option; override list_tools and call_tool to compute tools, or"
-            " use server.tools.add"
-        ),
+        'class S(Server, name="s", version="1"):\n    providers = [3]\n    policies = []',
+        "S.providers: providers[0]: 3 is not a provider; write class …(ToolProvider)",
         "S.policies: is not an option; override call_tool to decide who may call what",
     ),
     (

@@ -72,6 +72,7 @@ async def get_registered(
         McpError: The time is over (-32603), or see `get_found`.
         InsufficientScope: See `get_found`.
     """
+    await server.registry.prepare(context, "prompts", name)
     spec = server.registry.find_prompt(name, context)
     return await within(server, spec, partial(get_found, spec, name, arguments, context))
 

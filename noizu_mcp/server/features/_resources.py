@@ -75,6 +75,7 @@ async def read_registered(server: "Server", uri: str, context: Context) -> Any:
         McpError: The time is over (-32603), or see `read_found`.
         InsufficientScope: See `read_found`.
     """
+    await server.registry.prepare(context, "resources", uri)
     found = server.registry.find_resource(uri, context)
     return await within(server, found and found[0], partial(read_found, uri, found, context))
 

@@ -44,6 +44,8 @@ def call_tool(ctx: RequestContext) -> Job | None:
     server = ctx.running.server
     name, arguments = _read(ctx.request.params or {})
     spec = server.registry.tools.specs.get(name)
+    if spec is None and ctx.provided is not None:
+        spec = server.registry.tools.look_up(name, ctx)
     if spec is not None and spec.available is not None and not is_available(spec, ctx):
         spec = None
     # Headers before arguments: a proxy has routed or refused by them, so a mismatch makes the whole
@@ -137,7 +139,7 @@ def _reply(ctx: RequestContext, spec: ToolSpec | None, result: Answer) -> None:
     # 2026-07-28 allows any JSON value in `structuredContent`; earlier clients refuse others than
     # objects.
     if revision.structured != "any":
-        schema = spec.output.schema if spec is not None and spec.output is not None else None
+        schema = None if spec is None else spec.definition.get("outputSchema")
         wire = adapt_tool_result(wire, schema, revision)
     ctx.complete(wire)
 
@@ -154,6 +156,7 @@ async def call_registered(
         McpError: There is no such tool, or the tool raised it.
         InsufficientScope: The caller may not call it.
     """
+    await server.registry.prepare(context, "tools", name)
     spec = server.registry.find_tool(name, context)
     if spec is None:
         raise unknown(server.registry.tools, name, context)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ..._errors import Problem
 from ..._foreign import advice
+from ... import components
 from ..._util import called
 from ...components import (
     UNRESOLVED,
@@ -42,7 +43,7 @@ OVERRIDABLE: Final = (
     "complete",
 )
 #: Attributes that would be ignored in silence: servers of other packages have these options.
-_NO_OPTIONS: Final = ("auth", "middleware", "policies", "providers", "resource_templates")
+_NO_OPTIONS: Final = ("auth", "middleware", "policies", "resource_templates")
 #: The one form that a lifespan is sure to have.
 _LIFESPAN: Final = "`@asynccontextmanager async def lifespan(self)`, and yield once"
 # Every function that these decorators make runs this code object: the one way to recognise them.
@@ -216,15 +217,21 @@ def positional(method: Any) -> int | None:
     return sum(p.kind in kinds and p.default is p.empty for p in parameters)
 
 
+def _check_providers(items: Iterable[Any]) -> list[Problem]:
+    # Loaded with the first one.
+    return components.check_providers(items) if items else []
+
+
 _CHECKS: Final[dict[str, Callable[[Iterable[Any]], list[Problem]]]] = {
     **{feature: partial(check, feature=feature) for feature in _COMPUTED},
     "skills": check_skills,
     "telemetry": check_listeners,
+    "providers": _check_providers,
 }
 
 
 def _registrations(declaration: Declaration, member: str) -> Sequence[Any]:
-    given = getattr(declaration.cls, member)
+    given = getattr(declaration.cls, member, ())
     if isinstance(given, list | tuple):
         return given
     if isinstance(given, type) or kind_of(given) is not None:

@@ -127,6 +127,15 @@ class Collection(Generic[SpecType]):
         """The entries that are not hidden, in order."""
         return self._listed.specs
 
+    def seen_by(self, context: Context | None) -> "Collection[SpecType]":
+        """Return the collection as the caller of a request sees it, with the items of providers.
+
+        Args:
+            context: The request; None: the registrations alone.
+        """
+        lists = None if context is None else context.provided
+        return self if lists is None else lists.get(self.kind.listed, self)
+
     def find(self, key: str, context: Context | None = None) -> SpecType | None:
         """Find a registration by its name or URI, hidden or not.
 
@@ -134,14 +143,21 @@ class Collection(Generic[SpecType]):
             key: The name or URI.
             context: The request; one that its caller may not use is not found. None: all are.
         """
-        spec = self.specs.get(key)
+        spec = self.look_up(key, context)
         return spec if spec is not None and is_available(spec, context) else None
+
+    def look_up(self, key: str, context: Context | None) -> SpecType | None:
+        """Find a registration, available to the caller of the request or not; see `find`."""
+        # Registrations first: the lists of a caller may be older than the last one of these.
+        return self.specs.get(key) or self.seen_by(context).specs.get(key)
 
     def shown_to(self, context: Context | None) -> Sequence[SpecType]:
         """List the entries that are not hidden and that the caller of a request may use."""
-        return self._available(self._listed.specs, context)
+        seen = self.seen_by(context)
+        return seen.usable(seen.shown, context)
 
-    def _available(self, specs: Sequence[SpecType], context: Context | None) -> Sequence[SpecType]:
+    def usable(self, specs: Sequence[SpecType], context: Context | None) -> Sequence[SpecType]:
+        """Leave out the entries that are not available to the caller of a request."""
         if not self.gated:
             return specs
         return tuple(spec for spec in specs if is_available(spec, context))
@@ -163,9 +179,10 @@ class Collection(Generic[SpecType]):
         Raises:
             McpError: The cursor is invalid (-32602).
         """
-        specs = tuple(self.specs.values()) if include_hidden else self._listed.specs
+        seen = self.seen_by(context)
+        specs = tuple(seen.specs.values()) if include_hidden else seen.shown
         # Before it is cut: a cursor names the last entry of its page.
-        return self.cut(self._available(specs, context), cursor)
+        return seen.cut(seen.usable(specs, context), cursor)
 
     async def list_for(self, cursor: str | None, context: Context) -> Page[SpecType]:
         """Cut one page out of the list of a caller, as an override of the server would."""
@@ -241,9 +258,9 @@ class Collection(Generic[SpecType]):
             TypeError: It is neither.
         """
         if isinstance(answer, Page):
-            return Page(self._available(answer.items, context), answer.next_cursor)
+            return Page(self.usable(answer.items, context), answer.next_cursor)
         if isinstance(answer, list | tuple):
-            return Page(self._available(answer, context))
+            return Page(self.usable(answer, context))
         raise TypeError(f"a list of {self.kind.name}s must be a Page or a list, not {answer!r}")
 
     def change(self, edit: Callable[[dict[str, SpecType]], dict[str, SpecType]]) -> None:

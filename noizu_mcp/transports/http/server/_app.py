@@ -130,14 +130,16 @@ class HttpApp:
                 self.endpoint = Endpoint(app)
                 tasks.spawn(self.endpoint.sessions.sweep)
                 tasks.spawn(app.streams.sweep)
-                self._ready = True
                 try:
+                    await app.running.begin_serving()
+                    self._ready = True
                     yield
                 finally:
                     with trio.CancelScope(shield=True):
                         # Shielded: a host that cancels still lets requests end in order, in bounded
                         # time.
                         await self.settle()
+                    app.running.end_serving()
                     self.endpoint = None
                     tasks.close()
 
