@@ -12,12 +12,15 @@ these callers:
 
 A question ends with the request that it belongs to.
 
+The lists of the server are read when it connects, and again when it says that they changed. So a
+list request of a client never waits for a slow server, and many clients cause one request.
+
 Watched resources are counted: the server is asked to tell of a URI once, for the first caller that
 watches it, and after each new connection. On 2026-07-28 one listen request has all URIs; a new one
 is open before the old one ends, so that no change is lost in between.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -28,7 +31,9 @@ from .._errors import (
     ConnectionClosed,
     LocalProtocolError,
     McpError,
+    ProtocolError,
     RequestTimeout,
+    TargetError,
     ToolError,
 )
 from .._log import logger
@@ -42,6 +47,9 @@ from ..types import ELICIT, LOG_LEVELS, META_PROGRESS_TOKEN, ROOTS, SAMPLE, Inpu
 #: Keys of `_meta` with this beginning belong to one connection (2026-07-28 `basic/index`, `_meta`).
 _RESERVED: Final = "io.modelcontextprotocol/"
 _LOG: Final = "notifications/message"
+#: The pauses before a list is read again that could not be read, in seconds.
+FIRST_PAUSE: Final = 1.0
+MAX_PAUSE: Final = 60.0
 _LISTS: Final = {method: kind for kind, (method, _) in CHANGES.items()}
 
 
@@ -77,31 +85,40 @@ class Upstream:
         name: The name of the server, for errors.
         target: The server; or the failure to read its target.
         options: The options of `connect`.
-        tell: Called with the kind of each list that changed, and with a URI in a tuple for a
-            resource that did.
+        changed: Called with the kind of each list that was read anew, or is not served any more.
+        updated: Called with the URI of each resource that changed.
+
+    Attributes:
+        lists: The definitions that the server listed last, by kind: `tools`, `prompts`,
+            `resources`, `resource_templates`. Kinds that were not read yet are missing.
     """
 
     def __init__(
         self,
         name: str,
-        target: "Opened | Exception",
+        target: Opened | TargetError | ValueError,
         options: Mapping[str, Any],
-        tell: Callable[[str | tuple[str]], object],
+        changed: Callable[[str], object],
+        updated: Callable[[str], object],
     ) -> None:
-        self._tell = tell
+        self.lists: dict[str, Sequence[Any]] = {}
+        self._changed = changed
+        self._updated = updated
+        # Lists to be read, and what to wait for until there is one, or one was read.
+        self._outdated: set[str] = set()
+        self._turn = trio.Event()
         self._calls: list[_Call] = []
         self._level: int | None = None
         self._watched: dict[str, int] = {}
         self._rewatch = trio.Event()
         self._acknowledged: set[str] = set()
-        self._acknowledging = trio.Event()
         self.connection = KeptConnection(
             name,
-            target,  # type: ignore[arg-type]  # a failure of any kind is told like another
+            target,
             _Questions(self),
             options,
             observe=self._observe,
-            use=self._watch,
+            use=self._use,
             on_status=self._note_status,
         )
 
@@ -220,10 +237,11 @@ class Upstream:
         params = notice.params or {}
         kind = _LISTS.get(notice.method)
         if kind is not None:
-            self._tell(kind)
+            self._outdated.add(kind)
+            self._wake()
         elif notice.method == RESOURCE_UPDATED:
             if isinstance(params.get("uri"), str):
-                self._tell((params["uri"],))
+                self._updated(params["uri"])
         elif notice.method == _LOG:
             call = self._owner()
             if call is not None and params.get("level") in LOG_LEVELS:
@@ -243,9 +261,56 @@ class Upstream:
     def _note_status(self, status: str) -> None:
         if status == "connected":
             self._level = None
-        if status != "connecting":
+            self._outdated.update(CHANGES)
+        elif status != "connecting" and self.lists:
+            # An attempt has failed: nobody knows how long it will be away.
+            self.lists.clear()
             for kind in CHANGES:
-                self._tell(kind)
+                self._changed(kind)
+        self._wake()
+
+    def _wake(self) -> None:
+        self._turn.set()
+        self._turn = trio.Event()
+
+    # Lists
+
+    async def list(self, kind: str) -> Sequence[Any]:
+        """Return the definitions of a kind that the server listed last.
+
+        Args:
+            kind: `tools`, `prompts`, `resources` or `resource_templates`.
+
+        Raises:
+            ConnectionClosed: The server is not connected.
+        """
+        while kind not in self.lists:
+            if self.connection.status in ("waiting", "failed"):
+                raise self.connection.unavailable()
+            await self._turn.wait()
+        return self.lists[kind]
+
+    async def _refresh(self, client: Client) -> None:
+        """Read each list that has changed, for as long as the server is connected."""
+        pause = FIRST_PAUSE
+        while True:
+            while not self._outdated:
+                pause = FIRST_PAUSE
+                await self._turn.wait()
+            kind = self._outdated.pop()
+            try:
+                for part in ("resources", "resource_templates") if kind == "resources" else (kind,):
+                    has = client.capabilities.has(kind)
+                    self.lists[part] = await getattr(client, f"list_{part}")() if has else ()
+            except (McpError, ProtocolError, RequestTimeout) as error:
+                name = self.connection.name
+                logger.warning("%s does not list its %s: %s", name, kind, told(error))
+                self._outdated.add(kind)
+                await trio.sleep(pause)
+                pause = min(2 * pause, MAX_PAUSE)
+                continue
+            self._wake()
+            self._changed(kind)
 
     # Watched resources
 
@@ -275,7 +340,7 @@ class Upstream:
     async def _wait_acknowledged(self, uri: str) -> None:
         with trio.move_on_after(self.connection.timeout):
             while uri not in self._acknowledged:
-                await self._acknowledging.wait()
+                await self._turn.wait()
 
     def _forget(self, uri: str) -> bool:
         """Count one watcher less; return True if it was the last."""
@@ -296,25 +361,31 @@ class Upstream:
             with self._naming():
                 await client.unsubscribe(uri)
 
-    async def _watch(self, client: Client) -> None:
-        """Keep the watched resources watched on a new connection."""
-        again = tuple(self._watched)
-        if not client.is_stateless:
+    async def _use(self, client: Client) -> None:
+        """Read the lists, and keep the watched resources watched, on a new connection."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._refresh, client)
+            again = tuple(self._watched)
+            if client.is_stateless:
+                self._acknowledged = set()
+                self._rewatch = trio.Event()
+                if again:
+                    self._rewatch.set()
+                nursery.start_soon(self._keep_listening, client)
             for uri in again:
-                try:
-                    await client.subscribe(uri)
-                except McpError as error:
-                    logger.warning("%s is not watched any more: %s", uri, error)
-        else:
-            self._rewatch = trio.Event()
-            if again:
-                self._rewatch.set()
-        # Changes while it was not connected were told to nobody.
-        for uri in again:
-            self._tell((uri,))
+                if not client.is_stateless:
+                    try:
+                        await client.subscribe(uri)
+                    except McpError as error:
+                        logger.warning("%s is not watched any more: %s", uri, error)
+                # Changes while it was not connected were told to nobody.
+                self._updated(uri)
+
+    async def _keep_listening(self, client: Client) -> None:
+        """Keep one listen request open for all watched resources."""
         async with trio.open_nursery() as nursery:
             before: trio.CancelScope | None = None
-            while client.is_stateless:
+            while True:
                 await self._rewatch.wait()
                 self._rewatch = trio.Event()
                 uris = tuple(self._watched)
@@ -323,8 +394,7 @@ class Upstream:
                     before.cancel()
                 before = scope
                 self._acknowledged = set(uris)
-                self._acknowledging.set()
-                self._acknowledging = trio.Event()
+                self._wake()
 
     async def _listen(
         self, client: Client, uris: tuple[str, ...], *, task_status: trio.TaskStatus[Any]

@@ -135,15 +135,20 @@ class ServerContext(Context):
             check_number(total, "total")
         return _NOTHING
 
+    @property
+    def log_level(self) -> LogLevel | None:
+        """The least level of log messages that the client wants; None: it wants none."""
+        if self.dispatcher is not None and not self.envelope.revision.stateless:
+            # Before 2026-07-28 `logging/setLevel` holds at once, also for requests that run.
+            return self.dispatcher.peer.handshake.log_level
+        return self.envelope.log_level
+
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message, if the client wants its level; see `Context`."""
         rank = _RANKS.get(level)
         if rank is None:
             raise ValueError(f"no log level {level!r}; use one of {', '.join(LOG_LEVELS)}")
-        least = self.envelope.log_level
-        if self.dispatcher is not None and not self.envelope.revision.stateless:
-            # Before 2026-07-28 `logging/setLevel` holds at once, also for requests that run.
-            least = self.dispatcher.peer.handshake.log_level
+        least = self.log_level
         if least is None or rank < _RANKS[least]:
             return _NOTHING
         params: JSONObject = {"level": level, "data": data}

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
 
-from ..._errors import DefinitionError
+from ..._errors import PEER_FAILURES, DefinitionError
 from ...components import Bound
 from ...engine import logger, run_user_code, split_cancellation
 from ..calls._loops import bind_all
@@ -237,6 +237,11 @@ class ProviderLists:
             )
         return lists
 
+    def owner_of(self, ctx: Any, spec: Any) -> Any:
+        """Return the provider of a component that the caller of a request sees, or None."""
+        kept = self.attach(ctx).kept.items()
+        return next((entry.provider for (entry, _), each in kept if spec in each.specs), None)
+
     # Asking
 
     async def _ask(self, entry: Entry, feature: str, ctx: Any, caller: Caller) -> _Kept:
@@ -319,6 +324,10 @@ class ProviderLists:
             if late:
                 text = "%s took longer than %s s to list %s; %s"
                 logger.warning(text, provider.name, provider.timeout, feature, served)
+            elif isinstance(error, PEER_FAILURES):
+                # Another program has failed, and its message says all that is known.
+                text = "%s failed to list %s: %s; %s"
+                logger.warning(text, provider.name, feature, error, served)
             else:
                 text = "%s failed to list %s; %s"
                 logger.error(text, provider.name, feature, served, exc_info=error)
