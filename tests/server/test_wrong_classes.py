@@ -102,7 +102,7 @@ CASES = [
     ),
     (
         'class S(Server, name="s", version="1"):\n    providers = [3]\n    policies = []',
-        "S.providers: providers[0]: 3 is not a provider; write class …(ToolProvider)",
+        "S.providers[0]: 3 is not a provider; write class …(ToolProvider)",
         "S.policies: is not an option; override call_tool to decide who may call what",
     ),
     (

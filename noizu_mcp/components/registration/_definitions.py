@@ -8,8 +8,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from ...schema import header_paths
-from ...types import PromptDefinition, ResourceDefinition, ResourceTemplateDefinition
-from ...types import ToolDefinition as ToolDefinition
+from ...types import (
+    PromptDefinition,
+    ResourceDefinition,
+    ResourceTemplateDefinition,
+    ToolDefinition,
+)
 from ..declare._class_schemas import open_object
 from ..handlers._bound import Bound, PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
 from ..handlers._completion import Completer
@@ -112,7 +116,7 @@ def bind_definition(
             **fields,
         )
     # Most programs have no templates, and do not load their parser.
-    from ...uri import UriTemplate
+    from ...uri import UriTemplate  # noqa: PLC0415
 
     template = UriTemplate(definition.uri_template, traversal=True)
     return TemplateSpec(

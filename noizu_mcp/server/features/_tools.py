@@ -43,9 +43,7 @@ def call_tool(ctx: RequestContext) -> Job | None:
     """
     server = ctx.running.server
     name, arguments = _read(ctx.request.params or {})
-    spec = server.registry.tools.specs.get(name)
-    if spec is None and ctx.provided is not None:
-        spec = server.registry.tools.look_up(name, ctx)
+    spec = server.registry.tools.look_up(name, ctx)
     if spec is not None and spec.available is not None and not is_available(spec, ctx):
         spec = None
     # Headers before arguments: a proxy has routed or refused by them, so a mismatch makes the whole

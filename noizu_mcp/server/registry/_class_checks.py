@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, Final
 
+from ... import components
 from ..._errors import Problem
 from ..._foreign import advice
-from ... import components
 from ..._util import called
 from ...components import (
     UNRESOLVED,

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote
 
 import trio
@@ -23,7 +23,6 @@ from ._pages import PAGE_SIZE, Page
 if TYPE_CHECKING:
     from ...skills import SkillSpec
     from ...types import RequireScopes
-    from ..providers._providers import Providers
 
 TOOLS: Final = Kind("tool", "tools", "name", adapt_tool, lambda: ToolDefinition)
 RESOURCES: Final = Kind(
@@ -65,6 +64,31 @@ Found = tuple[ResourceSpec | TemplateSpec, Any]
 Tree = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
+class Provided(Protocol):
+    """The providers of a server, as its registrations see them.
+
+    Attributes:
+        have_tasks: True once a provider has listed a tool whose calls can go on as tasks.
+    """
+
+    have_tasks: bool
+
+    def raise_generation(self) -> None:
+        """Let every caller's lists be put together anew."""
+
+    def depends_on_caller(self, feature: str) -> bool:
+        """Tell whether a list may differ by caller."""
+
+    async def prepare(self, context: Context, feature: str) -> None:
+        """Ask for the lists of a caller that are out of date."""
+
+    def feature_of(self, request: Request) -> str | None:
+        """Return the feature whose lists a request needs; None if registrations can answer it."""
+
+    def unknown(self, name: str) -> str | None:
+        """Word the error for an unknown name; None if it is nobody's."""
+
+
 class Registry:
     """The registrations of one server.
 
@@ -98,7 +122,7 @@ class Registry:
         providers: The providers of the server; None if there were none yet.
     """
 
-    providers: "Providers | None" = None
+    providers: Provided | None = None
     offered: frozenset[str]
     scoped: bool
     gated: bool
