@@ -94,6 +94,7 @@ class Providers:
         self._lock = threading.Lock()
         server.registry.providers = self
         self._put([Entry(provider, self) for provider in items])
+        server.registry.refresh()
 
     def __iter__(self) -> Iterator[BaseProvider]:
         return (entry.provider for entry in self.entries)
