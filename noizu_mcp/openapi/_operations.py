@@ -18,7 +18,7 @@ from .._log import logger
 from .._util import json_text
 from .._value import JSONObject
 from ..types import Annotations
-from ._document import Document, DocumentError, origin_of
+from ._document import Document, DocumentError
 from ._parameters import BadValue, Pairs, Parameter, read_parameter, text_of
 from ._schemas import SchemaConverter
 
@@ -38,6 +38,9 @@ _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 _SUCCESS: Final = ("200", "201", "202", "203", "2XX", "default")
 _FORM: Final = "application/x-www-form-urlencoded"
 _BYTES: Final = "application/octet-stream"
+_SLASHES: Final = re.compile(r"[/\\]")
+#: Times that a segment is decoded to look at it.
+MAX_DECODINGS: Final = 4
 #: A path: a query in it would mix with that of the parameters.
 _PATH: Final = re.compile(r"[^?#\s\\]*")
 
@@ -184,8 +187,6 @@ class Operation:
             body = self.body.encode(arguments[self.body_argument])
             headers.append(("content-type", self.body.media_type))
         url = self.base_url + self._expand(paths) + ("?" if query else "") + _join(query)
-        if origin_of(url) != origin_of(self.base_url):
-            raise BadValue("the arguments lead to another server")
         method = self.method.upper()
         sent = tuple(headers)
         return Request(label=self.label, method=method, url=url, headers=sent, body=body)
@@ -194,14 +195,13 @@ class Operation:
         """Fill in the variables of the path; none of them may change the path around it.
 
         Raises:
-            BadValue: A segment would be empty, `.` or `..`.
+            BadValue: A segment would be empty, or lead to another folder.
         """
         segments = []
         for segment in self.path.split("/"):
             filled = _VARIABLE.sub(lambda found: values.get(found[1], ""), segment)
-            # Percent-encoded dots count, too: many servers and proxies decode before they look.
-            if filled != segment and unquote(filled) in ("", ".", ".."):
-                raise BadValue(f"{segment} must not be empty, '.' or '..'")
+            if filled != segment and (not filled or _leads_away(filled)):
+                raise BadValue(f"{segment} must not be empty, and have no part '.' or '..'")
             segments.append(filled)
         return "/".join(segments)
 
@@ -289,7 +289,7 @@ class _Reader:
         tags = node.get("tags")
         base_url = self._base_url or document.server_of(node, self._item)
         return Operation(
-            name=_free(_tool_name(node.get("operationId"), self.label), taken),
+            name=_free(_tool_name(node.get("operationId"), f"{self._method} {path}"), taken),
             label=self.label,
             method=self._method,
             path=path if path.startswith("/") else f"/{path}",
@@ -386,6 +386,18 @@ class _Reader:
         return {**target, "$defs": converter.definitions} if converter.definitions else target
 
 
+def _leads_away(segment: str) -> bool:
+    """Tell whether some server or proxy could read a step to another folder in a segment.
+
+    Encoded slashes and dots count: many decode before they look, and some of them twice.
+    """
+    for _ in range(MAX_DECODINGS):
+        if any(part in (".", "..") for part in _SLASHES.split(segment)):
+            return True
+        segment = unquote(segment)
+    return False
+
+
 def is_json(media_type: str) -> bool:
     """Tell whether a media type is JSON: `application/json`, `application/problem+json`."""
     kind = media_type.partition(";")[0].strip().lower()
@@ -426,9 +438,9 @@ def _free(name: str, taken: Iterable[str]) -> str:
     return found
 
 
-def _tool_name(operation_id: Any, label: str) -> str:
+def _tool_name(operation_id: Any, other: str) -> str:
     """Make the name of a tool; one that is too long ends in a digest of the whole."""
-    given = operation_id if isinstance(operation_id, str) else label.lower()
+    given = operation_id if isinstance(operation_id, str) else other
     name = _UNFIT.sub("_", given).strip("_") or "operation"
     if len(name) <= MAX_NAME:
         return name

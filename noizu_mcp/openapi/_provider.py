@@ -110,6 +110,8 @@ class OpenAPI(ToolProvider, shared=True):
         # One for each server that has this provider, the newest last.
         self._connections: list[Connections] = []
         self._opened = trio.Event()
+        self._tried = trio.Event()
+        self._failure: TransportError | None = None
         try:
             from ._http import fetch_document, open_connections
         except ImportError:
@@ -132,30 +134,46 @@ class OpenAPI(ToolProvider, shared=True):
 
     async def tools(self, ctx: Context) -> Iterable[Registration]:
         """List the tools; see `ToolProvider`."""
-        if self._url and not self._operations:
+        while self._url and not self._operations:
+            if self._failure is not None:
+                raise self._failure
             # The server limits the time of this.
-            await self._opened.wait()
+            await self._tried.wait()
         return self._tools
 
     async def watch(self, changed: Changes) -> None:
         """Fetch a document that has a URL, and keep the connections; see `ToolProvider`."""
         if self._url and not self._operations:
-            data = await self._fetch(self._url, self._tls, MAX_DOCUMENT)
-            document = parse_document(data, self._url.partition("?")[0])
-            # Hundreds of schemas are compiled: not on the loop.
-            await trio.to_thread.run_sync(self._read, Document(document, self._url))
+            await self._load()
         secure = any(each.base_url.startswith("https:") for each in self._operations)
         async with self._open(self._tls, self._max_answer, secure=secure) as connections:
             self._connections.append(connections)
             self._opened.set()
-            if self._url:
-                changed("tools")
             try:
                 await trio.sleep_forever()
             finally:
                 self._connections.remove(connections)
                 if not self._connections:
                     self._opened = trio.Event()
+
+    async def _load(self) -> None:
+        """Fetch the document of a URL, and make its tools.
+
+        Raises:
+            TransportError: It did not come, or cannot be used.
+        """
+        self._failure = None
+        try:
+            data = await self._fetch(self._url, self._tls, MAX_DOCUMENT)
+            document = parse_document(data, self._url.partition("?")[0])
+            # Hundreds of schemas are compiled: not on the loop.
+            await trio.to_thread.run_sync(self._read, Document(document, self._url))
+        except (TransportError, ValueError) as error:
+            self._failure = TransportError(str(error))
+            raise self._failure from error
+        finally:
+            self._tried.set()
+            self._tried = trio.Event()
 
     def _read(self, document: Document) -> None:
         """Make the tools of a document.

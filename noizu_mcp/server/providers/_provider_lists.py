@@ -144,8 +144,9 @@ class ProviderLists:
                 if trio.current_time() - began > SETTLED:
                     pause, told = FIRST_PAUSE, False
                 if not told:
-                    text = "watch of %s failed; it is started again, with growing pauses"
-                    logger.error(text, provider.name, exc_info=crash)
+                    text = "watch of %s failed: %s; it is started again, with growing pauses"
+                    shown = None if isinstance(crash, PEER_FAILURES) else crash
+                    logger.error(text, provider.name, crash, exc_info=shown)
                     told = True
                 await trio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
