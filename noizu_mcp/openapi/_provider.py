@@ -153,8 +153,7 @@ class OpenAPI(ToolProvider, shared=True):
                 await trio.sleep_forever()
             finally:
                 self._connections.remove(connections)
-                if not self._connections:
-                    self._opened = trio.Event()
+                self._opened = self._opened if self._connections else trio.Event()
 
     async def _load(self) -> None:
         """Fetch the document of a URL, and make its tools.
