@@ -84,6 +84,7 @@ _LATE = {
     "connect_all": ".client",
     "Http": ".transports",
     "LiveList": ".client",
+    "Mount": ".server",
     "SchemaLoss": ".models",
     "ModelCall": ".models",
     "ModelTools": ".models",
@@ -91,7 +92,9 @@ _LATE = {
     "Prompt": ".components",
     "prompt": ".components",
     "PromptMessage": ".types",
+    "PromptProvider": ".components",
     "PromptResult": ".types",
+    "Provider": ".components",
     "ReadResult": ".types",
     "Reference": ".types",
     "Resource": ".components",
@@ -99,6 +102,7 @@ _LATE = {
     "resource_template": ".components",
     "result_for": ".models",
     "ResourceDefinition": ".types",
+    "ResourceProvider": ".components",
     "ResourceTemplate": ".components",
     "Root": ".types",
     "SamplingResult": ".types",
@@ -109,6 +113,7 @@ _LATE = {
     "SyncClient": ".client",
     "SyncClients": ".client",
     "Task": ".types",
+    "ToolProvider": ".components",
     "tools_for": ".models",
     "TerminalHandler": ".client",
 }
@@ -127,8 +132,12 @@ if _TYPE_CHECKING:
     from .client import connect as connect
     from .client import connect_all as connect_all
     from .components import Prompt as Prompt
+    from .components import PromptProvider as PromptProvider
+    from .components import Provider as Provider
     from .components import Resource as Resource
+    from .components import ResourceProvider as ResourceProvider
     from .components import ResourceTemplate as ResourceTemplate
+    from .components import ToolProvider as ToolProvider
     from .components import prompt as prompt
     from .components import resource as resource
     from .components import resource_template as resource_template
@@ -137,6 +146,7 @@ if _TYPE_CHECKING:
     from .models import SchemaLoss as SchemaLoss
     from .models import result_for as result_for
     from .models import tools_for as tools_for
+    from .server import Mount as Mount
     from .skills import SkillFolder as SkillFolder
     from .transports import Http as Http
     from .transports import Stdio as Stdio

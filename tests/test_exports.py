@@ -57,6 +57,7 @@ PUBLIC = {
     *("TransportError", "argument", "connect", "field", "fields", "mcp", "plain_text", "prompt"),
     *("resource", "resource_template", "serve_http", "serve_stdio", "text_content", "tool"),
     *("violations_result", "SkillDefinition", "SkillError"),
+    *("Mount", "PromptProvider", "Provider", "ResourceProvider", "ToolProvider"),
     *("SchemaLoss", "ModelCall", "ModelTools", "result_for", "tools_for"),
 }
 

@@ -111,7 +111,6 @@ LATE = {
     ("server/_running", ".tasks._task_store"): "loads with the first task",
     ("server/_running", ".providers._provider_lists"): "loads with the first provider",
     ("server/_server", ".providers._providers"): "the same",
-    ("components/registration/_definitions", "...uri"): "loads with the first URI template",
     ("server/features/_tools", "._tasks"): "loads with the first call of a tool that can be a task",
     ("server/features/_subscriptions", "._tasks"): "loads with the first subscription to a task",
     ("server/features/__init__", "."): "tasks load with the first request for one",

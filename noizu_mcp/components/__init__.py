@@ -27,12 +27,15 @@ from ._tool import Tool as Tool
 from ._tool import tool as tool
 from ._toolkit import Toolkit as Toolkit
 from ._toolkit import mcp as mcp
+from .declare._class_schemas import open_object as open_object
 from .declare._marks import is_marked as is_marked
 from .declare._options import Table as Table
+from .declare._options import add_prefix as add_prefix
 from .declare._options import read_flag as read_flag
 from .declare._options import read_icons as read_icons
 from .declare._options import read_loop as read_loop
 from .declare._options import read_options as read_options
+from .declare._options import read_prefix as read_prefix
 from .declare._options import read_requires as read_requires
 from .declare._options import read_seconds as read_seconds
 from .declare._options import read_text as read_text

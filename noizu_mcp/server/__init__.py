@@ -39,6 +39,7 @@ from .registry._server_options import Cache as Cache
 from .registry._server_options import ServerOptions as ServerOptions
 
 _LATE = {
+    "Mount": ".providers._mount",
     "TaskStore": ".tasks._task_store",
     "load_server": ".loading._load",
     "missing_requirements": ".loading._remedies",
@@ -49,6 +50,7 @@ if _TYPE_CHECKING:
     from .loading._load import load_server as load_server
     from .loading._remedies import missing_requirements as missing_requirements
     from .loading._remedies import script_requirements as script_requirements
+    from .providers._mount import Mount as Mount
     from .tasks._task_store import TaskStore as TaskStore
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)

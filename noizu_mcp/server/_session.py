@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import trio
 
@@ -34,9 +34,6 @@ from ._server_context import EMPTY, SessionContext
 from .changes._feed import ChangeFeed
 from .events._recording import observe_notice_sent, observe_received
 
-if TYPE_CHECKING:
-    from .providers._provider_lists import Caller
-
 
 class Session(Dispatcher):
     """The server's end of one session or one pipe; on a pipe also for requests of 2026-07-28.
@@ -51,10 +48,7 @@ class Session(Dispatcher):
         peer: The protocol state of the client.
         values: The values that handlers stored with `put_session`; replaced, never changed.
         feed: The changes that the client hears of.
-        caller: The lists that providers offer its client; None if there are none.
     """
-
-    caller: "Caller | None" = None
 
     def __init__(self, running: RunningServer) -> None:
         limits = running.server.options.limits

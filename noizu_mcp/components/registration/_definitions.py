@@ -14,6 +14,7 @@ from ...types import (
     ResourceTemplateDefinition,
     ToolDefinition,
 )
+from ...uri import UriTemplate
 from ..declare._class_schemas import open_object
 from ..handlers._bound import Bound, PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
 from ..handlers._completion import Completer
@@ -115,9 +116,6 @@ def bind_definition(
             complete=source,
             **fields,
         )
-    # Most programs have no templates, and do not load their parser.
-    from ...uri import UriTemplate  # noqa: PLC0415
-
     template = UriTemplate(definition.uri_template, traversal=True)
     return TemplateSpec(
         uri_template=template,

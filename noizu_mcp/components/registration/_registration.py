@@ -52,6 +52,8 @@ class Overrides(TypedDict, total=False):
 
     Attributes:
         name: Another name; not for a kit of several tools.
+        prefix: A word that is put before the names of all tools of a kit, before the name of a tool
+            or a prompt, `eu_charge`, and before the scheme of a URI, `eu+db://orders`.
         title: Another title; not for a kit of several tools.
         description: Another description; not for a kit of several tools.
         icons: Other pictures.
@@ -66,6 +68,7 @@ class Overrides(TypedDict, total=False):
     """
 
     name: str
+    prefix: str
     title: str
     description: str
     icons: Iterable[Icon]

@@ -18,6 +18,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 import trio
 
@@ -26,11 +27,13 @@ from ...components import Bound
 from ...engine import logger, run_user_code, split_cancellation
 from ..calls._loops import bind_all
 from ..registry._collection import Collection
+from ._mount import GRACE, Mount, MountedServer
 from ._providers import Entry, Providers
 
 if TYPE_CHECKING:
     from .._running import RunningServer
     from .._server_context import ServerContext
+    from .._session import Session
 
 #: Principals whose lists are kept; the next request of another one asks the providers again.
 MOST_CALLERS: Final = 256
@@ -92,21 +95,28 @@ class ProviderLists:
     Args:
         running: The server while it is served.
         providers: Its providers.
+
+    Attributes:
+        mounts: The mounted servers, as they are served here.
     """
 
     def __init__(self, running: "RunningServer", providers: Providers) -> None:
         self._running = running
         self._providers = providers
         self._callers: OrderedDict[Any, Caller] = OrderedDict()
+        self._sessions: WeakKeyDictionary[Session, Caller] = WeakKeyDictionary()
         self._shared: dict[tuple[Entry, str], _Kept] = {}
         self._asking: dict[tuple[Entry, str], trio.Lock] = {}
         self._watches: dict[Entry, trio.CancelScope] = {}
+        self.mounts: dict[Mount, MountedServer] = {}
 
     # What runs beside the requests
 
     async def begin(self) -> None:
-        """Start to watch the providers that nobody watches."""
+        """Serve the mounted servers, and watch the providers that nobody watches."""
         self.update()
+        for mounted in tuple(self.mounts.values()):
+            await mounted.settled.wait()
 
     def update(self) -> None:
         """Watch the providers that came, and no longer those that went."""
@@ -116,7 +126,13 @@ class ProviderLists:
         for table in (self._shared, self._asking):
             for key in [key for key in table if key[0] not in entries]:
                 del table[key]
+        for mount in [each for each in self.mounts if each not in self._providers]:
+            self.mounts.pop(mount).end()
         for entry in entries:
+            provider = entry.provider
+            if isinstance(provider, Mount) and provider not in self.mounts:
+                self.mounts[provider] = mounted = MountedServer(provider, self._running, entry)
+                self._running.linger(mounted.run)
             if self._providers.claim(entry, self._running):
                 self._watches[entry] = scope = trio.CancelScope()
                 self._running.linger(partial(self._watch, entry, scope))
@@ -127,6 +143,9 @@ class ProviderLists:
             scope.cancel()
             self._providers.release(entry)
         self._watches.clear()
+        for mounted in self.mounts.values():
+            mounted.end(GRACE)
+        self.mounts.clear()
 
     async def _watch(self, entry: Entry, scope: trio.CancelScope) -> None:
         """Run `watch` of a provider until it returns; if it fails, again after a pause."""
@@ -136,11 +155,12 @@ class ProviderLists:
                 began = trio.current_time()
                 try:
                     await run_user_code(provider.watch(entry))
-                    return
                 except BaseException as error:
                     crash, going_on = split_cancellation(error)
                     if crash is None or going_on is not None:
                         raise
+                else:
+                    return
                 if trio.current_time() - began > SETTLED:
                     pause, told = FIRST_PAUSE, False
                 if not told:
@@ -162,7 +182,8 @@ class ProviderLists:
         return caller
 
     def _caller_of(self, ctx: "ServerContext") -> Caller:
-        session, principal = ctx.dispatcher, ctx.auth
+        session: Session | None = ctx.dispatcher
+        principal = ctx.auth
         if session is None or ctx.envelope.revision.stateless:
             caller = self._callers.get(principal)
             if caller is None:
@@ -171,13 +192,17 @@ class ProviderLists:
                     self._callers.popitem(last=False)
             self._callers.move_to_end(principal)
             return caller
-        caller = session.caller
+        caller = self._sessions.get(session)
         if caller is None or caller.values is not ctx.session or caller.principal != principal:
             caller = Caller(principal, ctx.session)
             # A handler keeps the values that its request began with: its lists are its own then.
             if ctx.session is session.values:
-                session.caller = caller
+                self._sessions[session] = caller
         return caller
+
+    def expiry(self, ctx: Any, feature: str) -> float:
+        """Return the time when the lists of a caller must be asked for again; see `Caller`."""
+        return self.attach(ctx).done[feature][1]
 
     def is_current(self, caller: Caller, feature: str) -> bool:
         """Tell whether the lists of a feature need not be asked for."""
@@ -283,7 +308,9 @@ class ProviderLists:
                 self._running.server.notify_changed(feature)
         if any(getattr(spec, "task", None) is not None for spec in specs):
             self._providers.have_tasks = True
-        return _Kept(version, specs, bound, good=trio.current_time())
+        # A mounted server may have providers of its own that failed, and are to be asked again.
+        until = provider.expiry(ctx, feature) if isinstance(provider, Mount) else math.inf
+        return _Kept(version, specs, bound, until, good=trio.current_time())
 
     @staticmethod
     async def _items(provider: Any, feature: str, ctx: Any) -> list[Any]:

@@ -10,13 +10,14 @@ loop and connection that serves the server. Everything here may be called from a
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..._errors import DefinitionError
 from ...components import BaseProvider, Context, ResourceProvider, check_providers
 from ...engine import call_user_code, crashes_logged, run_user_code
 from ...jsonrpc import Request
 from ..calls._loops import on_trio
+from ._mount import Mount, Relay
 
 if TYPE_CHECKING:
     from .._running import RunningServer
@@ -49,6 +50,7 @@ class Entry:
         failing: The lists that it fails to give, each with the reason in a few words.
         failures: The number of failures since the start.
         watcher: The served server that runs its `watch`; None if none does.
+        relay: Passes on the changes of a mounted server.
     """
 
     def __init__(self, provider: BaseProvider, owner: "Providers") -> None:
@@ -57,6 +59,7 @@ class Entry:
         self.failing: dict[str, str] = {}
         self.failures = 0
         self.watcher: RunningServer | None = None
+        self.relay = Relay(provider, self) if isinstance(provider, Mount) else None
         self._owner = owner
 
     def __call__(self, kind: str | None = None, /) -> None:
@@ -70,6 +73,20 @@ class Entry:
     def resource_updated(self, uri: str, /) -> None:
         """Say that the contents of a resource changed; see `Changes`."""
         self._owner.server.notify_resource_updated(uri)
+
+
+class Health(NamedTuple):
+    """The state of all providers of one name.
+
+    Attributes:
+        name: The name; that of a provider of a mounted server begins with the name of the mount.
+        failing: The lists that they fail to give, each with the reason: `tools timed out`.
+        failures: The number of failures since the start.
+    """
+
+    name: str
+    failing: tuple[str, ...]
+    failures: int
 
 
 class Providers:
@@ -126,6 +143,10 @@ class Providers:
             raise ValueError(f"{provider!r} is not among the providers")
         with self._lock:
             self.entries = tuple(entry for entry in self.entries if entry not in found)
+        for entry in found:
+            if entry.relay is not None:
+                entry.relay.close()
+        self.server.registry.refresh()
         self._tell(found)
 
     def _check(self, providers: Iterable[BaseProvider]) -> None:
@@ -142,10 +163,10 @@ class Providers:
                 # Clients are told when they connect, before the first list is asked for.
                 collection.offered = True
                 collection.watchable = collection.watchable or feature == "resources"
+        self.server.registry.refresh()
 
     def _tell(self, entries: Iterable[Entry]) -> None:
         """Tell everybody that providers came or went: the served servers, then the clients."""
-        self.server.registry.refresh()
         for running in tuple(self.server.running):
             running.portal.run_soon(running.provider_lists.update)
         for feature in {kind for entry in entries for kind in entry.versions}:
@@ -181,6 +202,24 @@ class Providers:
             entry.watcher = None
         for running in tuple(self.server.running):
             running.portal.run_soon(running.provider_lists.update)
+
+    def health(self) -> list[Health]:
+        """Tell how the providers are; callable from any thread."""
+        found: dict[str, Health] = {}
+        for each in self._all_health():
+            failing, failures = found.get(each.name, ("", (), 0))[1:]
+            both = tuple(dict.fromkeys(failing + each.failing))
+            found[each.name] = Health(each.name, both, failures + each.failures)
+        return [*found.values()]
+
+    def _all_health(self) -> Iterator[Health]:
+        for entry in self.entries:
+            provider = entry.provider
+            failing = tuple(f"{kind} {reason}" for kind, reason in tuple(entry.failing.items()))
+            yield Health(provider.name, failing, entry.failures)
+            inner = provider.server.registry.providers if isinstance(provider, Mount) else None
+            for each in () if inner is None else inner.health():
+                yield each._replace(name=f"{provider.name}.{each.name}")
 
     def depends_on_caller(self, feature: str) -> bool:
         """Tell whether a list may differ by caller."""

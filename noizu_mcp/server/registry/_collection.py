@@ -194,7 +194,7 @@ class Collection(Generic[SpecType]):
         Raises:
             McpError: The cursor is invalid (-32602).
         """
-        keys = tuple(str(self._definition_of(item)[self.kind.key]) for item in items)
+        keys = tuple(str(self.definition_of(item)[self.kind.key]) for item in items)
         return self._cut(items, keys, find_start(keys, cursor))
 
     def _cut(self, items: Sequence[Any], keys: Sequence[str], start: int) -> Page[Any]:
@@ -228,13 +228,19 @@ class Collection(Generic[SpecType]):
             TypeError: An entry of the page is of another kind.
             ProtocolError: A mapping on the page is not a valid definition.
         """
-        items = [self.kind.adapt(self._definition_of(item), revision) for item in page.items]
+        items = [self.kind.adapt(self.definition_of(item), revision) for item in page.items]
         result: JSONObject = {self.kind.listed: items}
         if page.next_cursor is not None:
             result["nextCursor"] = page.next_cursor
         return result
 
-    def _definition_of(self, item: Any) -> Mapping[str, Any]:
+    def definition_of(self, item: Any) -> Mapping[str, Any]:
+        """Return the definition of a spec, or check a definition or a mapping.
+
+        Raises:
+            TypeError: The item is of another kind.
+            ProtocolError: A mapping is not a valid definition.
+        """
         definition = getattr(item, "definition", None)
         if isinstance(definition, Mapping):
             return definition

@@ -85,6 +85,9 @@ class Provided(Protocol):
     def feature_of(self, request: Request) -> str | None:
         """Return the feature whose lists a request needs; None if registrations can answer it."""
 
+    def health(self) -> Sequence[tuple[str, tuple[str, ...], int]]:
+        """Return the name, the present faults and the number of failures of each provider."""
+
     def unknown(self, name: str) -> str | None:
         """Word the error for an unknown name; None if it is nobody's."""
 
