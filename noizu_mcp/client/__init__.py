@@ -26,7 +26,7 @@ _LATE = {
     "SyncClients": "._sync_several",
     "TerminalHandler": ".terminal",
     "connect_all": "._several",
-    "join_name": "._several",
+    "bound_name": "._several",
     "told": "._kept_connection",
 }
 
@@ -34,8 +34,8 @@ if _TYPE_CHECKING:
     from ._kept_connection import KeptConnection as KeptConnection
     from ._kept_connection import told as told
     from ._several import Clients as Clients
+    from ._several import bound_name as bound_name
     from ._several import connect_all as connect_all
-    from ._several import join_name as join_name
     from ._sync_several import SyncClients as SyncClients
     from .terminal import TerminalHandler as TerminalHandler
 else:

@@ -37,12 +37,16 @@ def read_answer(request: Request, status: str, media_type: str, body: bytes) -> 
         return _read_json(request, body)
     if _is_text(kind):
         return ToolResult(_decode(body, media_type))
+    return ToolResult(_block(request, kind, body))
+
+
+def _block(request: Request, kind: str, body: bytes) -> Content:
+    """Make a block of bytes."""
     if kind.startswith("image/"):
-        return ToolResult(Content.image(body, kind))
+        return Content.image(body, kind)
     if kind.startswith("audio/"):
-        return ToolResult(Content.audio(body, kind))
-    found = ResourceContents(request.shown_url, kind or None, blob=body)
-    return ToolResult(Content.resource(found))
+        return Content.audio(body, kind)
+    return Content.resource(ResourceContents(request.shown_url, kind, blob=body))
 
 
 def _read_json(request: Request, body: bytes) -> ToolResult:

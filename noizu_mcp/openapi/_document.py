@@ -55,7 +55,7 @@ def _parse_yaml(data: bytes, where: str, error: ValueError) -> Any:
         raise DocumentError(text) from None
     try:
         # A round trip: dates and keys that are numbers become the texts that JSON would have.
-        return json.loads(json.dumps(yaml.load(data, _loader(yaml)), default=str))
+        return json.loads(json.dumps(_loader(yaml)(data).get_single_data(), default=str))
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as wrong:
         raise DocumentError(f"{where} is neither JSON nor YAML: {wrong}") from None
 

@@ -100,7 +100,9 @@ async def open_connections(
     """
     verify: ssl.SSLContext | bool = False
     if secure:
-        verify = tls or await trio.to_thread.run_sync(httpx2.create_ssl_context)
+        if tls is None:
+            tls = await trio.to_thread.run_sync(httpx2.create_ssl_context)
+        verify = tls
     timeout = httpx2.Timeout(None, connect=STEP_TIMEOUT, write=STEP_TIMEOUT)
     headers = {"user-agent": f"noizu-mcp/{__version__}", "accept-encoding": "identity"}
     async with httpx2.AsyncClient(

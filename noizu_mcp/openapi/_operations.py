@@ -123,7 +123,7 @@ class Operation:
         title: Its summary, or None.
         description: Its summary and description, or None.
         parameters: Its parameters, by the names of arguments.
-        body_argument: The name of the argument that is the body; None without one.
+        body_argument: The name of the argument that is the body; empty without one.
         body: Its body, or None.
         security: The names of the security schemes that it needs, in groups of which one suffices.
         input_schema: The schema of the arguments.
@@ -139,7 +139,7 @@ class Operation:
     title: str | None
     description: str | None
     parameters: Mapping[str, Parameter]
-    body_argument: str | None
+    body_argument: str
     body: Body | None
     security: tuple[tuple[str, ...], ...]
     input_schema: JSONObject
@@ -283,7 +283,7 @@ class _Reader:
         node = document.resolve(self._item[self._method])
         parameters = _name(self._parameters(node), path)
         body = self._body(node)
-        body_name = _free("body", parameters) if body is not None else None
+        body_name = _free("body", parameters) if body is not None else ""
         summary, description = _text(node.get("summary")), _text(node.get("description"))
         both = "\n\n".join(part for part in (summary, description) if part)
         tags = node.get("tags")
@@ -322,12 +322,13 @@ class _Reader:
             return None
         body = self._document.resolve(node["requestBody"])
         content = body.get("content")
-        media_type = _choose(content if isinstance(content, dict) else {})
+        content = content if isinstance(content, dict) else {}
+        media_type = _choose(content)
         required = body.get("required") is True
         if media_type is None:
             if not required:
                 return None
-            raise DocumentError(f"its body has no media type that is sent here: {list(content or ())}")
+            raise DocumentError(f"its body has no media type that is sent here: {list(content)}")
         schema = content[media_type].get("schema", {})
         if not (is_json(media_type) or media_type == _FORM):
             schema = {"type": "string"}
@@ -341,13 +342,13 @@ class _Reader:
         )
 
     def _input(
-        self, parameters: Mapping[str, Parameter], body_name: str | None, body: Body | None
+        self, parameters: Mapping[str, Parameter], body_name: str, body: Body | None
     ) -> JSONObject:
         converter = SchemaConverter(self._document, is_input=True)
         properties: JSONObject = {}
         required = []
         parts: list[tuple[str, Parameter | Body]] = list(parameters.items())
-        if body_name is not None and body is not None:
+        if body is not None:
             parts.append((body_name, body))
         for name, part in parts:
             schema = converter.convert(part.schema)

@@ -129,7 +129,7 @@ def read_parameter(node: JSONObject) -> Parameter | None:
     if place == "header" and (name.lower() in _OTHER_HEADERS or not _TOKEN.fullmatch(name)):
         return None
     content = node.get("content")
-    media = next(iter(content.values()), {}) if isinstance(content, Mapping) else None
+    media: Any = next(iter(content.values()), {}) if isinstance(content, Mapping) else None
     style = node.get("style", _STYLES[place])
     if style not in _STYLES_OF[place]:
         raise ValueError(f"the parameter {name} in {place} has the style {str(style)[:40]!r}")

@@ -1,13 +1,10 @@
 """`OpenAPI`: the operations of an HTTP API as tools."""
 
 import base64
-import math
 import os
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-
 from fnmatch import fnmatchcase
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -132,7 +129,7 @@ class OpenAPI(ToolProvider, shared=True):
         """The name of the provider in logs and metrics."""
         return f"OpenAPI {self._prefix.removesuffix('_') or self._url.partition('?')[0]}".strip()
 
-    async def tools(self, ctx: Context) -> Iterable[Registration]:
+    async def tools(self, _ctx: Context) -> Iterable[Registration]:
         """List the tools; see `ToolProvider`."""
         while self._url and not self._operations:
             if self._failure is not None:
@@ -141,7 +138,7 @@ class OpenAPI(ToolProvider, shared=True):
             await self._tried.wait()
         return self._tools
 
-    async def watch(self, changed: Changes) -> None:
+    async def watch(self, _changed: Changes) -> None:
         """Fetch a document that has a URL, and keep the connections; see `ToolProvider`."""
         if self._url and not self._operations:
             await self._load()

@@ -122,8 +122,10 @@ class SchemaConverter:
 def _modernize(schema: Mapping[str, Any], found: JSONObject) -> None:
     """Rewrite the keywords of OpenAPI 3.0 that mean something else in JSON Schema."""
     for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if isinstance(found.get(exclusive), bool):
-            if found.pop(exclusive) and bound in found:
+        flag = found.get(exclusive)
+        if isinstance(flag, bool):
+            del found[exclusive]
+            if flag and bound in found:
                 found[exclusive] = found.pop(bound)
     if schema.get("nullable") is True and isinstance(found.get("type"), str):
         found["type"] = [found["type"], "null"]

@@ -1,16 +1,13 @@
 """URIs of another server under a prefix: `file:///a` of `docs` is `docs+file:///a` here."""
 
-import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
 from .._value import JSONObject
+from ..components import add_prefix
 from ..types import ResourceDefinition, ResourceTemplateDefinition
-
-#: Characters that a scheme of a URI does not have (RFC 3986, 3.1).
-_UNFIT: Final = re.compile(r"[^A-Za-z0-9.-]")
 
 
 class Addresses:
@@ -21,15 +18,12 @@ class Addresses:
     """
 
     def __init__(self, prefix: str) -> None:
-        scheme = _UNFIT.sub("-", prefix)
-        if scheme and not scheme[0].isalpha():
-            scheme = f"x{scheme}"
-        self._start = f"{scheme}+" if scheme else ""
+        self._start = add_prefix(prefix, "uri", "") if prefix else ""
 
     @property
-    def any_template(self) -> str:
-        """A template that matches each URI of the server."""
-        return f"{self._start}{{+uri}}"
+    def any_template(self) -> str | None:
+        """A template of all URIs of the server; None without a prefix, where nothing tells them."""
+        return f"{self._start}{{+uri}}" if self._start else None
 
     def outward(self, uri: str) -> str:
         """Return a URI of the server as clients see it."""

@@ -2,20 +2,35 @@
 
 import inspect
 import os
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar, cast
 
 import attrs
 
-from .._errors import ConnectionClosed, McpError, ProtocolError, ResourceNotFound, TargetError
-from .._errors import ToolError
+from .._errors import (
+    ConnectionClosed,
+    McpError,
+    ProtocolError,
+    ResourceNotFound,
+    TargetError,
+    ToolError,
+)
 from .._nearest import hint_at
 from .._value import JSONObject
-from ..client import TIMEOUT, Target, connect, join_name, read_entry, read_servers
-from ..components import Bound, Changes, Context, Provider, bind_definition
+from ..client import TIMEOUT, Target, bound_name, connect, read_entry, read_servers
+from ..components import (
+    Bound,
+    Changes,
+    Context,
+    Provider,
+    add_prefix,
+    bind_definition,
+    read_prefix,
+)
 from ..jsonrpc import INTERNAL_ERROR, RESOURCE_NOT_FOUND
-from ..server import RequestContext, Server
+from ..server import Server, ServerContext
 from ..types import (
     Completion,
     InputRequest,
@@ -36,8 +51,9 @@ from ._upstream import Unavailable, Upstream
 LIST_TIMEOUT: Final = 10.0
 #: Options of `connect` that a `Remote` sets itself.
 _OWN: Final = frozenset({"target", "handler", "timeout", "roots", "capabilities"})
-#: Characters of a prefix.
-_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
+#: Characters of a name of a server that a prefix does not have, and of a prefix.
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]")
+_PREFIX_LENGTH: Final = 64
 
 Result = TypeVar("Result")
 
@@ -81,8 +97,11 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         list_timeout: float = LIST_TIMEOUT,
         **options: Any,
     ) -> None:
-        if not set(prefix) <= _LETTERS:
-            raise ValueError(f"a prefix has letters, digits, _, - and . only, not {prefix!r}")
+        if prefix:
+            try:
+                read_prefix(prefix)
+            except ValueError as error:
+                raise ValueError(f"prefix {error}") from None
         known = set(inspect.signature(connect).parameters) - _OWN
         for name in options:
             if name not in known:
@@ -101,6 +120,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         # One for each served server that has this provider, the newest last.
         self._upstreams: list[Upstream] = []
         self._made: dict[str, tuple[Sequence[Any], list[Bound]]] = {}
+        self._anything = self._bind_anything()
 
     @classmethod
     def from_config(
@@ -153,7 +173,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
     def unknown(self, name: str) -> str | None:
         """Word the error for a name of this server while it is not connected."""
         upstream = self._upstreams[-1] if self._upstreams else None
-        mine = bool(self._prefix) and name.startswith(f"{self._prefix}_")
+        mine = bool(self._prefix) and name.startswith(self._name(""))
         if upstream is None or not mine or upstream.connection.client is not None:
             return None
         return str(upstream.connection.unavailable())
@@ -175,23 +195,22 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
 
     # Lists
 
-    async def tools(self, ctx: Context) -> Iterable[Bound]:
+    async def tools(self, _ctx: Context) -> Iterable[Bound]:
         """List the tools; see `ToolProvider`."""
         return await self._list("tools", self._bind_tool)
 
-    async def prompts(self, ctx: Context) -> Iterable[Bound]:
+    async def prompts(self, _ctx: Context) -> Iterable[Bound]:
         """List the prompts; see `PromptProvider`."""
         return await self._list("prompts", self._bind_prompt)
 
-    async def resources(self, ctx: Context) -> Iterable[Bound]:
+    async def resources(self, _ctx: Context) -> Iterable[Bound]:
         """List the resources; see `ResourceProvider`."""
         return await self._list("resources", self._bind_resource)
 
-    async def templates(self, ctx: Context) -> Iterable[Bound]:
+    async def templates(self, _ctx: Context) -> Iterable[Bound]:
         """List the templates, and a hidden one for URIs that are not listed."""
         found = await self._list("resource_templates", self._bind_template)
-        anything = ResourceTemplateDefinition(self._addresses.any_template, "any resource")
-        return [*found, self._bind_template(anything, hidden=True, listed=False)]
+        return found if self._anything is None else [*found, self._anything]
 
     async def _list(self, kind: str, bind: Callable[[Any], Bound]) -> list[Bound]:
         listed = await self._upstream.list(kind)
@@ -208,7 +227,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         return self._upstreams[-1]
 
     def _name(self, name: str) -> str:
-        return join_name(self._prefix, name)
+        return bound_name(add_prefix(self._prefix, "name", name)) if self._prefix else name
 
     # Components: the timeouts are those of the connection, which know of progress.
 
@@ -234,18 +253,26 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         options = {"timeout": None, "source": source, "subscribable": self._can_subscribe}
         return bind_definition(listed, self._read, **options)
 
-    def _bind_template(
-        self, definition: ResourceTemplateDefinition, *, hidden: bool = False, listed: bool = True
-    ) -> Bound:
-        shown = self._addresses.template(definition) if listed else definition
+    def _bind_template(self, definition: ResourceTemplateDefinition) -> Bound:
+        listed = self._addresses.template(definition)
         return bind_definition(
-            shown,
+            listed,
             self._read_matched,
             partial(self._complete, {"type": "ref/resource", "uri": definition.uri_template}),
             timeout=None,
-            hidden=hidden,
-            source=self._source(shown.uri_template),
+            source=self._source(listed.uri_template),
             subscribable=self._can_subscribe,
+        )
+
+    def _bind_anything(self) -> Bound | None:
+        """Make a hidden template for URIs that the server has, and does not list."""
+        template = self._addresses.any_template
+        if template is None:
+            return None
+        definition = ResourceTemplateDefinition(template, "any resource")
+        source = self._source(template)
+        return bind_definition(
+            definition, self._read_matched, timeout=None, hidden=True, source=source
         )
 
     def _source(self, name: str) -> str:
@@ -259,7 +286,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
     # Requests
 
     async def _call_tool(
-        self, name: str, arguments: JSONObject, ctx: RequestContext
+        self, name: str, arguments: JSONObject, ctx: ServerContext
     ) -> ToolResult | InputRequired:
         params = {"name": name, "arguments": arguments}
         read = cast("Callable[[JSONObject], ToolResult]", ToolResult.from_wire)
@@ -271,18 +298,18 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
             raise ToolError(str(error)) from error
 
     async def _get_prompt(
-        self, name: str, arguments: JSONObject, ctx: RequestContext
+        self, name: str, arguments: JSONObject, ctx: ServerContext
     ) -> PromptResult | InputRequired:
         params = {"name": name, "arguments": arguments}
         with_errors = self._with_errors(self._request("prompts/get", params, ctx))
         return self._answer(await with_errors, in_messages, PromptResult.from_wire)
 
     async def _read_matched(
-        self, uri: str, _: Any, ctx: RequestContext
+        self, uri: str, _: Any, ctx: ServerContext
     ) -> ReadResult | InputRequired:
         return await self._read(uri, ctx)
 
-    async def _read(self, uri: str, ctx: RequestContext) -> ReadResult | InputRequired:
+    async def _read(self, uri: str, ctx: ServerContext) -> ReadResult | InputRequired:
         params = {"uri": self._addresses.inward(uri)}
         try:
             result = await self._with_errors(self._request("resources/read", params, ctx))
@@ -294,7 +321,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         return self._answer(result, in_contents, ReadResult.from_wire)
 
     async def _complete(
-        self, ref: JSONObject, name: str, prefix: str, ctx: RequestContext
+        self, ref: JSONObject, name: str, prefix: str, ctx: ServerContext
     ) -> Completion:
         params: JSONObject = {"ref": ref, "argument": {"name": name, "value": prefix}}
         if ctx.completion_arguments:
@@ -304,7 +331,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
             await self._with_errors(upstream.request("completion/complete", params, ctx))
         )
 
-    async def _request(self, method: str, params: JSONObject, ctx: RequestContext) -> JSONObject:
+    async def _request(self, method: str, params: JSONObject, ctx: ServerContext) -> JSONObject:
         """Send a request that the server may answer with questions (2026-07-28)."""
         if ctx.input_responses:
             params["inputResponses"] = dict(ctx.input_responses)
@@ -330,11 +357,12 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
             McpError: It is malformed (-32603).
         """
         kind = result.get("resultType", "complete")
+        if kind not in ("complete", "input_required"):
+            text = f"{self._label} gave an unknown kind of result: {str(kind)[:60]!r}"
+            raise McpError(INTERNAL_ERROR, text)
         try:
             if kind == "input_required":
                 return _read_questions(result)
-            if kind != "complete":
-                raise ProtocolError(f"an unknown kind of result: {str(kind)[:60]!r}")
             return read(self._addresses.result(result, rewrite))
         except (ProtocolError, TypeError, ValueError) as error:
             text = f"{self._label} gave a malformed result: {error}"
@@ -342,14 +370,14 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
 
     # Subscriptions
 
-    async def subscribe(self, uri: str, ctx: Context) -> None:
+    async def subscribe(self, uri: str, _ctx: Context) -> None:
         """Watch a resource of the server; see `ResourceProvider`."""
         try:
             await self._upstream.watch(self._addresses.inward(uri))
         except Unavailable as error:
             raise McpError(INTERNAL_ERROR, str(error)) from error
 
-    async def unsubscribe(self, uri: str, ctx: Context) -> None:
+    async def unsubscribe(self, uri: str, _ctx: Context) -> None:
         """Watch it no longer; see `ResourceProvider`."""
         inside = self._addresses.inward(uri)
         if self._upstreams and self._addresses.outward(inside) == uri:
@@ -376,7 +404,8 @@ def _read_questions(result: JSONObject) -> InputRequired:
 
 def _fitting(name: str) -> str:
     """Return the name of a server as a prefix."""
-    return "".join(letter if letter in _LETTERS else "_" for letter in name)
+    text = _UNFIT.sub("_", name)
+    return (text if text[:1].isalpha() else f"x{text}")[:_PREFIX_LENGTH]
 
 
 def _label_of(target: Any) -> str:

@@ -41,7 +41,7 @@ from .._value import JSONObject
 from ..client import Client, ClientHandler, KeptConnection, Opened, Progress, told
 from ..jsonrpc import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, Notification
 from ..protocol import CHANGES, RESOURCE_UPDATED
-from ..server import RequestContext
+from ..server import ServerContext
 from ..types import ELICIT, LOG_LEVELS, META_PROGRESS_TOKEN, ROOTS, SAMPLE, InputRequest
 
 #: Keys of `_meta` with this beginning belong to one connection (2026-07-28 `basic/index`, `_meta`).
@@ -65,7 +65,7 @@ class _Call:
         questions: The scopes of its questions.
     """
 
-    def __init__(self, ctx: RequestContext) -> None:
+    def __init__(self, ctx: ServerContext) -> None:
         self.ctx = ctx
         self.questions: set[trio.CancelScope] = set()
 
@@ -139,7 +139,7 @@ class Upstream:
         except (ConnectionClosed, RequestTimeout) as error:
             raise Unavailable(str(error)) from error
 
-    async def request(self, method: str, params: JSONObject, ctx: RequestContext) -> JSONObject:
+    async def request(self, method: str, params: JSONObject, ctx: ServerContext) -> JSONObject:
         """Send a request of a caller, and return its result.
 
         Args:
@@ -190,7 +190,7 @@ class Upstream:
             raise Unavailable(f"{name}: {told(error)}") from error
 
     @contextmanager
-    def _in_flight(self, ctx: RequestContext) -> Iterator[None]:
+    def _in_flight(self, ctx: ServerContext) -> Iterator[None]:
         call = _Call(ctx)
         self._calls.append(call)
         try:
@@ -247,7 +247,7 @@ class Upstream:
             if call is not None and params.get("level") in LOG_LEVELS:
                 call.ctx.log(params["level"], params.get("data"), params.get("logger"))
 
-    async def _set_level(self, client: Client, ctx: RequestContext) -> None:
+    async def _set_level(self, client: Client, ctx: ServerContext) -> None:
         """Ask the server for log messages of the level of the caller, unless it sends them."""
         level = ctx.log_level
         if level is None or not client.capabilities.has("logging"):

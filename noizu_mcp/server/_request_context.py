@@ -421,25 +421,6 @@ class RequestContext(InboundRequest, ServerContext):
         prepared = self._prepare(request)
         return await self._rounds.ask(prepared, read, timeout)
 
-    async def relay(self, request: InputRequest) -> Any:
-        """Ask the client a question that another server has asked.
-
-        Any task may call it while the handler runs.
-
-        Args:
-            request: The question, as the other server sent it.
-
-        Returns:
-            The answer, unchecked.
-
-        Raises:
-            McpError: The client refused, or cannot take the question.
-            ToolError: The client of a tool cannot take it.
-            RequestTimeout: The client did not answer in time.
-            LocalProtocolError: The request can ask nothing: it is a completion.
-        """
-        return await self._ask(request, lambda answer: answer, UNSET)
-
     async def step(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a side effect once; see `Context`."""
         from .asking._record import as_step

@@ -5,7 +5,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
 
@@ -14,7 +14,7 @@ from .._errors import (
     LocalProtocolError,
     NoSessionError,
 )
-from .._util import Unset
+from .._util import UNSET, Unset
 from .._value import JSONObject
 from ..components import Context
 from ..engine import ClientThreads, Delivery
@@ -138,10 +138,11 @@ class ServerContext(Context):
     @property
     def log_level(self) -> LogLevel | None:
         """The least level of log messages that the client wants; None: it wants none."""
+        level = self.envelope.log_level
         if self.dispatcher is not None and not self.envelope.revision.stateless:
             # Before 2026-07-28 `logging/setLevel` holds at once, also for requests that run.
-            return self.dispatcher.peer.handshake.log_level
-        return self.envelope.log_level
+            level = self.dispatcher.peer.handshake.log_level
+        return cast("LogLevel | None", level)
 
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message, if the client wants its level; see `Context`."""
@@ -193,6 +194,25 @@ class ServerContext(Context):
         await trio.lowlevel.checkpoint()
         # The snapshots of running requests stay as they are.
         self.dispatcher.put_value(key, value)
+
+    async def relay(self, request: InputRequest) -> Any:
+        """Ask the client a question that another server has asked.
+
+        Any task may call it while the handler runs.
+
+        Args:
+            request: The question, as the other server sent it.
+
+        Returns:
+            The answer, unchecked.
+
+        Raises:
+            McpError: The client refused, or cannot take the question.
+            ToolError: The client of a tool cannot take it.
+            RequestTimeout: The client did not answer in time.
+            LocalProtocolError: The request can ask nothing: it is a completion.
+        """
+        return await self._ask(request, lambda answer: answer, UNSET)
 
     async def read_resource(self, uri: str) -> "ReadResult":
         """Read a resource of the server in the name of this request; see `Context`."""

@@ -181,7 +181,11 @@ async def test_documents_at_a_url(api):
             result = await client.call_tool("read")
             assert result.structured["path"] == "/v1/things"
 
-    assert [each["path"] for each in api.seen] == ["/openapi.json?key=1", "/v1/things", "/v1/things"]
+    assert [each["path"] for each in api.seen] == [
+        "/openapi.json?key=1",
+        "/v1/things",
+        "/v1/things",
+    ]
     assert provider.name == f"OpenAPI {api.url}/openapi.json"
 
 

@@ -106,7 +106,10 @@ async def test_parameters_of_a_path_hold_for_its_operations():
     """Those of the operation win."""
     both = {"name": "a", "in": "query"}
     item = {
-        "parameters": [{**both, "schema": {"type": "string"}}, {"$ref": "#/components/parameters/B"}],
+        "parameters": [
+            {**both, "schema": {"type": "string"}},
+            {"$ref": "#/components/parameters/B"},
+        ],
         "get": {"operationId": "x", "parameters": [{**both, "schema": {"type": "integer"}}]},
     }
     source = document({"/x": {"$ref": "#/paths/~1y"}, "/y": item})
@@ -175,7 +178,10 @@ def test_references_of_one_name_stay_apart():
             {"type": "array", "items": {"type": ["integer", "null"]}},
         ),
         ({"additionalProperties": False}, {"additionalProperties": False}),
-        ({"allOf": [{"nullable": True, "type": "string"}]}, {"allOf": [{"type": ["string", "null"]}]}),
+        (
+            {"allOf": [{"nullable": True, "type": "string"}]},
+            {"allOf": [{"type": ["string", "null"]}]},
+        ),
         ({"properties": {"a": {"readOnly": True}}, "required": ["a"]}, {"properties": {}}),
     ],
 )

@@ -77,7 +77,9 @@ def test_styles_of_queries(style, explode, value, expected):
     """A query has the text that the specification gives for a style."""
     one = parameter("query", style=style, explode=explode)
 
-    assert request_of(arguments={"color": value}, parameters=[one]).url.partition("?")[2] == expected
+    assert (
+        request_of(arguments={"color": value}, parameters=[one]).url.partition("?")[2] == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -275,7 +277,11 @@ async def test_headers_may_be_computed(serving, api):
         ({"type": "oauth2", "flows": {}}, "t", ("authorization", "Bearer t")),
         ({"type": "http", "scheme": "Basic"}, "u:p", ("authorization", "Basic dTpw")),
         ({"type": "apiKey", "in": "header", "name": "X-Key"}, "k", ("x-key", "k")),
-        ({"type": "apiKey", "in": "cookie", "name": "sid"}, "k;", ("cookie", "color=red; sid=k%3B")),
+        (
+            {"type": "apiKey", "in": "cookie", "name": "sid"},
+            "k;",
+            ("cookie", "color=red; sid=k%3B"),
+        ),
     ],
 )
 async def test_credentials(serving, api, scheme, secret, expected):

@@ -88,6 +88,12 @@ class Provided(Protocol):
     def health(self) -> Sequence[tuple[str, tuple[str, ...], int]]:
         """Return the name, the present faults and the number of failures of each provider."""
 
+    async def subscribe(self, uri: str, context: Any) -> None:
+        """Tell the provider of a resource, if it has one, that a client watches it."""
+
+    async def unsubscribe(self, uri: str, context: Any) -> None:
+        """Tell the providers that a client watches a resource no longer."""
+
     def unknown(self, name: str) -> str | None:
         """Word the error for an unknown name; None if it is nobody's."""
 
