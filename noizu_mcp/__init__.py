@@ -16,6 +16,8 @@ The layers, each importing only from those above it:
     transports/   stdio, memory, HTTP and its hosts
     client/       the other end
     aio/          the client for asyncio programs
+    openapi/      HTTP APIs as tools
+    remote/       other servers as parts of one
     testing/      the test kit
     cli/          commands
 
@@ -91,11 +93,13 @@ _LATE = {
     "Progress": ".client",
     "Prompt": ".components",
     "prompt": ".components",
+    "OpenAPI": ".openapi",
     "PromptMessage": ".types",
     "PromptProvider": ".components",
     "PromptResult": ".types",
     "Provider": ".components",
     "ReadResult": ".types",
+    "Remote": ".remote",
     "Reference": ".types",
     "Resource": ".components",
     "resource": ".components",
@@ -147,6 +151,8 @@ if _TYPE_CHECKING:
     from .models import result_for as result_for
     from .models import tools_for as tools_for
     from .server import Mount as Mount
+    from .openapi import OpenAPI as OpenAPI
+    from .remote import Remote as Remote
     from .skills import SkillFolder as SkillFolder
     from .transports import Http as Http
     from .transports import Stdio as Stdio

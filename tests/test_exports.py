@@ -58,6 +58,7 @@ PUBLIC = {
     *("resource", "resource_template", "serve_http", "serve_stdio", "text_content", "tool"),
     *("violations_result", "SkillDefinition", "SkillError"),
     *("Mount", "PromptProvider", "Provider", "ResourceProvider", "ToolProvider"),
+    *("OpenAPI", "Remote"),
     *("SchemaLoss", "ModelCall", "ModelTools", "result_for", "tools_for"),
 }
 
