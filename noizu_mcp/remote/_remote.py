@@ -29,7 +29,7 @@ from ..components import (
     bind_definition,
     read_prefix,
 )
-from ..jsonrpc import INTERNAL_ERROR, RESOURCE_NOT_FOUND
+from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
 from ..server import Server, ServerContext
 from ..types import (
     Completion,
@@ -51,6 +51,8 @@ from ._upstream import Unavailable, Upstream
 LIST_TIMEOUT: Final = 10.0
 #: Options of `connect` that a `Remote` sets itself.
 _OWN: Final = frozenset({"target", "handler", "timeout", "roots", "capabilities"})
+#: Members of a result that are for one connection (2026-07-28 `server/utilities/caching`).
+_CACHING: Final = frozenset({"ttlMs", "cacheScope"})
 #: Characters of a name of a server that a prefix does not have, and of a prefix.
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]")
 _PREFIX_LENGTH: Final = 64
@@ -314,10 +316,13 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         try:
             result = await self._with_errors(self._request("resources/read", params, ctx))
         except McpError as error:
-            if error.code == RESOURCE_NOT_FOUND:
-                # The code depends on the revision of the client.
+            # 2026-07-28 has no code of its own for it (`server/resources`, "Error Handling").
+            unknown = error.code == INVALID_PARAMS and error.data == {"uri": params["uri"]}
+            if unknown or error.code == RESOURCE_NOT_FOUND:
                 raise ResourceNotFound(uri) from error
             raise
+        # Hints for the caches of one connection: this server gives its own.
+        result = {key: value for key, value in result.items() if key not in _CACHING}
         return self._answer(result, in_contents, ReadResult.from_wire)
 
     async def _complete(

@@ -153,13 +153,7 @@ class Upstream:
         """
         client = await self.ready()
         await self._set_level(client, ctx)
-        meta = {
-            key: value
-            for key, value in ctx.meta.items()
-            if key != META_PROGRESS_TOKEN and not key.startswith(_RESERVED)
-        }
-        if meta:
-            params = {**params, "_meta": meta}
+        params = _with_meta(params, ctx.meta)
         progress = None
         if META_PROGRESS_TOKEN in ctx.meta:
 
@@ -218,6 +212,10 @@ class Upstream:
             several = "several callers have" if self._calls else "no caller has"
             text = f"{several} a request in flight here, so nobody can tell whom to ask"
             raise McpError(INVALID_REQUEST, text)
+        params = _with_meta(params, params.get("_meta", {}))
+        if call.ctx.envelope.revision.stateless:
+            # 2026-07-28 has none; a handler that runs again would have another one.
+            params.pop("elicitationId", None)
         with trio.CancelScope() as scope:
             call.questions.add(scope)
             try:
@@ -408,6 +406,17 @@ class Upstream:
                 logger.warning("resources of %s are not watched: %s", self.connection.name, error)
                 if not scope.cancel_called:
                     task_status.started(scope)
+
+
+def _with_meta(params: Mapping[str, Any], meta: Any) -> JSONObject:
+    """Return params with those keys of `_meta` that do not belong to one connection."""
+    found = {key: value for key, value in params.items() if key != "_meta"}
+    kept = {
+        key: value
+        for key, value in (meta.items() if isinstance(meta, Mapping) else ())
+        if key != META_PROGRESS_TOKEN and not key.startswith(_RESERVED)
+    }
+    return {**found, "_meta": kept} if kept else found
 
 
 class _Questions(ClientHandler):
