@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final, TypeVar, cast
 
 import attrs
+import trio
 
 from .._errors import (
     ConnectionClosed,
@@ -30,7 +31,8 @@ from ..components import (
     read_prefix,
 )
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
-from ..server import Server, ServerContext
+from ..server import ServerContext
+from ..transports import Http, Stdio
 from ..types import (
     Completion,
     InputRequest,
@@ -110,15 +112,15 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
                 text = f"Remote has no option {name}"
                 raise TypeError(f"{text}; {hint_at(name, sorted(known))}")
         self.timeout = list_timeout
-        self._label = label or prefix or _label_of(target)
         self._prefix = prefix
         self._addresses = Addresses(prefix)
         self._options = {"strictness": "off", **options, "timeout": call_timeout}
         self._target: Any
         try:
-            self._target = read_entry(target, self._label)
+            self._target = read_entry(target, label or prefix or "the target")
         except (TargetError, ValueError) as error:
             self._target = error
+        self._label = label or prefix or _label_of(self._target)
         # One for each served server that has this provider, the newest last.
         self._upstreams: list[Upstream] = []
         self._made: dict[str, tuple[Sequence[Any], list[Bound]]] = {}
@@ -192,6 +194,8 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         changed()
         try:
             await upstream.run()
+            # It failed for good, and goes on to say so.
+            await trio.sleep_forever()
         finally:
             self._upstreams.remove(upstream)
 
@@ -414,10 +418,10 @@ def _fitting(name: str) -> str:
 
 
 def _label_of(target: Any) -> str:
-    """Name a server that has no prefix."""
-    if isinstance(target, type) and issubclass(target, Server):
-        return target.options.name
-    shown = getattr(target, "shown", None) or getattr(target, "command", None)
-    text = str(shown if isinstance(shown, str) else target)
-    # A query may hold secrets.
-    return text.partition("?")[0][:60]
+    """Name a server that has no prefix; without arguments and queries, which may be secret."""
+    if isinstance(target, Http):
+        return target.shown
+    if isinstance(target, Stdio):
+        return target.command
+    options = getattr(target, "options", None)
+    return type(target).__name__ if options is None else str(options.name)

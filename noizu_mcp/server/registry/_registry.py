@@ -204,6 +204,16 @@ class Registry:
         registered = self.resources.watchable or self.templates.watchable
         return registered or self.overrides("can_watch", "subscribe")
 
+    @property
+    def takes_subscriptions(self) -> bool:
+        """True if a method of the server, or a provider, takes part when somebody subscribes."""
+        return self.providers is not None or self.overrides("can_watch", "subscribe")
+
+    @property
+    def takes_ends(self) -> bool:
+        """True if a method of the server, or a provider, is told when somebody unsubscribes."""
+        return self.providers is not None or self.overrides("unsubscribe")
+
     def overrides(self, *methods: str) -> bool:
         """Tell whether the class overrides one of the methods that do something by default."""
         return not self.overridden.isdisjoint(methods)
