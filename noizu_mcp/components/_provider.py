@@ -138,6 +138,13 @@ class BaseProvider:
         """The lists of a server that it adds to: `tools`, `prompts`, `resources`."""
         return self._offers
 
+    def fixed_names(self) -> Iterable[tuple[str, str]]:
+        """Return what it will surely list: pairs of a list of the server, and a name or URI.
+
+        A server that has one of these names already is refused when its class is made.
+        """
+        return ()
+
     async def watch(self, changed: Changes) -> None:
         """Wait for changes, and report each of them with `changed()`.
 
@@ -230,10 +237,14 @@ class Provider(ToolProvider, PromptProvider, ResourceProvider):
 def check_providers(items: Iterable[Any]) -> list[Problem]:
     """Find the problems of the `providers` of a server: items that are no instances of one."""
     problems = []
+    seen: list[Any] = []
     for index, item in enumerate(items):
         if isinstance(item, BaseProvider):
-            continue
-        if isinstance(item, type) and issubclass(item, BaseProvider):
+            if not any(item is each for each in seen):
+                seen.append(item)
+                continue
+            text = f"{item.name} is in the list already"
+        elif isinstance(item, type) and issubclass(item, BaseProvider):
             text = f"is a class; write an instance: {item.__name__}(…)"
         else:
             text = f"{called(item)} is not a provider; write class …(ToolProvider)"

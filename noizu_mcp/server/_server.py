@@ -150,7 +150,7 @@ class Server(metaclass=ComponentMeta):
         )
         server.skills = tuple(registry.skills.specs.values())
         for feature in CHANGES:
-            changed = partial(server.notify_changed, feature)
+            changed = partial(server.bus.publish, feature)
             bind = partial(bind_all, feature=feature, loop=options.loop)
             running = RunningSet(registry.parts[feature], changed, bind)
             setattr(server, feature, running)
@@ -161,7 +161,7 @@ class Server(metaclass=ComponentMeta):
         server.sealer = Sealer(options.state_keys, options.state_ttl)
         server.crash_log = ThrottledLog(shown=SHOWN, most=MOST_CRASHES)
         server.running = {}
-        if getattr(cls, "providers", ()):
+        if hasattr(cls, "providers"):
             server._provide(cls.providers)
         if options.loop == "asyncio":
             bind_methods(server, cls._overridden)
@@ -378,6 +378,8 @@ class Server(metaclass=ComponentMeta):
         """
         if kind not in CHANGES:
             raise ValueError(f"no list {kind!r}; there are: {', '.join(CHANGES)}")
+        if self.registry.providers is not None:
+            self.registry.providers.expire(kind)
         self.bus.publish(kind)
 
     def notify_resource_updated(self, uri: str) -> None:

@@ -183,6 +183,8 @@ class ServerContext(Context):
     def _notify_session(self, kind: str) -> None:
         """Tell this session that a list changed; on 2026-07-28 nobody; see `Notify`."""
         if self.dispatcher is not None and not self.envelope.revision.stateless:
+            if self.running.server.registry.providers is not None:
+                self.running.provider_lists.forget(self.dispatcher)
             self.running.portal.run_soon(partial(self.dispatcher.feed.report, kind))
 
     async def put_session(self, key: str, value: Any) -> None:
@@ -250,6 +252,7 @@ class SessionContext(ServerContext):
         self.envelope = envelope
         self.dispatcher: Session = dispatcher
         self.session: Mapping[str, Any] = dispatcher.values
+        self.provided: Mapping[str, Any] | None = None
         if running.server.registry.providers is not None:
             running.provider_lists.attach(self)
 

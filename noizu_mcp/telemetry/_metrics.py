@@ -45,6 +45,8 @@ class Metrics:
     * `mcp_received_bytes_total`, `mcp_sent_bytes_total`: bytes of messages, by `method`
     * `mcp_notifications_total` by `method` and `direction`: `in`, `out`
     * `mcp_sessions`, `mcp_streams`: see `Telemetry`
+    * `mcp_provider_failing` by `provider`: lists that it fails to give now; and
+      `mcp_provider_failures_total`
     * `mcp_registered` by `kind`: `tools`, `resources` (with templates), `prompts`
 
     Args:

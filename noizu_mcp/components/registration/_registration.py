@@ -47,13 +47,11 @@ _EXAMPLES: Final = {
 }
 
 
-class Overrides(TypedDict, total=False):
-    """The options that every registration may change; a prompt has no others.
+class SharedOptions(TypedDict, total=False):
+    """The options that every component has, and every registration may change.
 
     Attributes:
         name: Another name; not for a kit of several tools.
-        prefix: A word that is put before the names of all tools of a kit, before the name of a tool
-            or a prompt, `eu_charge`, and before the scheme of a URI, `eu+db://orders`.
         title: Another title; not for a kit of several tools.
         description: Another description; not for a kit of several tools.
         icons: Other pictures.
@@ -68,7 +66,6 @@ class Overrides(TypedDict, total=False):
     """
 
     name: str
-    prefix: str
     title: str
     description: str
     icons: Iterable[Icon]
@@ -79,6 +76,17 @@ class Overrides(TypedDict, total=False):
     requires: "RequireScopes | str | Sequence[str] | None"
     available: Callable[[Any], object] | None
     loop: Literal["trio", "asyncio"]
+
+
+class Overrides(SharedOptions, total=False):
+    """The options of every registration; that of a prompt has no others.
+
+    Attributes:
+        prefix: A word that is put before the names of all tools of a kit, before the name of a tool
+            or a prompt, `eu_charge`, and before the scheme of a URI, `eu+db://orders`.
+    """
+
+    prefix: str
 
 
 @final

@@ -9,7 +9,7 @@ the way of a call but that object. The bus of the mounted server tells every ser
 """
 
 import weakref
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -86,6 +86,22 @@ class Mount(Provider):
         registry = self.server.registry
         methods = ("list_tools", "list_prompts", "list_resources", "list_resource_templates")
         return registry.providers is None and not registry.overrides(*methods)
+
+    def fixed_names(self) -> Iterable[tuple[str, str]]:
+        """Return the new names of the registrations."""
+        parts = self.server.registry.parts
+        for feature in sorted(self.offers):
+            for collection in parts[feature]:
+                option = "name" if collection.kind.key == "name" else "uri"
+                for key in collection.specs:
+                    yield feature, self.rename(option, key)
+
+    def reaches(self, server: Server) -> bool:
+        """Tell whether a server is mounted here, at any depth."""
+        if self.server is server:
+            return True
+        inner: Any = self.server.registry.providers or ()
+        return any(isinstance(each, Mount) and each.reaches(server) for each in inner)
 
     def rename(self, option: str, value: str) -> str:
         """Return the name or URI under which something of the mounted server is listed."""
@@ -180,7 +196,7 @@ class MountedServer:
     Args:
         mount: The mount.
         outer: The served server that mounts it.
-        changed: Tells that its lists changed.
+        entry: Its entry among the providers of that server.
 
     Attributes:
         inner: The mounted server as it is served; None before its lifespan and after it.
@@ -188,10 +204,10 @@ class MountedServer:
         settled: Set once its lifespan has begun, or has failed to.
     """
 
-    def __init__(self, mount: Mount, outer: RunningServer, changed: Callable[[], object]) -> None:
+    def __init__(self, mount: Mount, outer: RunningServer, entry: "Entry") -> None:
         self._mount = mount
         self._outer = outer
-        self._changed = changed
+        self._entry = entry
         self.inner: RunningServer | None = None
         self.specs = MountedSpecs(mount, self)
         self.settled = trio.Event()
@@ -220,7 +236,8 @@ class MountedServer:
         """End a call; from any thread."""
         del self._calls[context]
         if self._ending.is_set() and not self._calls:
-            self._outer.portal.run_soon(self._idle.set)
+            # The event is replaced for each wait, and in the thread of the loop.
+            self._outer.portal.run_soon(lambda: self._idle.set())
 
     def end(self, grace: float | None = None) -> None:
         """Leave the lifespan once the running calls have ended.
@@ -229,8 +246,6 @@ class MountedServer:
             grace: Seconds that it gets for this; None for any time.
         """
         self._ending.set()
-        if not self._calls:
-            self._idle.set()
         if grace is not None:
             self._scope.deadline = trio.current_time() + grace
 
@@ -250,6 +265,8 @@ class MountedServer:
                 else:
                     return
                 self.settled.set()
+                self._entry.failures += 1
+                self._entry.failing["lifespan"] = "failed"
                 if not told:
                     text = "the lifespan of %r failed; it begins again, with growing pauses"
                     logger.error(text, self._mount, exc_info=crash)
@@ -266,11 +283,14 @@ class MountedServer:
         try:
             await inner.begin_serving()
             self.inner = inner
+            self._entry.failing.pop("lifespan", None)
             if self.settled.is_set():
-                self._changed()  # its lists were empty
+                self._entry()  # its lists were empty
             self.settled.set()
             await self._ending.wait()
-            await self._idle.wait()
+            while self._calls:
+                self._idle = trio.Event()
+                await self._idle.wait()
         finally:
             self.inner = None
             inner.end_serving()

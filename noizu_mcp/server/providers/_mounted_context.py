@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..._util import Unset
-from ...types import InputRequest, InputRequired, LogLevel
+from ...types import InputRequest, InputRequired
 from .._server_context import ServerContext
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ class MountedContext(ServerContext):
 
     envelope: Any = _of_the_request("envelope")
     dispatcher: Any = _of_the_request("dispatcher")
-    parked: Any = _of_the_request("parked")
     request_id: Any = _of_the_request("request_id")
     session: Any = _of_the_request("session")
     cancelled: Any = _of_the_request("cancelled")
@@ -59,15 +58,15 @@ class MountedContext(ServerContext):
         sent: Awaitable[None] = self._ctx.report_progress(progress, total, message)
         return sent
 
-    def log(self, level: LogLevel, data: Any, logger: str | None = None) -> Awaitable[None]:
-        """Send a log message; see `Context`."""
-        sent: Awaitable[None] = self._ctx.log(level, data, logger)
-        return sent
-
     def release_stream(self, retry_after: float = 1.0) -> Awaitable[None]:
         """Let the client come back for the rest; see `Context`."""
         sent: Awaitable[None] = self._ctx.release_stream(retry_after)
         return sent
+
+    def _notify_session(self, kind: str) -> None:
+        if self.dispatcher is not None and self.running.server.registry.providers is not None:
+            self.running.provider_lists.forget(self.dispatcher)
+        self._ctx._notify_session(kind)  # noqa: SLF001  (the same method)
 
     def note_coercion(self) -> None:
         """Note for listeners that the arguments of a call had text for other types."""
@@ -85,7 +84,3 @@ class MountedContext(ServerContext):
         """Ask the questions of a handler that asks by hand; see `ServerContext`."""
         again: bool = await self._ctx.retry(required)
         return again
-
-    async def stay_open(self) -> None:
-        """Wait until a request is in flight that can take the result of the handler."""
-        await self._ctx.stay_open()

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ._mounted_context import MountedContext
 
 #: Pages of a list that a mounted server computes; more would be a cursor that never ends.
-_MOST_PAGES: Final = 1000
+MOST_PAGES: Final = 1000
 #: The types of block that name a resource.
 _WITH_URI: Final = ("resource_link", "resource")
 #: The method that computes each list, and the one that serves an item of it.
@@ -120,7 +120,7 @@ class MountedSpecs:
         specs = dict(collection.seen_by(ctx).specs)
         found: list[Bound] = []
         cursor: str | None = None
-        for _ in range(_MOST_PAGES):
+        for _ in range(MOST_PAGES):
             answer = await run_user_code(getattr(self._server, method)(cursor, ctx))
             page = collection.read(answer, ctx)
             for item in page.items:

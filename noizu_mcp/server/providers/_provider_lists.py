@@ -16,13 +16,14 @@ and no list outlives a change that was told.
 import math
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import trio
 
-from ..._errors import PEER_FAILURES, DefinitionError
+from ..._errors import PEER_FAILURES, DefinitionError, InsufficientScope
 from ...components import Bound
 from ...engine import logger, run_user_code, split_cancellation
 from ..calls._loops import bind_all
@@ -151,6 +152,8 @@ class ProviderLists:
         """Run `watch` of a provider until it returns; if it fails, again after a pause."""
         provider, pause, told = entry.provider, FIRST_PAUSE, False
         with scope:
+            # It may have been removed before this task began, and even been added again.
+            await trio.lowlevel.checkpoint_if_cancelled()
             while True:
                 began = trio.current_time()
                 try:
@@ -199,6 +202,10 @@ class ProviderLists:
             if ctx.session is session.values:
                 self._sessions[session] = caller
         return caller
+
+    def forget(self, session: "Session") -> None:
+        """Let the lists of a session be asked for again; from any thread."""
+        self._sessions.pop(session, None)
 
     def expiry(self, ctx: Any, feature: str) -> float:
         """Return the time when the lists of a caller must be asked for again; see `Caller`."""
@@ -305,9 +312,8 @@ class ProviderLists:
             logger.info("%s gives its %s again", provider.name, feature)
             if provider.shared:
                 # The clients saw a list without its items.
-                self._running.server.notify_changed(feature)
-        if any(getattr(spec, "task", None) is not None for spec in specs):
-            self._providers.have_tasks = True
+                self._running.server.bus.publish(feature)
+        self._providers.note_specs(specs)
         # A mounted server may have providers of its own that failed, and are to be asked again.
         until = provider.expiry(ctx, feature) if isinstance(provider, Mount) else math.inf
         return _Kept(version, specs, bound, until, good=trio.current_time())
@@ -315,9 +321,11 @@ class ProviderLists:
     @staticmethod
     async def _items(provider: Any, feature: str, ctx: Any) -> list[Any]:
         names = ("resources", "templates") if feature == "resources" else (feature,)
-        return [
-            item for name in names for item in await run_user_code(getattr(provider, name)(ctx))
-        ]
+        # Its items are left out in silence, as registrations that need scopes are.
+        with suppress(InsufficientScope):
+            found = [await run_user_code(getattr(provider, name)(ctx)) for name in names]
+            return [item for items in found for item in items]
+        return []
 
     def _bind(
         self, provider: Any, feature: str, items: Iterable[Any], kept: _Kept
@@ -363,5 +371,5 @@ class ProviderLists:
         if specs:
             pause = min(pause, kept.good + provider.stale)
         elif kept.specs and provider.shared:
-            self._running.server.notify_changed(feature)
+            self._running.server.bus.publish(feature)
         return _Kept(kept.version, specs, kept.bound, pause, kept.good, min(kept.failures + 1, 10))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ..._errors import DefinitionError
+from ..._errors import DefinitionError, Problem
 from ...components import BaseProvider, Context, ResourceProvider, check_providers
 from ...engine import call_user_code, crashes_logged, run_user_code
 from ...jsonrpc import Request
@@ -101,6 +101,7 @@ class Providers:
         entries: The providers in their order; replaced as a whole.
         generation: Raised by every change of a provider or of a registration.
         have_tasks: True once a provider has listed a tool whose calls can go on as tasks.
+        have_scopes: True once a provider has listed something that requires scopes.
     """
 
     def __init__(self, server: "Server", items: Iterable[BaseProvider]) -> None:
@@ -108,6 +109,7 @@ class Providers:
         self.entries: tuple[Entry, ...] = ()
         self.generation = 0
         self.have_tasks = False
+        self.have_scopes = False
         self._lock = threading.Lock()
         server.registry.providers = self
         self._put([Entry(provider, self) for provider in items])
@@ -151,6 +153,10 @@ class Providers:
 
     def _check(self, providers: Iterable[BaseProvider]) -> None:
         problems = check_providers([*self, *providers])
+        for each in providers:
+            if isinstance(each, Mount) and each.reaches(self.server):
+                text = "mounts the server in itself"
+                problems.append(Problem(each.name, text))
         if problems:
             raise DefinitionError(problems)
 
@@ -162,6 +168,7 @@ class Providers:
             for collection in parts[feature]:
                 # Clients are told when they connect, before the first list is asked for.
                 collection.offered = True
+                # Nobody knows yet whether anything will be subscribable.
                 collection.watchable = collection.watchable or feature == "resources"
         self.server.registry.refresh()
 
@@ -170,7 +177,7 @@ class Providers:
         for running in tuple(self.server.running):
             running.portal.run_soon(running.provider_lists.update)
         for feature in {kind for entry in entries for kind in entry.versions}:
-            self.server.notify_changed(feature)
+            self.server.bus.publish(feature)
 
     def raise_generation(self) -> None:
         """Let every caller's lists be put together anew."""
@@ -186,7 +193,24 @@ class Providers:
                 entry.versions[kind] += 1
             self.generation += 1
         for kind in kinds:
-            self.server.notify_changed(kind)
+            self.server.bus.publish(kind)
+
+    def expire(self, kind: str) -> None:
+        """Let a list of all providers be asked for again: the author says that it changed."""
+        with self._lock:
+            for entry in self.entries:
+                if kind in entry.versions:
+                    entry.versions[kind] += 1
+            self.generation += 1
+
+    def note_specs(self, specs: Iterable[Any]) -> None:
+        """Note what the server must look after once a provider has listed it."""
+        for spec in specs:
+            if getattr(spec, "task", None) is not None:
+                self.have_tasks = True
+            if spec.requires is not None and not self.have_scopes:
+                self.have_scopes = True
+                self.server.registry.scoped = True
 
     def claim(self, entry: Entry, running: "RunningServer") -> bool:
         """Tell whether a served server is to run the `watch` of a provider; one does."""
@@ -218,8 +242,8 @@ class Providers:
             failing = tuple(f"{kind} {reason}" for kind, reason in tuple(entry.failing.items()))
             yield Health(provider.name, failing, entry.failures)
             inner = provider.server.registry.providers if isinstance(provider, Mount) else None
-            for each in () if inner is None else inner.health():
-                yield each._replace(name=f"{provider.name}.{each.name}")
+            for name, faults, count in () if inner is None else inner.health():
+                yield Health(f"{provider.name}.{name}", faults, count)
 
     def depends_on_caller(self, feature: str) -> bool:
         """Tell whether a list may differ by caller."""

@@ -21,6 +21,7 @@ from ...components import (
     is_abstract,
     is_context,
     is_marked,
+    keys_of,
     kind_of,
 )
 from ...skills import check_clashes, check_skills
@@ -83,9 +84,33 @@ def check_statement(declaration: Declaration, base: type) -> None:
     if not declaration.problems and not declaration.abstract:
         _check_nested(declaration, base)
     if not declaration.problems:
+        _check_fixed_names(declaration)
+    if not declaration.problems:
         cls: Any = declaration.cls
         for problem in check_clashes(cls.skills, cls.resources):
             declaration.take(problem, "skills")
+
+
+def _check_fixed_names(declaration: Declaration) -> None:
+    """Refuse a name that two providers, or a provider and a registration, will surely have."""
+    cls: Any = declaration.cls
+    providers = getattr(cls, "providers", ())
+    if not providers:
+        return
+    taken = {
+        (feature, key)
+        for feature in _COMPUTED
+        for item in getattr(cls, feature)
+        for _, key in keys_of(as_registration(item, feature))
+    }
+    for index, provider in enumerate(providers):
+        names = set(provider.fixed_names())
+        for feature, name in sorted(names & taken):
+            text = (
+                f"{provider.name} has {name!r}, which stands in {feature} already; give a prefix="
+            )
+            declaration.take(Problem(f"providers[{index}]", text), "providers")
+        taken |= names
 
 
 def _check_identity(declaration: Declaration) -> None:

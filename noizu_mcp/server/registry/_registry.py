@@ -69,9 +69,14 @@ class Provided(Protocol):
 
     Attributes:
         have_tasks: True once a provider has listed a tool whose calls can go on as tasks.
+        have_scopes: True once a provider has listed something that requires scopes.
     """
 
     have_tasks: bool
+    have_scopes: bool
+
+    def expire(self, kind: str) -> None:
+        """Let a list of all providers be asked for again."""
 
     def raise_generation(self) -> None:
         """Let every caller's lists be put together anew."""
@@ -125,7 +130,7 @@ class Registry:
             `completions`, `skills`, and always `logging`. The class declares the list, even an
             empty one, or overrides its methods; or something of it was registered, hidden or not,
             also if that was removed.
-        scoped: True if any registration requires scopes, or may come from a provider.
+        scoped: True if any registration requires scopes, or anything that a provider listed.
         gated: True if any resource or template has an `available` function, or may come from a
             provider.
         providers: The providers of the server; None if there were none yet.
@@ -186,7 +191,8 @@ class Registry:
             for feature, found in parts
             if any(each.offered for each in found) or self.overrides(*_OFFERED_BY[feature])
         ) | {"logging"}
-        self.scoped = providers is not None or any(
+        provides = providers is not None and providers.have_scopes
+        self.scoped = provides or any(
             each.scoped for each in (self.tools, self.resources, self.templates, self.prompts)
         )
         provides = providers is not None and providers.depends_on_caller("resources")

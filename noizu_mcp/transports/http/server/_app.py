@@ -160,6 +160,13 @@ class HttpApp:
             if endpoint is not None:
                 await endpoint.settle(0 if endpoint.stopping else self.options.limits.grace)
 
+    def _faults(self) -> bytes:
+        """Name the providers that fail, a line each; the server is ready all the same."""
+        providers = self.server.registry.providers
+        health = () if providers is None else providers.health()
+        lines = [f"provider {name}: {', '.join(faults)}\n" for name, faults, _ in health if faults]
+        return "".join(lines).encode()
+
     def _challenge(self, ctx: RequestContext, error: McpError) -> None:
         """Add the challenge that names missing scopes to an answer (RFC 6750 section 3)."""
         channel, auth = ctx.channel, self.options.auth
@@ -197,7 +204,8 @@ class HttpApp:
             # Before any check: load balancers ask by address, without a token.
             if self.options.health and http.path in PROBES:
                 if self._ready or http.path == "/healthz":
-                    await http.respond(200, b"ok\n", [TEXT])
+                    faults = b"" if http.path == "/healthz" else self._faults()
+                    await http.respond(200, b"ok\n" + faults, [TEXT])
                 else:
                     await http.respond(503, b"stopping\n", [TEXT])
             else:
