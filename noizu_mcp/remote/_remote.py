@@ -251,6 +251,8 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
             partial(self._complete, {"type": "ref/prompt", "name": definition.name}),
             timeout=None,
             source=self._source(listed.name),
+            # A result without a description stays without: here it would get that of the list.
+            description=None,
         )
 
     def _bind_resource(self, definition: ResourceDefinition) -> Bound:

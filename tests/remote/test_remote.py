@@ -210,9 +210,10 @@ async def outcome(work):
 @ERAS
 async def test_answers_are_those_of_the_server(behind, front, back):
     """Every list and every answer is that of the server, but for prefixes."""
-    async with connect(Up, version=front) as direct, connect(
-        behind(Up, version=back), version=front
-    ) as client:
+    async with (
+        connect(Up, version=front) as direct,
+        connect(behind(Up, version=back), version=front) as client,
+    ):
         for kind in ("tools", "resources", "resource_templates", "prompts"):
             expected = [each.to_wire() for each in await getattr(direct, f"list_{kind}")()]
             found = [each.to_wire() for each in await getattr(client, f"list_{kind}")()]
@@ -364,9 +365,10 @@ async def test_a_caller_that_does_not_answer(behind, mock_clock):
             asked.set()
             await trio.sleep_forever()
 
-    async with connect(
-        behind(Up, version=OLD), version=OLD, handler=Silent(), timeout=10_000
-    ) as client, trio.open_nursery() as nursery:
+    async with (
+        connect(behind(Up, version=OLD), version=OLD, handler=Silent(), timeout=10_000) as client,
+        trio.open_nursery() as nursery,
+    ):
 
         async def call():
             result = await client.call_tool("up_ask")

@@ -349,7 +349,11 @@ async def test_unserved():
     [
         ({"tools__call": {"content": 3}}, "tool", "up gave a malformed result: "),
         ({"tools__call": {"content": [{"type": "resource"}]}}, "tool", "malformed result"),
-        ({"tools__call": {"resultType": "odd"}}, "tool", "up gave an unknown kind of result: 'odd'"),
+        (
+            {"tools__call": {"resultType": "odd"}},
+            "tool",
+            "up gave an unknown kind of result: 'odd'",
+        ),
         ({"tools__call": {"resultType": "input_required"}}, "tool", "malformed"),
         (
             {"tools__call": {"resultType": "input_required", "inputRequests": []}},
