@@ -150,9 +150,9 @@ if _TYPE_CHECKING:
     from .models import SchemaLoss as SchemaLoss
     from .models import result_for as result_for
     from .models import tools_for as tools_for
-    from .server import Mount as Mount
     from .openapi import OpenAPI as OpenAPI
     from .remote import Remote as Remote
+    from .server import Mount as Mount
     from .skills import SkillFolder as SkillFolder
     from .transports import Http as Http
     from .transports import Stdio as Stdio

@@ -123,7 +123,7 @@ async def connect(
     # A server in memory that crashes closes its stream, too: its own failure says more.
     with single_failure(ConnectionClosed):
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
-            # trio leaves a task behind whose start is cancelled, and this one ends by our hand only.
+            # trio leaves a task behind whose start is cancelled, and this one ends by itself never.
             with trio.CancelScope(shield=True):
                 background: trio.Nursery = await nursery.start(_keep_background)
             try:

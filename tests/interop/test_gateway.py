@@ -190,7 +190,8 @@ async def compare_the_rest(client: Any, direct: Any) -> None:
     for given in team:
         expected = await direct.complete(Reference.prompt("completable-prompt"), *given)
         reference = Reference.prompt("every_completable-prompt")
-        assert await client.complete(reference, *given) == expected
+        found = await client.complete(reference, *given)
+        assert (found.values, found.total) == (expected.values, expected.total)
 
 
 @ERAS

@@ -23,8 +23,8 @@ from noizu_mcp import (
     ResourceNotFound,
     Schema,
     Server,
-    Toolkit,
     ToolError,
+    Toolkit,
     ToolResult,
     connect,
     mcp,
@@ -143,7 +143,7 @@ async def config() -> str:
     return "cfg"
 
 
-async def row(id: str, ctx: Context) -> str:
+async def row(id: str, ctx: Context) -> str:  # noqa: A002 - the name of the variable
     if id == "asks":
         return str(await ctx.elicit("row?", Form))
     if id == "gone":

@@ -2,6 +2,7 @@
 
 import logging
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 import trio
@@ -148,15 +149,17 @@ async def test_changes_pass_on(behind, front, back, autojump_clock):
     async def echo(text: str) -> str:
         return text
 
-    async with connect(behind(server, version=back), version=front, handler=handler) as client:
-        async with client.listen(tools=True):
-            assert await client.list_tools() == []
-            await trio.sleep(10)  # the clock jumps: notices that follow each other are merged
-            handler.notifications.clear()
-            server.tools.add(echo)
-            await until(lambda: "notifications/tools/list_changed" in dict(handler.notifications))
-            assert [each.name for each in await client.list_tools()] == ["up_echo"]
-            assert (await client.call_tool("up_echo", {"text": "x"})).text == "x"
+    async with (
+        connect(behind(server, version=back), version=front, handler=handler) as client,
+        client.listen(tools=True),
+    ):
+        assert await client.list_tools() == []
+        await trio.sleep(10)  # the clock jumps: notices that follow each other are merged
+        handler.notifications.clear()
+        server.tools.add(echo)
+        await until(lambda: "notifications/tools/list_changed" in dict(handler.notifications))
+        assert [each.name for each in await client.list_tools()] == ["up_echo"]
+        assert (await client.call_tool("up_echo", {"text": "x"})).text == "x"
 
 
 async def config() -> str:
@@ -204,16 +207,18 @@ async def test_listen_requests(behind, back, autojump_clock):
     life = watchable()
     server, handler = life.server(), ScriptedHandler()
     front = behind(server, version=back)
-    async with connect(front, version=NEW, handler=handler) as client:
-        async with client.listen(uris=["up+cfg://app"]):
-            async with client.listen(uris=["up+cfg://app", "up+cfg://two"]):
-                pass
-            await trio.sleep(10)
-            handler.notifications.clear()
-            server.notify_resource_updated("cfg://app")
-            server.notify_resource_updated("cfg://two")
-            await trio.sleep(10)
-            assert updated(handler) == ["up+cfg://app"]
+    async with (
+        connect(front, version=NEW, handler=handler) as client,
+        client.listen(uris=["up+cfg://app"]),
+    ):
+        async with client.listen(uris=["up+cfg://app", "up+cfg://two"]):
+            pass
+        await trio.sleep(10)
+        handler.notifications.clear()
+        server.notify_resource_updated("cfg://app")
+        server.notify_resource_updated("cfg://two")
+        await trio.sleep(10)
+        assert updated(handler) == ["up+cfg://app"]
 
 
 async def test_resources_that_cannot_be_watched(behind):
@@ -390,13 +395,13 @@ async def test_malformed_results(scripted, answers, request_, reason):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ours.script)
         async with connect(front) as client:
+            asking = {
+                "tool": partial(client.call_tool, "up_x"),
+                "prompt": partial(client.get_prompt, "up_x"),
+                "resource": partial(client.read_resource, "up+x://y"),
+            }
             with pytest.raises(McpError) as caught:
-                if request_ == "tool":
-                    await client.call_tool("up_x")
-                elif request_ == "prompt":
-                    await client.get_prompt("up_x")
-                else:
-                    await client.read_resource("up+x://y")
+                await asking[request_]()
         nursery.cancel_scope.cancel()
 
     assert reason in str(caught.value)

@@ -327,7 +327,11 @@ async def ask(app, path):
     """Send a GET request to an application."""
     sent = []
     scope = {
-        **{"type": "http", "method": "GET", "path": path, "query_string": b"", "root_path": ""},
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "query_string": b"",
+        "root_path": "",
         "headers": [(b"host", b"127.0.0.1")],
         "http_version": "1.1",
     }
