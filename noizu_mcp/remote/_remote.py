@@ -46,11 +46,14 @@ from ..types import (
     ToolResult,
 )
 from ._addresses import Addresses, in_content, in_contents, in_messages
-from ._upstream import Unavailable, Upstream
+from ._lane import Unavailable
+from ._upstream import Upstream
 
 #: Seconds that the lists of a server may take when a client lists something: from its first
 #: connection on they are there.
 LIST_TIMEOUT: Final = 10.0
+#: Connections to a server that asks questions up to 2025-11-25, one for each caller at a time.
+CONNECTIONS: Final = 8
 #: Options of `connect` that a `Remote` sets itself.
 _OWN: Final = frozenset({"target", "handler", "timeout", "roots", "capabilities"})
 #: Members of a result that are for one connection (2026-07-28 `server/utilities/caching`).
@@ -72,8 +75,8 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
 
     The connection is opened when this server begins to serve, and again with growing pauses
     whenever it ends. Meanwhile its components are not listed, and a call ends in one clear error.
-    A call that was in flight is not sent again. All callers share the connection, so a server that
-    keeps state for each session is not for several users. The credentials of callers are never
+    A call that was in flight is not sent again. All callers share the connection, so a server
+    that keeps state for each session is not for several users. The credentials of callers are never
     passed on: the server sees those of `auth`.
 
     Args:
@@ -84,6 +87,8 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         call_timeout: Seconds that a call may take; progress starts them again, and they stand
             still while a caller is asked something.
         list_timeout: Seconds that a client waits for the first connection when it lists.
+        connections: The number of connections to a server that asks questions up to 2025-11-25:
+            each caller gets one to itself while it has requests in flight. All others have one.
         **options: Options of `connect`, such as `auth`, `version`, `limits` and `telemetry`.
 
     Raises:
@@ -99,6 +104,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         label: str | None = None,
         call_timeout: float = TIMEOUT,
         list_timeout: float = LIST_TIMEOUT,
+        connections: int = CONNECTIONS,
         **options: Any,
     ) -> None:
         if prefix:
@@ -112,6 +118,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
                 text = f"Remote has no option {name}"
                 raise TypeError(f"{text}; {hint_at(name, sorted(known))}")
         self.timeout = list_timeout
+        self._connections = connections
         self._prefix = prefix
         self._addresses = Addresses(prefix)
         self._options = {"strictness": "off", **options, "timeout": call_timeout}
@@ -189,7 +196,14 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
             changed.resource_updated(self._addresses.outward(uri))
 
         options = self._options
-        upstream = Upstream(self._label, self._target, options, changed, updated)
+        upstream = Upstream(
+            self._label,
+            self._target,
+            options,
+            most=self._connections,
+            changed=changed,
+            updated=updated,
+        )
         self._upstreams.append(upstream)
         changed()
         try:

@@ -33,11 +33,12 @@ class Life:
     Attributes:
         server: The class of the server.
         runs: The number of its runs.
+        running: The number of those that have not ended.
         refusal: Raised at the beginning of a run.
     """
 
     def __init__(self, name="up", **members):
-        self.runs = 0
+        self.runs = self.running = 0
         self.refusal = None
         self._killed = trio.Event()
         life = self
@@ -55,7 +56,11 @@ class Life:
                 life._killed = trio.Event()
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(life._die)
-                    yield
+                    life.running += 1
+                    try:
+                        yield
+                    finally:
+                        life.running -= 1
                     nursery.cancel_scope.cancel()
 
         self.server = Made

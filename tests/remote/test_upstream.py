@@ -90,31 +90,66 @@ async def two_callers(server, first, second):
         nursery.cancel_scope.cancel()
 
 
-async def test_several_callers_are_not_mixed_up(behind):
-    """A question of a session belongs to the only caller; with two of them it is refused."""
+@pytest.mark.parametrize("connections", [1, 2])
+async def test_several_callers_are_not_mixed_up(behind, connections):
+    """A question goes to its caller, over a connection of its own; without one it is refused."""
     kit = Askers()
     life = Life(tools=[kit])
-    server = behind(life.server, version=OLD)()
+    server = behind(life.server, version=OLD, connections=connections)()
     alice = (Principal(subject="alice"), ScriptedHandler({"": {"name": "A"}}), OLD)
     bob = (Principal(subject="bob"), ScriptedHandler({"": {"name": "B"}}), NEW)
     async with two_callers(server, alice, bob) as clients:
-        await check_callers(kit, clients)
-    for _, handler, _ in (alice, bob):
-        assert [each for each in handler.notifications if "message" in each[0]] == []
+        await check_callers(kit, clients, connections)
+        assert life.runs == connections
+    told = [
+        method
+        for _, handler, _ in (alice, bob)
+        for method, _ in handler.notifications
+        if method == "notifications/message"
+    ]
+    assert len(told) < connections
 
 
-async def check_callers(kit, clients):
+async def check_callers(kit, clients, connections):
     first, second = clients
-    assert {(await each.call_tool("up_ask")).text for each in clients} == {"A", "B"}
+    names = [(await each.call_tool("up_ask")).text for each in clients]
+    assert set(names) == {"A", "B"}
     async with trio.open_nursery() as nursery:
         nursery.start_soon(first.call_tool, "up_wait")
         await wait_all_tasks_blocked()
         # Another request of the same caller does no harm.
-        assert (await first.call_tool("up_ask")).text in "AB"
-        result = await second.call_tool("up_ask")
-        assert "several callers have a request in flight here" in result.text
+        assert (await first.call_tool("up_ask")).text == names[0]
+        for _ in range(2):
+            result = await second.call_tool("up_ask")
+            if connections == 1:
+                assert "several callers have a request in flight here" in result.text
+            else:
+                assert result.text == names[1]
         await second.call_tool("up_shout")
         kit.go.set()
+
+
+async def test_further_connections_are_closed(behind, autojump_clock):
+    """A connection that nobody has used for a minute is closed; the first one stays."""
+    kit = Askers()
+    life = Life(tools=[kit])
+    server = behind(life.server, version=OLD)()
+    alice = (Principal(subject="alice"), ScriptedHandler({"": {"name": "A"}}), NEW)
+    bob = (Principal(subject="bob"), ScriptedHandler({"": {"name": "B"}}), NEW)
+    async with two_callers(server, alice, bob) as (first, second):
+        name = (await second.call_tool("up_ask")).text
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(first.call_tool, "up_wait")
+            await until(lambda: kit.entered)
+            assert (await second.call_tool("up_ask")).text == name
+            # Longer than the time of the first look at the connection.
+            await trio.sleep(15)
+            assert (await second.call_tool("up_ask")).text == name
+            assert life.running == 2
+            kit.go.set()
+        await trio.sleep(200)
+        assert life.running == 1
+        assert (await second.call_tool("up_ask")).text == name
 
 
 async def test_questions_outside_of_requests(behind):
