@@ -30,7 +30,13 @@ from .._errors import (
 )
 from .._value import JSONObject
 from ..client import Client, ClientHandler, KeptConnection, Opened, Progress, told
-from ..jsonrpc import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, Notification
+from ..jsonrpc import (
+    HEADER_MISMATCH,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    MISSING_CLIENT_CAPABILITY,
+    Notification,
+)
 from ..server import ServerContext
 from ..types import ELICIT, LOG_LEVELS, META_PROGRESS_TOKEN, ROOTS, SAMPLE, InputRequest
 
@@ -57,12 +63,14 @@ class _Call:
         ctx: The request.
         caller: Its caller; see `caller_of`.
         questions: The scopes of its questions.
+        missing: The error for a question that its client cannot take; None while there is none.
     """
 
     def __init__(self, ctx: ServerContext) -> None:
         self.ctx = ctx
         self.caller = caller_of(ctx)
         self.questions: set[trio.CancelScope] = set()
+        self.missing: McpError | None = None
 
 
 class Lane:
@@ -143,18 +151,22 @@ class Lane:
             def progress(found: Progress) -> None:
                 ctx.report_progress(found.progress, found.total, found.message)
 
-        with self._in_flight(ctx):
+        with self._in_flight(ctx) as call:
             client = await self.ready()
             with self.naming():
                 await self._set_level(client, ctx)
                 try:
-                    return await client.request(method, params, progress=progress)
+                    result = await client.request(method, params, progress=progress)
                 except McpError as error:
                     if error.code != HEADER_MISMATCH:
                         raise
-                # The server has not run the tool. Listing notes the headers that each wants now.
-                await client.list_tools()
-                return await client.request(method, params, progress=progress)
+                    # The server has not run the tool. Listing notes the headers that each wants.
+                    await client.list_tools()
+                    result = await client.request(method, params, progress=progress)
+            if call.missing is not None:
+                # A client of 2026-07-28 must get this error, whatever the server made of it.
+                raise call.missing
+            return result
 
     @contextmanager
     def naming(self) -> Iterator[None]:
@@ -170,12 +182,12 @@ class Lane:
             raise Unavailable(f"{name}: {told(error)}") from error
 
     @contextmanager
-    def _in_flight(self, ctx: ServerContext) -> Iterator[None]:
+    def _in_flight(self, ctx: ServerContext) -> Iterator[_Call]:
         call = _Call(ctx)
         self._calls.append(call)
         self.last = call.caller
         try:
-            yield
+            yield call
         finally:
             self._calls.remove(call)
             self.used = trio.current_time()
@@ -210,6 +222,10 @@ class Lane:
             call.questions.add(scope)
             try:
                 answer: Mapping[str, Any] = await call.ctx.relay(InputRequest(method, params))
+            except McpError as error:
+                if error.code == MISSING_CLIENT_CAPABILITY:
+                    call.missing = error
+                raise
             except (ToolError, LocalProtocolError) as error:
                 raise McpError(INVALID_REQUEST, str(error)) from None
             except (RequestTimeout, ConnectionClosed) as error:

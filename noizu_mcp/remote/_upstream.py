@@ -130,8 +130,8 @@ class Upstream:
         if kind is not None:
             self._outdated.add(kind)
             self._wake()
-        elif notice.method == RESOURCE_UPDATED and isinstance(params.get("uri"), str):
-            self._updated(params["uri"])
+        elif notice.method == RESOURCE_UPDATED:
+            self._updated(str(params.get("uri")))
 
     def _note_status(self, status: str) -> None:
         if status == "connected":
@@ -273,12 +273,14 @@ class Upstream:
     async def _listen(
         self, client: Client, uris: tuple[str, ...], *, task_status: trio.TaskStatus[Any]
     ) -> None:
+        started = False
         with trio.CancelScope() as scope:
             try:
                 async with client.listen(uris=uris):
+                    started = True
                     task_status.started(scope)
                     await trio.sleep_forever()
             except PEER_FAILURES as error:
                 logger.warning("resources of %s are not watched: %s", self.connection.name, error)
-                if not scope.cancel_called:
-                    task_status.started(scope)
+        if not started:
+            task_status.started(scope)

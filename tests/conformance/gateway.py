@@ -9,7 +9,7 @@ from pathlib import Path
 from noizu_mcp import Remote, Server
 
 ROOT = Path(__file__).resolve().parents[2]
-BEHIND = ROOT / "docs" / "examples" / "everything.py"
+SERVER = ROOT / "docs" / "examples" / "everything.py"
 
 
 class Gateway(Server, name="everything-gateway", version="1.0.0"):
@@ -17,5 +17,5 @@ class Gateway(Server, name="everything-gateway", version="1.0.0"):
 
     providers = [
         # The suite leaves many questions unanswered, each of which keeps its connection.
-        Remote(str(BEHIND), version=os.environ.get("NOIZU_MCP_BEHIND"), connections=32)
+        Remote(str(SERVER), version=os.environ.get("NOIZU_MCP_BEHIND"), connections=32)
     ]

@@ -1,6 +1,7 @@
 """Answers of an API, and documents that are fetched."""
 
 import json
+import ssl
 
 import pytest
 from trio.testing import wait_all_tasks_blocked
@@ -230,3 +231,14 @@ async def test_documents_that_cannot_be_fetched(api, caplog, mock_clock, answer,
         mock_clock.jump(1.0)
         await wait_all_tasks_blocked()
         assert [tool.name for tool in await client.list_tools()] == ["read"]
+
+
+async def test_own_certificates():
+    """The certificates that are given are used, and no others are read."""
+    context = ssl.create_default_context()
+    provider = OpenAPI(reading(), base_url="https://127.0.0.1:1", tls=context)
+    other = OpenAPI(reading(), base_url="https://127.0.0.1:1")
+    async with connect(front_of(provider)) as client:
+        assert "no answer" in (await client.call_tool("read")).text
+    async with connect(front_of(other)) as client:
+        assert "no answer" in (await client.call_tool("read")).text

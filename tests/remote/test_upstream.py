@@ -19,6 +19,7 @@ from noizu_mcp import (
     connect,
     mcp,
     resource,
+    serve_http,
     tool,
 )
 from noizu_mcp.jsonrpc import HEADER_MISMATCH
@@ -64,6 +65,8 @@ class Askers(Toolkit):
     async def shout(self, ctx: Context) -> str:
         self.entered.append("shout")
         await ctx.error("loud")
+        # A notice of a later revision.
+        ctx.dispatcher.send_notice("notifications/odd", {})
         return "done"
 
 
@@ -572,3 +575,62 @@ async def test_long_names(behind):
         (listed,) = await client.list_tools()
         assert len(listed.name) == 128
         assert (await client.call_tool(listed.name)).text == "yes"
+
+
+async def test_a_call_while_the_server_comes_back(behind, autojump_clock):
+    """A call waits for an attempt to connect that runs, for as long as a call may take."""
+    again = trio.Event()
+    life = Life(tools=[ready], resources=[resource(config, uri="cfg://app", subscribable=True)])
+
+    class Slow(life.server, name="slow", version="1"):
+        @asynccontextmanager
+        async def lifespan(self):
+            async with super().lifespan():
+                if life.runs > 1:
+                    await again.wait()
+                yield
+
+    async with connect(behind(Slow, call_timeout=5), version=OLD) as client:
+        assert (await client.call_tool("up_ready")).text == "yes"
+        await client.subscribe("up+cfg://app")
+        await trio.sleep(60)
+        life.kill()
+        await until(lambda: life.runs == 2)
+        assert "up did not connect within 5 s" in (await client.call_tool("up_ready")).text
+        await client.unsubscribe("up+cfg://app")
+        with pytest.raises(McpError, match=r"up (did not connect within|is not connected)"):
+            await client.subscribe("up+cfg://app")
+        again.set()
+        await until(lambda: life.running == 1)
+        await trio.sleep(100)
+        assert (await client.call_tool("up_ready")).text == "yes"
+
+
+async def test_other_resources_can_be_watched(behind):
+    """A subscription of another resource of the front is none of the server's."""
+    life = watchable()
+    front = front_of(
+        Remote(life.server, prefix="up"),
+        resources=[resource(config, uri="own://x", subscribable=True)],
+    )
+    async with connect(front, version=OLD) as client:
+        await client.subscribe("own://x")
+        await client.unsubscribe("own://x")
+        await client.subscribe("up+cfg://app")
+        await client.unsubscribe("up+cfg://app")
+        assert (await client.read_resource("own://x")).contents[0].text == "cfg"
+
+
+@pytest.mark.parametrize("version", [OLD, NEW])
+async def test_callers_over_http(behind, version):
+    """A request without a session, and without a verified caller, is a caller by itself."""
+    kit = Askers()
+    front = behind(Life(tools=[kit]).server, version=OLD)
+    async with trio.open_nursery() as nursery:
+        host = await nursery.start(partial(serve_http, front(), port=0))
+        url = f"{host.urls[0]}/mcp"
+        handler = ScriptedHandler({"": {"name": "A"}})
+        async with connect(url, version=version, handler=handler) as client:
+            assert (await client.call_tool("up_ask")).text == "A"
+            assert (await client.call_tool("up_shout")).text == "done"
+        host.stop()
