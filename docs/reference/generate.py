@@ -48,6 +48,7 @@ PAGES = (
         {
             "Components": "Server Tool Toolkit mcp Resource ResourceTemplate Prompt SkillFolder",
             "Registrations": "tool resource resource_template prompt",
+            "Providers": "ToolProvider PromptProvider ResourceProvider Provider Mount",
             "Schemas": "Schema field argument fields",
             "Handlers": "Context",
             "Definitions and settings": "Annotations Icon Cache Limits Page ToolDefinition "
@@ -198,6 +199,7 @@ INTERNAL = {
     "Server": {"can_be_watched", "capabilities", "extensions", "offers", "overrides", "slots"},
     "Context": {"retry"},
     "HttpApp": {"endpoint"},
+    "Mount": {"expiry", "fixed_names", "reaches", "rename"},
 }
 # Options that `Toolkit` inherits, and that only one tool can have.
 OF_ONE_TOOL = {"name", "title", "description", "input", "output", "input_schema", "output_schema"}

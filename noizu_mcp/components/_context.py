@@ -108,9 +108,6 @@ class Context(abc.ABC):
     # A subclass decides whether its instances have a `__dict__`: there is one for each request.
     __slots__ = ()
 
-    #: For the server: the lists that its caller sees, where providers add to them.
-    provided: Mapping[str, Any] | None = None
-
     @property
     @abc.abstractmethod
     def request_id(self) -> str | int:

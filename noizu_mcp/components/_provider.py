@@ -171,7 +171,10 @@ class ToolProvider(BaseProvider):
     """A provider of tools: subclass it and write `tools`.
 
     Its lists may differ by caller. On 2026-07-28 only `ctx.auth` may decide (2026-07-28
-    `server/tools`); in a session also `ctx.session`. See `BaseProvider` for its options.
+    `server/tools`); in a session also `ctx.session`. Options are keywords of the class statement,
+    or attributes: `timeout` (seconds that it may take to list, 5 by default), `stale` (seconds for
+    which its last list is served once it fails, 0 by default), `shared` (every caller gets the same
+    lists, which are asked for once for all).
 
     Raises:
         DefinitionError: From the class statement; it lists all problems of the class.
@@ -192,7 +195,10 @@ class ToolProvider(BaseProvider):
 
 
 class PromptProvider(BaseProvider):
-    """A provider of prompts: subclass it and write `prompts`; see `ToolProvider`."""
+    """A provider of prompts: subclass it and write `prompts`.
+
+    Its options are `timeout`, `stale` and `shared`; see `ToolProvider`.
+    """
 
     async def prompts(self, ctx: Context) -> Iterable[Any]:
         """List the prompts for a caller; see `ToolProvider.tools`."""
@@ -200,7 +206,10 @@ class PromptProvider(BaseProvider):
 
 
 class ResourceProvider(BaseProvider):
-    """A provider of resources: write `resources`, or `templates`, or both; see `ToolProvider`."""
+    """A provider of resources: subclass it and write `resources`, or `templates`, or both.
+
+    Its options are `timeout`, `stale` and `shared`; see `ToolProvider`.
+    """
 
     async def resources(self, ctx: Context) -> Iterable[Any]:
         """List the resources for a caller; see `ToolProvider.tools`."""
@@ -231,7 +240,10 @@ class ResourceProvider(BaseProvider):
 
 
 class Provider(ToolProvider, PromptProvider, ResourceProvider):
-    """A provider of everything; it offers the lists whose methods a subclass writes."""
+    """A provider of everything; it offers the lists whose methods a subclass writes.
+
+    Its options are `timeout`, `stale` and `shared`; see `ToolProvider`.
+    """
 
 
 def check_providers(items: Iterable[Any]) -> list[Problem]:

@@ -116,9 +116,9 @@ class RequestContext(InboundRequest, ServerContext):
     def begin(self) -> Job | None:
         """Answer the request at once, or return the rest of the work on it."""
         running, server = self.running, self.running.server
-        providers = server.registry.providers
-        if providers is not None:
-            caller = running.provider_lists.attach(self)
+        outdated = None
+        if server.registry.providers is not None:
+            outdated = running.provider_lists.find_outdated(self)
         if running.listeners and self.observer is None:
             return observe_request(self)
         method = CLIENT_REQUESTS[self.request.method]
@@ -127,11 +127,7 @@ class RequestContext(InboundRequest, ServerContext):
         if feature not in server.registry.offered and feature:
             self.send_failure(self.unknown_method())
             return None
-        if providers is not None:
-            needed_lists = providers.feature_of(self.request)
-            if needed_lists and not running.provider_lists.is_current(caller, needed_lists):
-                return partial(self._route_prepared, needed_lists)
-        return self._route()
+        return self._route() if outdated is None else partial(self._route_prepared, outdated)
 
     async def _route_prepared(self, feature: str) -> None:
         """Do the rest of the work once the providers have been asked."""

@@ -52,6 +52,7 @@ class ServerContext(Context):
         envelope: The metadata of the request.
         parked: True while its handler waits for a retry: the request has its answer.
         dispatcher: The session; None for a request of 2026-07-28 over HTTP, which has none.
+        provided: The lists that the caller sees, where providers add to them; None: they do not.
     """
 
     __slots__ = ()
@@ -60,6 +61,7 @@ class ServerContext(Context):
     envelope: Envelope
     dispatcher: "Session | None"
     parked: bool = False
+    provided: Mapping[str, Any] | None = None
 
     @property
     def protocol_version(self) -> str:

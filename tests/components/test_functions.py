@@ -326,7 +326,8 @@ REFUSED = {
         ),
         (
             "case.py:10: tool(greet).bogus: unknown option; there are: name, title, description,"
-            " prefix, category, annotations, icons, meta, hidden, visible, timeout, max_concurrency,"
+            " prefix, category, annotations, icons, meta, hidden, visible, timeout,"
+            " max_concurrency,"
             " coerce, requires, available, loop, inline, strict, task, starts_task, input, output,"
             " input_schema,"
             " output_schema\n"

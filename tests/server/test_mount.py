@@ -15,6 +15,8 @@ from noizu_mcp import (
     Completion,
     Content,
     DefinitionError,
+    InputRequest,
+    InputRequired,
     McpError,
     Mount,
     Page,
@@ -28,6 +30,7 @@ from noizu_mcp import (
     ResourceDefinition,
     ResourceTemplate,
     Server,
+    TaskStarted,
     Tool,
     ToolDefinition,
     Toolkit,
@@ -39,7 +42,7 @@ from noizu_mcp import (
 )
 from noizu_mcp.engine import logger
 from noizu_mcp.server.providers._provider_lists import FIRST_PAUSE
-from noizu_mcp.types import Principal, PromptDefinition, RequireScopes
+from noizu_mcp.types import ClientCapabilities, Principal, PromptDefinition, RequireScopes
 
 SESSION, STATELESS = "2025-11-25", "2026-07-28"
 ADA = Principal(subject="ada", scopes=["pay", "admin", "read"])
@@ -127,6 +130,11 @@ class Rows(ResourceTemplate, uri_template="db://rows/{row}"):
         return ["db://rows/1"]
 
 
+class Plain(ResourceTemplate, uri_template="plain://{name}"):
+    def read(self, name: str):
+        return name
+
+
 class Remind(Prompt):
     class Arguments:
         who: str
@@ -145,7 +153,7 @@ class Remind(Prompt):
 
 class Billing(Server, name="billing", version="1"):
     tools = [Bills]
-    resources = [Orders, Parts, Whole, Schema, Rows]
+    resources = [Orders, Parts, Whole, Schema, Rows, Plain]
     prompts = [Remind]
 
     def __init__(self):
@@ -197,7 +205,11 @@ async def test_everything_has_a_new_name(version):
             ("billing+db://rows/1", "db://rows/1"),
         ]
         templates = [each.uri_template for each in await client.list_resource_templates()]
-        assert templates == ["billing+db://{table}/schema", "billing+db://rows/{row}"]
+        assert templates == [
+            "billing+db://{table}/schema",
+            "billing+db://rows/{row}",
+            "billing+plain://{name}",
+        ]
         read = await client.read_resource("billing+db://x/schema")
         assert read.contents[0].text == "schema of x at db://x/schema"
         assert read.contents[0].uri == "billing+db://x/schema"
@@ -617,7 +629,7 @@ async def test_overrides(version):
         for name in ("registered", "computed", "unlisted"):
             answer = await client.call_tool(f"c_{name}", {"a": 1})
             assert answer.text == f"computing calls {name} {{'a': 1}}"
-        assert [each.uri for each in await client.list_resources()][0] == "c+db://computed"
+        assert (await client.list_resources())[0].uri == "c+db://computed"
         for uri in ("db://computed", "db://orders", "db://a/schema", "any://thing"):
             read = await client.read_resource(f"c+{uri}")
             assert read.contents[0].text == f"computing reads {uri}"
@@ -631,6 +643,79 @@ async def test_overrides(version):
         assert await client.complete(ref, "table", "x") == Completion(
             ["db://{table}/schema table x"]
         )
+
+
+class Calling(Server, name="calling", version="1"):
+    """Overrides `call_tool`, and calls the default."""
+
+    async def call_tool(self, name, args, ctx):
+        return await super().call_tool(name, args, ctx)
+
+
+class Guided(Toolkit):
+    """Handlers that need more of a context than others."""
+
+    @mcp
+    async def twice(self, number: int, ctx) -> str:
+        await ctx.release_stream()
+        first = await ctx.elicit("First?", {"yes": bool})
+        second = await ctx.elicit("Second?", {"yes": bool})
+        return f"{number} {first.content['yes']} {second.content['yes']}"
+
+    @mcp
+    async def by_hand(self, ctx):
+        if not ctx.input_responses:
+            schema = {"type": "object", "properties": {"yes": {"type": "boolean"}}}
+            form = {"message": "Sure?", "requestedSchema": schema}
+            return InputRequired({"q": InputRequest("elicitation/create", form)}, "s")
+        return f"{ctx.request_state} {ctx.input_responses['q']['content']}"
+
+    @mcp(task="required", starts_task=True)
+    async def long(self, ctx):
+        await ctx.start_task()
+        return f"{ctx.server.options.name} is done"
+
+    @mcp
+    async def tell(self, ctx):
+        ctx.notify.tools(here=True)
+
+
+@pytest.mark.parametrize("cls", [Billing, Calling])
+@pytest.mark.parametrize("replay", [False, True])
+async def test_questions_and_coercion(version, cls, replay):
+    """A mounted handler asks as often as it likes, also through the default of an override."""
+    inner = cls()
+    inner.tools.add(Guided)
+    server = front(Mount(inner, prefix="g"))
+    async with connect(server, version=version, handler=Handler(), replay=replay) as client:
+        answer = await client.call_tool("g_twice", {"number": "3"})
+        assert answer.text == "3 True True"
+        assert (await client.call_tool("g_by_hand", {})).text == "s {'yes': True}"
+
+
+async def test_tasks():
+    """A mounted tool begins a task of the server that is called."""
+    inner = Calling()
+    inner.tools.add(Guided)
+    server = front(Mount(inner, prefix="g"))
+    knows = ClientCapabilities(extensions={"io.modelcontextprotocol/tasks": {}})
+    async with connect(server, version=STATELESS, capabilities=knows) as client:
+        await names(client)
+        with pytest.raises(TaskStarted) as started:
+            await client.call_tool("g_long", {})
+        await trio.testing.wait_all_tasks_blocked()
+        task = await client.request("tasks/get", {"taskId": started.value.task.task_id})
+        assert task["result"]["content"][0]["text"] == "calling is done"
+
+
+async def test_a_notice_to_one_session():
+    """A mounted handler can tell its own client alone that a list changed."""
+    inner, handler = Billing(), Handler()
+    inner.tools.add(Guided)
+    async with connect(front(Mount(inner)), version=SESSION, handler=handler) as client:
+        await client.call_tool("tell", {})
+        await client.ping()
+        assert handler.heard == [("list_changed", None)]
 
 
 async def test_a_list_without_end(monkeypatch):

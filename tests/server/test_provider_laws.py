@@ -66,7 +66,7 @@ class Stage:
         self.history = [self.state()]
         self.inner = type("Inner", (Server,), {"tools": []}, name="inner", version="1")()
         providers = [self.worlds["one"], self.worlds["two"], Mount(self.inner, prefix="far")]
-        given = {"tools": [], "providers": providers, "page_size": 3}
+        given = {"tools": [], "providers": providers}
         self.server = type("Outer", (Server,), given, name="outer", version="1")()
         self.last = None
 
@@ -110,24 +110,24 @@ class Stage:
         for place in PLACES:
             part = sorted(name for name in listed if name.startswith(place))
             moments = self.history[start:]
-            # A list of several pages is as old as its first one, and as new as its last one.
-            possible = [set(moment[place]) for moment in moments]
-            union = set().union(*possible)
-            always = set.intersection(*possible)
-            assert always <= set(part) <= union, (place, part, moments)
+            assert part in [sorted(moment[place]) for moment in moments], (place, part, moments)
         return listed
 
     async def call(self, client, place, number, seconds):
         start = len(self.history) - 1
         name = f"{place}_{number}"
+        refused = ""
         try:
             answer = await client.call_tool(name, {"seconds": seconds})
         except McpError as error:
-            assert error.message.startswith(f"Unknown tool: {name}")
-            assert any(name not in moment[place] for moment in self.history[start:])
+            refused = error.message
+        moments = [name in moment[place] for moment in self.history[start:]]
+        if refused:
+            assert refused.startswith(f"Unknown tool: {name}")
+            assert not all(moments)
         else:
             assert answer.text == name
-            assert any(name in moment[place] for moment in self.history[start:])
+            assert any(moments)
 
     async def play(self, script, version):
         handler = Relisting(self)

@@ -1,4 +1,4 @@
-"""Providers: lists that are computed for a caller, kept until they change, and called like others."""
+"""Providers: lists computed for a caller, kept until they change, and called like others."""
 
 import logging
 from contextlib import nullcontext
@@ -262,6 +262,10 @@ async def test_pages(version):
         skills.changed()
         rest = await client.list_tools(page=first.next_cursor)
         assert [each.name for each in rest] == ["skill:b", "skill:c"]
+        del skills.store["c"]
+        skills.changed()
+        rest = await client.list_tools(page=rest.next_cursor)
+        assert [each.name for each in rest] == ["skill:d", "new"]
 
 
 async def test_items_are_read_once():
@@ -838,6 +842,25 @@ def test_wrong_classes(name):
         exec(source, {"ToolProvider": ToolProvider})
     (problem,) = caught.value.problems
     assert f"{problem.where}: {problem.text}" == message
+
+
+async def test_the_bases_list_nothing():
+    """A subclass may call the method that it overrides."""
+    base = Provider()
+    for method in (base.tools, base.prompts, base.resources, base.templates):
+        assert await method(None) == ()
+    assert await base.watch(None) is None
+
+
+async def test_a_provider_of_templates_alone(version):
+    """It need not write `resources`."""
+
+    class Templates(ResourceProvider):
+        async def templates(self, ctx):
+            return [Table]
+
+    async with connect(serving(Templates()), version=version) as client:
+        assert (await client.read_resource("db://b/schema")).contents[0].text == "schema of b"
 
 
 def test_options_are_keywords_or_attributes():

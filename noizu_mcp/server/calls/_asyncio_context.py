@@ -48,9 +48,9 @@ class _AsyncioContext(Context):
         return self._side.run_trio(partial(function, *args, self._ctx))
 
     @property
-    def provided(self) -> Mapping[str, Any] | None:  # type: ignore[override]
-        """The lists that the caller sees."""
-        return self._ctx.provided
+    def provided(self) -> Mapping[str, Any] | None:
+        """The lists that the caller sees, where providers add to them."""
+        return getattr(self._ctx, "provided", None)
 
     async def step(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a side effect once; see `Context`."""

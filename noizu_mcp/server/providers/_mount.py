@@ -42,6 +42,7 @@ class Mount(Provider):
     timeouts, scopes and `available` are those of it, and methods that it overrides are called. Its
     lifespan runs while the server is served that mounts it. What it lists under other names than
     its own: `billing_charge` for the tool or prompt `charge`, `billing+db://{id}` for `db://{id}`.
+    Its options `timeout` and `stale` matter only where it computes lists; see `ToolProvider`.
 
     Args:
         server: The server: an instance, or a class that needs no arguments.
@@ -179,11 +180,10 @@ class Relay:
         entry = self._entry()
         if entry is None:
             self.close()
-        elif isinstance(change, str):
-            if change in entry.versions:
-                entry(change)
-        elif type(change) is tuple:
+        elif isinstance(change, tuple):
             entry.resource_updated(self._mount.rename("uri", change[0]))
+        elif change in entry.versions:
+            entry(str(change))
 
     def close(self) -> None:
         """Pass on no more changes."""
@@ -236,8 +236,10 @@ class MountedServer:
         """End a call; from any thread."""
         del self._calls[context]
         if self._ending.is_set() and not self._calls:
-            # The event is replaced for each wait, and in the thread of the loop.
-            self._outer.portal.run_soon(lambda: self._idle.set())
+            self._outer.portal.run_soon(self._note_idle)
+
+    def _note_idle(self) -> None:
+        self._idle.set()  # each wait has its own event
 
     def end(self, grace: float | None = None) -> None:
         """Leave the lifespan once the running calls have ended.

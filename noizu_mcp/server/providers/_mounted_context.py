@@ -30,6 +30,7 @@ class MountedContext(ServerContext):
 
     envelope: Any = _of_the_request("envelope")
     dispatcher: Any = _of_the_request("dispatcher")
+    parked: Any = _of_the_request("parked")
     request_id: Any = _of_the_request("request_id")
     session: Any = _of_the_request("session")
     cancelled: Any = _of_the_request("cancelled")
@@ -84,3 +85,7 @@ class MountedContext(ServerContext):
         """Ask the questions of a handler that asks by hand; see `ServerContext`."""
         again: bool = await self._ctx.retry(required)
         return again
+
+    async def stay_open(self) -> None:
+        """Wait until a request is in flight that can take the result; see `RequestContext`."""
+        await self._ctx.stay_open()

@@ -7,14 +7,13 @@ last lists are used. A provider that fails offers nothing, or its last list for 
 is left alone for a growing pause. The lists of all providers are then put behind the registrations,
 in one `Collection` for each kind, and the request goes on in the same step.
 
-A caller is a session, or on 2026-07-28 the verified principal; `MOST_CALLERS` of the latter are
-kept, the last ones. The list of a provider that is `shared` is kept once for all of them. An answer
+A caller is a session, or on 2026-07-28 the verified principal; the last `MOST_CALLERS` of these
+are kept. The list of a provider that is `shared` is kept once for all of them. An answer
 that arrives after a newer one is not kept. So memory grows with sessions and with that constant,
 and no list outlives a change that was told.
 """
 
 import math
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -104,7 +103,7 @@ class ProviderLists:
     def __init__(self, running: "RunningServer", providers: Providers) -> None:
         self._running = running
         self._providers = providers
-        self._callers: OrderedDict[Any, Caller] = OrderedDict()
+        self._callers: dict[Any, Caller] = {}
         self._sessions: WeakKeyDictionary[Session, Caller] = WeakKeyDictionary()
         self._shared: dict[tuple[Entry, str], _Kept] = {}
         self._asking: dict[tuple[Entry, str], trio.Lock] = {}
@@ -178,6 +177,17 @@ class ProviderLists:
 
     # The lists of a caller
 
+    def find_outdated(self, ctx: Any) -> str | None:
+        """Return the feature whose lists a request needs and must wait for; None if it need not.
+
+        Args:
+            ctx: The request; if it needs lists, it sees those of its caller from now on.
+        """
+        feature = self._providers.feature_of(ctx.request)
+        if feature is None:
+            return None
+        return None if self.is_current(self.attach(ctx), feature) else feature
+
     def attach(self, ctx: Any) -> Caller:
         """Let a request see the lists of its caller, as far as they are known."""
         caller = self._caller_of(ctx)
@@ -192,8 +202,7 @@ class ProviderLists:
             if caller is None:
                 caller = self._callers[principal] = Caller(principal, ctx.session)
                 if len(self._callers) > MOST_CALLERS:
-                    self._callers.popitem(last=False)
-            self._callers.move_to_end(principal)
+                    del self._callers[next(iter(self._callers))]
             return caller
         caller = self._sessions.get(session)
         if caller is None or caller.values is not ctx.session or caller.principal != principal:

@@ -254,19 +254,19 @@ class Providers:
     def feature_of(self, request: Request) -> str | None:
         """Return the feature whose lists a request needs; None if registrations can answer it."""
         params: Mapping[str, Any] = request.params or {}
-        if request.method == "completion/complete":
+        needed = _NEEDED.get(request.method)
+        if needed is None and request.method == "completion/complete":
             ref = params.get("ref")
             params = ref if isinstance(ref, Mapping) else {}
             is_prompt = params.get("type") == "ref/prompt"
-            feature, param = ("prompts", "name") if is_prompt else ("resources", "uri")
-        elif request.method == "subscriptions/listen":
+            needed = ("prompts", "name") if is_prompt else ("resources", "uri")
+        elif needed is None and request.method == "subscriptions/listen":
             wanted = params.get("notifications")
             watched = isinstance(wanted, Mapping) and wanted.get("resourceSubscriptions")
             return "resources" if watched else None
-        elif request.method in _NEEDED:
-            feature, param = _NEEDED[request.method]
-        else:
+        if needed is None:
             return None
+        feature, param = needed
         # A malformed name is refused by the method itself.
         name = params.get(param)
         known = isinstance(name, str) and self.server.registry.has(feature, name)

@@ -133,7 +133,8 @@ class Collection(Generic[SpecType]):
         Args:
             context: The request; None: the registrations alone.
         """
-        lists = None if context is None else context.provided
+        # Only contexts of a server have it, and they are made in a layer above.
+        lists: Mapping[str, Any] | None = getattr(context, "provided", None)
         return self if lists is None else lists.get(self.kind.listed, self)
 
     def find(self, key: str, context: Context | None = None) -> SpecType | None:
