@@ -232,9 +232,7 @@ def read_operations(
         except DocumentError as error:
             logger.warning("left out %s: %s", path[:200], error)
             continue
-        for method in _METHODS:
-            if method not in item:
-                continue
+        for method in [each for each in item if each in _METHODS]:
             if len(names) >= MAX_OPERATIONS:
                 raise DocumentError(f"there are more than {MAX_OPERATIONS} operations")
             reader = _Reader(document, path, method, item, base_url, given)
