@@ -48,7 +48,7 @@ PAGES = (
         {
             "Components": "Server Tool Toolkit mcp Resource ResourceTemplate Prompt SkillFolder",
             "Registrations": "tool resource resource_template prompt",
-            "Providers": "ToolProvider PromptProvider ResourceProvider Provider Mount",
+            "Providers": "ToolProvider PromptProvider ResourceProvider Provider Mount Remote OpenAPI",
             "Schemas": "Schema field argument fields",
             "Handlers": "Context",
             "Definitions and settings": "Annotations Icon Cache Limits Page ToolDefinition "
@@ -199,6 +199,9 @@ INTERNAL = {
     "Server": {"can_be_watched", "capabilities", "extensions", "offers", "overrides", "slots"},
     "Context": {"retry"},
     "HttpApp": {"endpoint"},
+    "OpenAPI": {"fixed_names", "offers", "tools", "unknown", "watch"},
+    "Remote": {"fixed_names", "offers", "prompts", "resources", "subscribe", "templates", "tools"}
+    | {"unknown", "unsubscribe", "watch"},
     "Mount": {"expiry", "fixed_names", "reaches", "rename"},
 }
 # Options that `Toolkit` inherits, and that only one tool can have.

@@ -16,7 +16,7 @@ from .._errors import DefinitionError, TransportError
 from .._limits import MIB
 from .._log import logger
 from .._value import JSONObject
-from ..components import Changes, Context, Registration, ToolProvider, tool
+from ..components import Changes, Context, Registration, ToolProvider, add_prefix, read_prefix, tool
 from ..types import ToolResult
 from ._answers import read_answer
 from ._document import (
@@ -62,7 +62,7 @@ class OpenAPI(ToolProvider, shared=True):
         auth: Credentials by the names of the `securitySchemes` of the document: a key for
             `apiKey`, a token for `bearer`, `oauth2` and `openIdConnect`, `user:password` for
             `basic`. They are sent with the operations that need them.
-        prefix: Put before each name, with `_` between.
+        prefix: Put before each name, `pets_getPet`; see `Mount`.
         output_schemas: True to publish the schemas of results, which the API must keep then: a
             result that breaks its schema is an error.
         call_timeout: Seconds that a call may take; None for no limit.
@@ -70,7 +70,7 @@ class OpenAPI(ToolProvider, shared=True):
         tls: Checks the certificates of the servers; None: the authorities of the system.
 
     Raises:
-        ValueError: The document cannot be used, or a rule fits no operation. A document at a URL is
+        ValueError: The document or the prefix cannot be used, or a rule fits no operation. A document at a URL is
             read later; then this is in the log, and there are no tools.
         OSError: The file cannot be read.
         TransportError: The HTTP library is not installed.
@@ -96,7 +96,7 @@ class OpenAPI(ToolProvider, shared=True):
         self._base_url = None if base_url is None else read_base(base_url)
         self._headers = headers if callable(headers) else _lower(headers or {})
         self._auth = dict(auth or {})
-        self._prefix = f"{prefix}_" if prefix else ""
+        self._prefix = read_prefix(prefix) if prefix else ""
         self._output_schemas = output_schemas
         self._call_timeout = call_timeout
         self._max_answer = max_answer
@@ -127,7 +127,7 @@ class OpenAPI(ToolProvider, shared=True):
     @property
     def name(self) -> str:
         """The name of the provider in logs and metrics."""
-        return f"OpenAPI {self._prefix.removesuffix('_') or self._url.partition('?')[0]}".strip()
+        return f"OpenAPI {self._prefix or self._url.partition('?')[0]}".strip()
 
     async def tools(self, _ctx: Context) -> Iterable[Registration]:
         """List the tools; see `ToolProvider`."""
@@ -218,10 +218,11 @@ class OpenAPI(ToolProvider, shared=True):
         async def call(args: dict[str, Any]) -> ToolResult:
             return await self._call(operation, args)
 
+        name = operation.name
         try:
             return tool(
                 call,
-                name=self._prefix + operation.name,
+                name=add_prefix(self._prefix, "name", name) if self._prefix else name,
                 input_schema=operation.input_schema,
                 annotations=operation.annotations,
                 timeout=self._call_timeout,

@@ -466,6 +466,8 @@ def test_wrong_options():
         OpenAPI(document({}), auth={"x": "y"})
     with pytest.raises(ValueError, match="no server is known for '/v1'"):
         OpenAPI(document({}), base_url="/v1")
+    with pytest.raises(ValueError, match="must be a letter, then"):
+        OpenAPI(document({}), prefix="a b")
     with pytest.raises(OSError, match="nothing"):
         OpenAPI("nothing.json")
 
