@@ -70,8 +70,8 @@ class OpenAPI(ToolProvider, shared=True):
         tls: Checks the certificates of the servers; None: the authorities of the system.
 
     Raises:
-        ValueError: The document or the prefix cannot be used, or a rule fits no operation. A document at a URL is
-            read later; then this is in the log, and there are no tools.
+        ValueError: The document or the prefix cannot be used, or a rule fits no operation. A
+            document at a URL is read later; then this is in the log, and there are no tools.
         OSError: The file cannot be read.
         TransportError: The HTTP library is not installed.
         TypeError: A rule is not a text, or `headers` are not.
