@@ -146,6 +146,10 @@ class RunningServer:
         if self.server.registry.providers is not None:
             await self.provider_lists.begin()
 
+    def update_providers(self) -> None:
+        """Take up providers that came or went; in the thread of the loop."""
+        self.provider_lists.update()
+
     def end_serving(self) -> None:
         """End what runs beside the requests; does not wait."""
         del self.server.running[self]

@@ -28,6 +28,7 @@ from noizu_mcp import (
     Resource,
     ResourceContents,
     ResourceDefinition,
+    ResourceProvider,
     ResourceTemplate,
     Server,
     TaskStarted,
@@ -350,6 +351,25 @@ async def test_a_lifespan_that_fails(version, caplog, autojump_clock):
         assert caplog.text.count("it begins again, with growing pauses") == 1
 
 
+async def test_a_lifespan_that_is_slow(version, autojump_clock):
+    """The server is served after some seconds; the mounted one is there once it is ready."""
+
+    class Late(Billing, name="late", version="1"):
+        @asynccontextmanager
+        async def lifespan(self):
+            await trio.sleep(20)
+            yield "open"
+
+    handler, start = Handler(), trio.current_time()
+    async with connect(front(Mount(Late)), version=version, handler=handler) as client:
+        assert await names(client) == []
+        assert trio.current_time() <= start + 5
+        async with client.listen(tools=True) if version == STATELESS else trio.open_nursery():
+            await trio.sleep(20)
+            assert ("list_changed", None) in handler.heard
+            assert "charge" in await names(client)
+
+
 async def test_a_lifespan_that_hangs_at_the_end(autojump_clock):
     """It is cancelled after some seconds."""
 
@@ -588,6 +608,47 @@ async def test_a_session_of_a_mounted_server_with_providers():
         assert handler.heard == [("list_changed", None)]
 
 
+async def test_a_session_that_changes_during_a_call():
+    """A handler that changes its session goes on to read what a mounted provider offers."""
+
+    class Reports(ResourceProvider):
+        async def resources(self, ctx):
+            return [Orders] if not ctx.session.get("unlocked") else ()
+
+    class Unlock(Tool):
+        async def call(self, ctx):
+            await ctx.put_session("unlocked", True)
+            return (await ctx.read_resource("i+db://orders")).contents[0].text
+
+    inner = front(Reports(), resources=[])
+    server = front(Mount(inner, prefix="i"), tools=[Unlock])
+    async with connect(server, version=SESSION) as client:
+        assert (await client.call_tool("unlock", {})).text == "orders"
+        assert await client.list_resources() == []
+        assert server.providers.health()[0] == ("Mount(front)", (), 0)
+
+
+async def test_mounting_again_at_once():
+    """A mount that is removed and added in one go is served anew."""
+    billing = Billing()
+    mount = Mount(billing)
+    server = front(mount)
+    async with connect(server) as client:
+        running = next(iter(server.running))
+        (first,) = running.provider_lists.mounts.values()
+        entry = server.providers.entries[0]
+        server.running.clear()  # as a thread would, before the loop hears of it
+        server.providers.remove(mount)
+        server.providers.add(mount)
+        server.running[running] = None
+        running.update_providers()
+        await trio.testing.wait_all_tasks_blocked()
+        assert (await client.call_tool("short", {})).text == "billing"
+        assert billing.lives in (["begins", "begins", "ends"], ["begins", "ends", "begins"])
+        assert server.providers.entries[0] is not entry
+        assert first not in running.provider_lists.mounts.values()
+
+
 # Overrides
 
 
@@ -691,6 +752,28 @@ async def test_questions_and_coercion(version, cls, replay):
         answer = await client.call_tool("g_twice", {"number": "3"})
         assert answer.text == "3 True True"
         assert (await client.call_tool("g_by_hand", {})).text == "s {'yes': True}"
+
+
+class Slowly(Handler):
+    async def handle_elicitation(self, params):
+        await trio.sleep(5)
+        return await super().handle_elicitation(params)
+
+
+@pytest.mark.parametrize("cls", [Billing, Calling])
+async def test_a_handler_that_does_not_wait_for_the_answer(version, cls, autojump_clock):
+    """It ends while the client is asked, and the next request gets its result."""
+
+    class Hasty(Tool):
+        async def call(self, ctx):
+            with trio.move_on_after(1):
+                await ctx.elicit("Sure?", {"yes": bool})
+            return "gave up"
+
+    inner = cls()
+    inner.tools.add(Hasty)
+    async with connect(front(Mount(inner)), version=version, handler=Slowly()) as client:
+        assert (await client.call_tool("hasty", {})).text == "gave up"
 
 
 async def test_tasks():

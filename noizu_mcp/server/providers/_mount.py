@@ -199,6 +199,7 @@ class MountedServer:
         entry: Its entry among the providers of that server.
 
     Attributes:
+        entry: See Args.
         inner: The mounted server as it is served; None before its lifespan and after it.
         specs: Its components under their new names.
         settled: Set once its lifespan has begun, or has failed to.
@@ -207,7 +208,7 @@ class MountedServer:
     def __init__(self, mount: Mount, outer: RunningServer, entry: "Entry") -> None:
         self._mount = mount
         self._outer = outer
-        self._entry = entry
+        self.entry = entry
         self.inner: RunningServer | None = None
         self.specs = MountedSpecs(mount, self)
         self.settled = trio.Event()
@@ -267,8 +268,8 @@ class MountedServer:
                 else:
                     return
                 self.settled.set()
-                self._entry.failures += 1
-                self._entry.failing["lifespan"] = "failed"
+                self.entry.failures += 1
+                self.entry.failing["lifespan"] = "failed"
                 if not told:
                     text = "the lifespan of %r failed; it begins again, with growing pauses"
                     logger.error(text, self._mount, exc_info=crash)
@@ -285,9 +286,9 @@ class MountedServer:
         try:
             await inner.begin_serving()
             self.inner = inner
-            self._entry.failing.pop("lifespan", None)
+            self.entry.failing.pop("lifespan", None)
             if self.settled.is_set():
-                self._entry()  # its lists were empty
+                self.entry()  # its lists were empty
             self.settled.set()
             await self._ending.wait()
             while self._calls:

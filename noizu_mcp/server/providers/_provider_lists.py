@@ -114,9 +114,12 @@ class ProviderLists:
 
     async def begin(self) -> None:
         """Serve the mounted servers, and watch the providers that nobody watches."""
+        start = trio.current_time()
         self.update()
-        for mounted in tuple(self.mounts.values()):
-            await mounted.settled.wait()
+        for mount, mounted in tuple(self.mounts.items()):
+            with trio.CancelScope(deadline=start + mount.timeout):
+                await mounted.settled.wait()
+            mounted.settled.set()  # its lists come later, with a notice
 
     def update(self) -> None:
         """Watch the providers that came, and no longer those that went."""
@@ -126,8 +129,9 @@ class ProviderLists:
         for table in (self._shared, self._asking):
             for key in [key for key in table if key[0] not in entries]:
                 del table[key]
-        for mount in [each for each in self.mounts if each not in self._providers]:
-            self.mounts.pop(mount).end()
+        for mount, mounted in tuple(self.mounts.items()):
+            if mounted.entry not in entries:
+                self.mounts.pop(mount).end()
         for entry in entries:
             provider = entry.provider
             if isinstance(provider, Mount) and provider not in self.mounts:
@@ -218,7 +222,8 @@ class ProviderLists:
 
     def expiry(self, ctx: Any, feature: str) -> float:
         """Return the time when the lists of a caller must be asked for again; see `Caller`."""
-        return self.attach(ctx).done[feature][1]
+        # Lists of a session that has changed since the request began are not kept at all.
+        return self.attach(ctx).done.get(feature, (0, math.inf))[1]
 
     def is_current(self, caller: Caller, feature: str) -> bool:
         """Tell whether the lists of a feature need not be asked for."""

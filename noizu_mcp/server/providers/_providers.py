@@ -175,7 +175,7 @@ class Providers:
     def _tell(self, entries: Iterable[Entry]) -> None:
         """Tell everybody that providers came or went: the served servers, then the clients."""
         for running in tuple(self.server.running):
-            running.portal.run_soon(running.provider_lists.update)
+            running.portal.run_soon(running.update_providers)
         for feature in {kind for entry in entries for kind in entry.versions}:
             self.server.bus.publish(feature)
 
@@ -225,7 +225,7 @@ class Providers:
         with self._lock:
             entry.watcher = None
         for running in tuple(self.server.running):
-            running.portal.run_soon(running.provider_lists.update)
+            running.portal.run_soon(running.update_providers)
 
     def health(self) -> list[Health]:
         """Tell how the providers are; callable from any thread."""
