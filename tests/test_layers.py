@@ -31,8 +31,8 @@ LAYERS: dict[str, set[str]] = {
     | {"transports", "skills"},
     "aio": {"types", "engine", "transports", "client"},
     "openapi": {"types", "components"},
-    "remote": {"types", "jsonrpc", "protocol", "components", "engine", "server", "client"}
-    | {"transports"},
+    "remote": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
+    | {"transports", "client"},
     "testing": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
     | {"transports", "client"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}

@@ -3,7 +3,7 @@
 import base64
 import os
 import ssl
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +16,16 @@ from .._errors import DefinitionError, TransportError
 from .._limits import MIB
 from .._log import logger
 from .._value import JSONObject
-from ..components import Changes, Context, Registration, ToolProvider, add_prefix, read_prefix, tool
+from ..components import (
+    Changes,
+    Context,
+    Registration,
+    ToolProvider,
+    add_prefix,
+    read_prefix,
+    read_requires,
+    tool,
+)
 from ..types import ToolResult
 from ._answers import read_answer
 from ._document import (
@@ -31,6 +40,7 @@ from ._document import (
 from ._operations import Operation, Request, read_operations
 
 if TYPE_CHECKING:
+    from ..types import RequireScopes
     from ._http import Connections
 
 #: Bytes of an answer; a model reads all of it.
@@ -67,6 +77,7 @@ class OpenAPI(ToolProvider, shared=True):
             result that breaks its schema is an error.
         call_timeout: Seconds that a call may take; None for no limit.
         max_answer: Bytes of an answer.
+        requires: Scopes that a caller must hold to use any of the tools: `RequireScopes`, or names.
         tls: Checks the certificates of the servers; None: the authorities of the system.
 
     Raises:
@@ -90,6 +101,7 @@ class OpenAPI(ToolProvider, shared=True):
         output_schemas: bool = False,
         call_timeout: float | None = CALL_TIMEOUT,
         max_answer: int = MAX_ANSWER,
+        requires: "RequireScopes | str | Sequence[str] | None" = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._include, self._exclude = _rules(include, "include"), _rules(exclude, "exclude")
@@ -100,6 +112,7 @@ class OpenAPI(ToolProvider, shared=True):
         self._output_schemas = output_schemas
         self._call_timeout = call_timeout
         self._max_answer = max_answer
+        self._requires = read_requires(requires)
         self._tls = tls
         self._tools: list[Registration] = []
         self._schemes: Mapping[str, Any] = {}
@@ -226,6 +239,7 @@ class OpenAPI(ToolProvider, shared=True):
                 input_schema=operation.input_schema,
                 annotations=operation.annotations,
                 timeout=self._call_timeout,
+                requires=self._requires,
                 **options,
             )
         except DefinitionError as error:

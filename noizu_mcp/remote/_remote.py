@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import attrs
 import trio
@@ -18,6 +18,7 @@ from .._errors import (
     TargetError,
     ToolError,
 )
+from .._log import logger
 from .._nearest import hint_at
 from .._value import JSONObject
 from ..client import TIMEOUT, Target, bound_name, connect, read_entry, read_servers
@@ -29,8 +30,10 @@ from ..components import (
     add_prefix,
     bind_definition,
     read_prefix,
+    read_requires,
 )
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
+from ..schema import header_faults
 from ..server import ServerContext
 from ..transports import Http, Stdio
 from ..types import (
@@ -48,6 +51,9 @@ from ..types import (
 from ._addresses import Addresses, in_content, in_contents, in_messages
 from ._lane import Unavailable
 from ._upstream import Upstream
+
+if TYPE_CHECKING:
+    from ..types import RequireScopes
 
 #: Seconds that the lists of a server may take when a client lists something: from its first
 #: connection on they are there.
@@ -89,11 +95,14 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         list_timeout: Seconds that a client waits for the first connection when it lists.
         connections: The number of connections to a server that asks questions up to 2025-11-25:
             each caller gets one to itself while it has requests in flight. All others have one.
+        requires: Scopes that a caller must hold to use anything of the server: `RequireScopes`, or
+            names.
         **options: Options of `connect`, such as `auth`, `version`, `limits` and `telemetry`.
 
     Raises:
         TypeError: An option is unknown.
-        ValueError: The prefix has characters that names of tools must not have.
+        ValueError: The prefix has characters that names of tools must not have, or `requires`
+            names no scopes.
     """
 
     def __init__(
@@ -105,6 +114,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         call_timeout: float = TIMEOUT,
         list_timeout: float = LIST_TIMEOUT,
         connections: int = CONNECTIONS,
+        requires: "RequireScopes | str | Sequence[str] | None" = None,
         **options: Any,
     ) -> None:
         if prefix:
@@ -119,6 +129,8 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
                 raise TypeError(f"{text}; {hint_at(name, sorted(known))}")
         self.timeout = list_timeout
         self._connections = connections
+        # The timeouts are those of the connection, which know of progress.
+        self._common: dict[str, Any] = {"timeout": None, "requires": read_requires(requires)}
         self._prefix = prefix
         self._addresses = Addresses(prefix)
         self._options = {"strictness": "off", **options, "timeout": call_timeout}
@@ -237,8 +249,17 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         # The same objects while the list is the same: they are not bound again.
         before = self._made.get(kind)
         if before is None or before[0] is not listed:
-            before = self._made[kind] = (listed, [bind(each) for each in listed])
+            bound = [made for each in listed if (made := self._try(bind, each)) is not None]
+            before = self._made[kind] = (listed, bound)
         return before[1]
+
+    def _try(self, bind: Callable[[Any], Bound], definition: Any) -> Bound | None:
+        """Bind a definition; None for one that clients must not get."""
+        try:
+            return bind(definition)
+        except ValueError as error:
+            logger.warning("left out %r of %s: %s", definition.name, self._label, error)
+            return None
 
     @property
     def _upstream(self) -> Upstream:
@@ -249,13 +270,16 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
     def _name(self, name: str) -> str:
         return bound_name(add_prefix(self._prefix, "name", name)) if self._prefix else name
 
-    # Components: the timeouts are those of the connection, which know of progress.
+    # Components
 
     def _bind_tool(self, definition: ToolDefinition) -> Bound:
+        fault = next(header_faults(definition.input_schema), None)
+        if fault is not None:
+            raise ValueError(fault.text)
         # Tasks do not pass, so no tool may promise them.
         listed = attrs.evolve(definition, name=self._name(definition.name), execution=None)
         handler = partial(self._call_tool, definition.name)
-        return bind_definition(listed, handler, timeout=None, source=self._source(listed.name))
+        return bind_definition(listed, handler, source=self._source(listed.name), **self._common)
 
     def _bind_prompt(self, definition: PromptDefinition) -> Bound:
         listed = attrs.evolve(definition, name=self._name(definition.name))
@@ -263,17 +287,18 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
             listed,
             partial(self._get_prompt, definition.name),
             partial(self._complete, {"type": "ref/prompt", "name": definition.name}),
-            timeout=None,
             source=self._source(listed.name),
             # A result without a description stays without: here it would get that of the list.
             description=None,
+            **self._common,
         )
 
     def _bind_resource(self, definition: ResourceDefinition) -> Bound:
         listed = self._addresses.resource(definition)
         source = self._source(listed.uri)
-        options = {"timeout": None, "source": source, "subscribable": self._can_subscribe}
-        return bind_definition(listed, self._read, **options)
+        return bind_definition(
+            listed, self._read, source=source, subscribable=self._can_subscribe, **self._common
+        )
 
     def _bind_template(self, definition: ResourceTemplateDefinition) -> Bound:
         listed = self._addresses.template(definition)
@@ -281,9 +306,9 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
             listed,
             self._read_matched,
             partial(self._complete, {"type": "ref/resource", "uri": definition.uri_template}),
-            timeout=None,
             source=self._source(listed.uri_template),
             subscribable=self._can_subscribe,
+            **self._common,
         )
 
     def _bind_anything(self) -> Bound | None:
@@ -294,7 +319,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         definition = ResourceTemplateDefinition(template, "any resource")
         source = self._source(template)
         return bind_definition(
-            definition, self._read_matched, timeout=None, hidden=True, source=source
+            definition, self._read_matched, hidden=True, source=source, **self._common
         )
 
     def _source(self, name: str) -> str:

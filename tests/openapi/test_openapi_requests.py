@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noizu_mcp import connect
+from noizu_mcp import McpError, connect
 from noizu_mcp.openapi._document import Document
 from noizu_mcp.openapi._operations import read_operations
 from noizu_mcp.openapi._parameters import BadValue
+from noizu_mcp.types import Principal
 
 from .api_kit import document, reading
 
@@ -309,3 +310,13 @@ async def test_keys_in_the_query(serving, api, arguments, mark):
         await client.call_tool("read", arguments)
 
     assert api.seen[0]["path"] == f"/v1/things{mark}k=a%20b"
+
+
+async def test_scopes_in_front(serving, api):
+    """A caller without the scopes that are required reaches nothing."""
+    front = serving(reading(), requires=["read"])
+    async with connect(front, principal=Principal(subject="a")) as client:
+        with pytest.raises(McpError, match="scope"):
+            await client.call_tool("read")
+
+    assert api.seen == []

@@ -1,7 +1,7 @@
 """The connection of a `Remote`: whose questions are whose, changes, and servers that fail."""
 
 import logging
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 
 import pytest
@@ -634,3 +634,40 @@ async def test_callers_over_http(behind, version):
             assert (await client.call_tool("up_ask")).text == "A"
             assert (await client.call_tool("up_shout")).text == "done"
         host.stop()
+
+
+async def test_definitions_that_are_left_out(scripted, caplog):
+    """A template that is none, and a header that is none, are named in the log."""
+    header = {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": {}}}}
+    good = {"name": "y", "inputSchema": {"type": "object"}}
+    templates = [
+        {"name": "bad", "uriTemplate": "x://{"},
+        {"name": "good", "uriTemplate": "x://{a}"},
+    ]
+    ours = scripted(
+        tools__list={"tools": [{"name": "x", "inputSchema": header}, good]},
+        resources__templates__list={"resourceTemplates": templates},
+    )
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ours.script)
+        async with connect(front_of(Remote(ours, prefix="up"))) as client:
+            assert [each.name for each in await client.list_tools()] == ["up_y"]
+            assert [each.name for each in await client.list_resource_templates()] == ["good"]
+        nursery.cancel_scope.cancel()
+
+    assert "left out 'x' of up: " in caplog.text
+    assert "left out 'bad' of up: " in caplog.text
+
+
+@pytest.mark.parametrize("scopes", [frozenset(), frozenset({"up"})])
+async def test_scopes_in_front(behind, scopes):
+    """A caller without the scopes that a `Remote` requires can use nothing of its server."""
+    life = Life(tools=[ready], resources=[resource(config, uri="cfg://app")])
+    front = behind(life.server, requires="up")
+    async with connect(front, principal=Principal(subject="a", scopes=scopes)) as client:
+        for work in (
+            partial(client.call_tool, "up_ready"),
+            partial(client.read_resource, "up+cfg://app"),
+        ):
+            with nullcontext() if scopes else pytest.raises(McpError, match="scope"):
+                await work()
