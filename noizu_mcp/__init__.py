@@ -16,6 +16,8 @@ The layers, each importing only from those above it:
     transports/   stdio, memory, HTTP and its hosts
     client/       the other end
     aio/          the client for asyncio programs
+    openapi/      HTTP APIs as tools
+    remote/       other servers as parts of one
     testing/      the test kit
     cli/          commands
 
@@ -99,12 +101,14 @@ _LATE = {
     "Progress": ".client",
     "Prompt": ".components",
     "prompt": ".components",
+    "OpenAPI": ".openapi",
     "PromptMessage": ".types",
     "PromptProvider": ".components",
     "PromptResult": ".types",
     "Provider": ".components",
     "ReadResult": ".types",
     "RateLimit": ".server",
+    "Remote": ".remote",
     "Reference": ".types",
     "Resource": ".components",
     "resource": ".components",
@@ -157,6 +161,8 @@ if _TYPE_CHECKING:
     from .models import SchemaLoss as SchemaLoss
     from .models import result_for as result_for
     from .models import tools_for as tools_for
+    from .openapi import OpenAPI as OpenAPI
+    from .remote import Remote as Remote
     from .server import AllowTools as AllowTools
     from .server import DenyTools as DenyTools
     from .server import Mount as Mount

@@ -60,6 +60,7 @@ PUBLIC = {
     *("Mount", "PromptProvider", "Provider", "ResourceProvider", "ToolProvider"),
     *("Policy", "PolicyCall", "Denied", "DenyTools", "AllowTools", "RateLimit", "TimeWindow"),
     *("AuditLog", "AuditTable", "Capability"),
+    *("OpenAPI", "Remote"),
     *("SchemaLoss", "ModelCall", "ModelTools", "result_for", "tools_for"),
 }
 

@@ -30,10 +30,13 @@ LAYERS: dict[str, set[str]] = {
     "client": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
     | {"transports", "skills"},
     "aio": {"types", "engine", "transports", "client"},
+    "openapi": {"types", "components"},
+    "remote": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
+    | {"transports", "client"},
     "testing": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
     | {"transports", "client"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
-    | {"client", "testing", "auth"},
+    | {"client", "testing", "auth", "remote"},
 }
 # Files at the root that stand below all layers, in their own order.
 BELOW = (
@@ -153,6 +156,8 @@ LATE = {
     ("transports/http/client/_backend", "urllib.request"): "httpx2 loads it, with the first URL",
     ("transports/http/client/_client_state", "....auth.client"): "loads with the first 401 or 403",
     ("client/_connect", "..auth.client"): "loads with the first `auth=`",
+    ("openapi/_document", "yaml"): "an extra, loads with the first document in YAML",
+    ("openapi/_provider", "._http"): "httpx2, an extra, loads with the first document",
 }
 
 

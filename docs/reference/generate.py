@@ -48,7 +48,8 @@ PAGES = (
         {
             "Components": "Server Tool Toolkit mcp Resource ResourceTemplate Prompt SkillFolder",
             "Registrations": "tool resource resource_template prompt",
-            "Providers": "ToolProvider PromptProvider ResourceProvider Provider Mount",
+            "Providers": "ToolProvider PromptProvider ResourceProvider Provider Mount Remote"
+            " OpenAPI",
             "Schemas": "Schema field argument fields",
             "Handlers": "Context",
             "Policies": "Policy PolicyCall DenyTools AllowTools RateLimit TimeWindow AuditLog "
@@ -219,6 +220,9 @@ INTERNAL = {
     },
     "Context": {"retry"},
     "HttpApp": {"endpoint"},
+    "OpenAPI": {"fixed_names", "offers", "tools", "unknown", "watch"},
+    "Remote": {"fixed_names", "offers", "prompts", "resources", "subscribe", "templates", "tools"}
+    | {"unknown", "unsubscribe", "watch"},
     "Mount": {"expiry", "fixed_names", "reaches", "rename"},
 }
 # Options that `Toolkit` inherits, and that only one tool can have.
@@ -291,7 +295,8 @@ names too |
 | `noizu_mcp.server` | [`serve`](api/advanced.md#serve): a server on any `MessageStream` |
 | `noizu_mcp.engine` | [`MessageStream`](api/advanced.md#class-messagestream): the contract of a \
 transport |
-| `noizu_mcp.components`, `noizu_mcp.models`, `noizu_mcp.uri`, `noizu_mcp.skills`, \
+| `noizu_mcp.components`, `noizu_mcp.models`, `noizu_mcp.openapi`, `noizu_mcp.remote`, \
+`noizu_mcp.uri`, `noizu_mcp.skills`, \
 `noizu_mcp.auth.client`, `noizu_mcp.client`, `noizu_mcp.client.terminal`, `noizu_mcp.engine.aio`, \
 `noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, `noizu_mcp.cli` | the \
 layers, for code that builds on them |

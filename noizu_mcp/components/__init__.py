@@ -58,6 +58,7 @@ from .handlers._tool_calls import error_result as error_result
 from .handlers._tool_calls import prepare as prepare
 from .handlers._tool_calls import to_result as to_result
 from .handlers._tool_calls import violations_result as violations_result
+from .registration._registration import Registration as Registration
 from .registration._registration import as_registration as as_registration
 from .registration._registration import check as check
 from .registration._registration import expand as expand

@@ -219,6 +219,25 @@ class ResourceProvider(BaseProvider):
         """List the resource templates for a caller; see `ToolProvider.tools`."""
         return ()
 
+    async def subscribe(self, uri: str, ctx: Context) -> None:
+        """Take a subscription of one of its resources; by default there is nothing to do.
+
+        Args:
+            uri: The URI of the resource.
+            ctx: The request.
+
+        Raises:
+            McpError: Nobody may watch it.
+        """
+
+    async def unsubscribe(self, uri: str, ctx: Context) -> None:
+        """Take the end of a subscription; called once for each that `subscribe` took.
+
+        Args:
+            uri: The URI; of any provider, since the resource may be gone by now.
+            ctx: See `Server.unsubscribe`.
+        """
+
 
 class Provider(ToolProvider, PromptProvider, ResourceProvider):
     """A provider of everything; it offers the lists whose methods a subclass writes.

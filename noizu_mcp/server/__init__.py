@@ -14,6 +14,7 @@ from ._serve import open_session as open_session
 from ._serve import serve as serve
 from ._serve import serve_in_task as serve_in_task
 from ._server import Server as Server
+from ._server_context import ServerContext as ServerContext
 from ._session import Session as Session
 from .asking._seal import Sealer as Sealer
 from .changes._bus import MERGE_WINDOW as MERGE_WINDOW

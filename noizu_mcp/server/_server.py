@@ -327,6 +327,9 @@ class Server(metaclass=ComponentMeta):
             ):
                 raise not_found(uri, ctx)
             raise McpError(INVALID_REQUEST, f"Resource is not subscribable: {uri}")
+        providers = self.registry.providers
+        if providers is not None:
+            await on_trio(providers.subscribe, uri, ctx)
 
     async def unsubscribe(self, uri: str, ctx: Context) -> None:
         """Take the end of a subscription; by default there is nothing to do.
@@ -340,6 +343,9 @@ class Server(metaclass=ComponentMeta):
             ctx: The request that ends it, or the listen request; at the end of a session no
                 request at all, so that there is no `request_id`.
         """
+        providers = self.registry.providers
+        if providers is not None:
+            await on_trio(providers.unsubscribe, uri, ctx)
 
     async def list_prompts(self, cursor: str | None, ctx: Context) -> Any:
         """List the prompts that the caller may see; as `list_tools`, of prompts."""

@@ -14,7 +14,7 @@ from .._errors import (
     LocalProtocolError,
     NoSessionError,
 )
-from .._util import Unset
+from .._util import UNSET, Unset
 from .._value import JSONObject
 from ..components import Context
 from ..engine import ClientShare, Delivery
@@ -158,15 +158,21 @@ class ServerContext(Context):
             check_number(total, "total")
         return _NOTHING
 
+    @property
+    def log_level(self) -> LogLevel | None:
+        """The least level of log messages that the client wants; None: it wants none."""
+        level = self.envelope.log_level
+        if self.dispatcher is not None and not self.envelope.revision.stateless:
+            # Before 2026-07-28 `logging/setLevel` holds at once, also for requests that run.
+            level = self.dispatcher.peer.handshake.log_level
+        return cast("LogLevel | None", level)
+
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message, if the client wants its level; see `Context`."""
         rank = _RANKS.get(level)
         if rank is None:
             raise ValueError(f"no log level {level!r}; use one of {', '.join(LOG_LEVELS)}")
-        least = self.envelope.log_level
-        if self.dispatcher is not None and not self.envelope.revision.stateless:
-            # Before 2026-07-28 `logging/setLevel` holds at once, also for requests that run.
-            least = self.dispatcher.peer.handshake.log_level
+        least = self.log_level
         if least is None or rank < _RANKS[least]:
             return _NOTHING
         params: JSONObject = {"level": level, "data": data}
@@ -241,6 +247,25 @@ class ServerContext(Context):
         from .calls._nested import call_nested
 
         return await call_nested(self, name, arguments, capability)
+
+    async def relay(self, request: InputRequest) -> Any:
+        """Ask the client a question that another server has asked.
+
+        Any task may call it while the handler runs.
+
+        Args:
+            request: The question, as the other server sent it.
+
+        Returns:
+            The answer, unchecked.
+
+        Raises:
+            McpError: The client refused, or cannot take the question.
+            ToolError: The client of a tool cannot take it.
+            RequestTimeout: The client did not answer in time.
+            LocalProtocolError: The request can ask nothing: it is a completion.
+        """
+        return await self._ask(request, lambda answer: answer, UNSET)
 
     async def read_resource(self, uri: str) -> "ReadResult":
         """Read a resource of the server in the name of this request; see `Context`."""

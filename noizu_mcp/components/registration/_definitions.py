@@ -7,6 +7,7 @@ OpenAPI document. The other side checks arguments and keeps the contract of the 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, overload
 
+from ...schema import header_paths
 from ...types import (
     PromptDefinition,
     ResourceDefinition,
@@ -96,7 +97,8 @@ def bind_definition(
     }
     if isinstance(definition, ToolDefinition):
         # Without a schema of the output: it is published, and checked by its owner.
-        return ToolSpec(input=open_object(), output=None, mirrored={}, **fields)
+        mirrored = header_paths(definition.input_schema)
+        return ToolSpec(input=open_object(), output=None, mirrored=mirrored, **fields)
     if isinstance(definition, ResourceDefinition):
         return ResourceSpec(uri=definition.uri, mime_type=definition.mime_type, **fields)
 

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 
 import trio
 
-from ..._errors import DefinitionError, InsufficientScope
+from ..._errors import PEER_FAILURES, DefinitionError, InsufficientScope
 from ...components import Bound
 from ...engine import logger, run_user_code, split_cancellation
 from ..calls._loops import bind_all
@@ -170,8 +170,9 @@ class ProviderLists:
                 if trio.current_time() - began > SETTLED:
                     pause, told = FIRST_PAUSE, False
                 if not told:
-                    text = "watch of %s failed; it is started again, with growing pauses"
-                    logger.error(text, provider.name, exc_info=crash)
+                    text = "watch of %s failed: %s; it is started again, with growing pauses"
+                    shown = None if isinstance(crash, PEER_FAILURES) else crash
+                    logger.error(text, provider.name, crash, exc_info=shown)
                     told = True
                 await trio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
@@ -283,6 +284,11 @@ class ProviderLists:
             )
         return lists
 
+    def owner_of(self, ctx: Any, spec: Any) -> Any:
+        """Return the provider of a component that the caller of a request sees, or None."""
+        kept = self.attach(ctx).kept.items()
+        return next((entry.provider for (entry, _), each in kept if spec in each.specs), None)
+
     # Asking
 
     async def _ask(self, entry: Entry, feature: str, ctx: Any, caller: Caller) -> _Kept:
@@ -368,6 +374,10 @@ class ProviderLists:
             if late:
                 text = "%s took longer than %s s to list %s; %s"
                 logger.warning(text, provider.name, provider.timeout, feature, served)
+            elif isinstance(error, PEER_FAILURES):
+                # Another program has failed, and its message says all that is known.
+                text = "%s failed to list %s: %s; %s"
+                logger.warning(text, provider.name, feature, error, served)
             else:
                 text = "%s failed to list %s; %s"
                 logger.error(text, provider.name, feature, served, exc_info=error)

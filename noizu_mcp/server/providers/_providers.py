@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..._errors import DefinitionError, Problem
-from ...components import BaseProvider, Context, check_providers
-from ...engine import call_user_code, crashes_logged
+from ...components import BaseProvider, Context, ResourceProvider, check_providers
+from ...engine import call_user_code, crashes_logged, run_user_code
 from ...jsonrpc import Request
 from ..calls._loops import on_trio
 from ._mount import Mount, Relay
@@ -113,6 +113,7 @@ class Providers:
         self._lock = threading.Lock()
         server.registry.providers = self
         self._put([Entry(provider, self) for provider in items])
+        server.registry.refresh()
 
     def __iter__(self) -> Iterator[BaseProvider]:
         return (entry.provider for entry in self.entries)
@@ -274,6 +275,19 @@ class Providers:
     async def prepare(self, context: Context, feature: str) -> None:
         """Ask for the lists of a caller that are out of date; see `Registry.prepare`."""
         await on_trio(_prepare, feature, context)
+
+    async def subscribe(self, uri: str, context: Any) -> None:
+        """Tell the provider of a resource, if it has one, that a client watches it."""
+        found = self.server.registry.find_resource(uri, context)
+        owner = found and context.running.provider_lists.owner_of(context, found[0])
+        if owner is not None:
+            await run_user_code(owner.subscribe(uri, context))
+
+    async def unsubscribe(self, uri: str, context: Any) -> None:
+        """Tell the providers that a client watches a resource no longer."""
+        for provider in self:
+            if isinstance(provider, ResourceProvider):
+                await run_user_code(provider.unsubscribe(uri, context))
 
     def unknown(self, name: str) -> str | None:
         """Word the error for an unknown name; None if it is nobody's."""

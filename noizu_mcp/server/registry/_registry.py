@@ -92,6 +92,12 @@ class Provided(Protocol):
     def health(self) -> Sequence[tuple[str, tuple[str, ...], int]]:
         """Return the name, the present faults and the number of failures of each provider."""
 
+    async def subscribe(self, uri: str, context: Any) -> None:
+        """Tell the provider of a resource, if it has one, that a client watches it."""
+
+    async def unsubscribe(self, uri: str, context: Any) -> None:
+        """Tell the providers that a client watches a resource no longer."""
+
     def unknown(self, name: str) -> str | None:
         """Word the error for an unknown name; None if it is nobody's."""
 
@@ -202,6 +208,16 @@ class Registry:
         """True if a resource is or was subscribable, or the server decides it by itself."""
         registered = self.resources.watchable or self.templates.watchable
         return registered or self.overrides("can_watch", "subscribe")
+
+    @property
+    def takes_subscriptions(self) -> bool:
+        """True if a method of the server, or a provider, takes part when somebody subscribes."""
+        return self.providers is not None or self.overrides("can_watch", "subscribe")
+
+    @property
+    def takes_ends(self) -> bool:
+        """True if a method of the server, or a provider, is told when somebody unsubscribes."""
+        return self.providers is not None or self.overrides("unsubscribe")
 
     def overrides(self, *methods: str) -> bool:
         """Tell whether the class overrides one of the methods that do something by default."""
