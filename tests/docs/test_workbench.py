@@ -49,6 +49,9 @@ async def run(do: str, work) -> str:
     if do == "raise":
         from noizu_mcp import ToolError
         raise ToolError(f"no entry with {{key.reveal()}}")
+    if do == "refuse":
+        from noizu_mcp import McpError
+        raise McpError(-32000, f"no entry with {{key.reveal()}}", {{"key": key.reveal()}})
     if do == "crash":
         raise RuntimeError(f"no entry with {{key.reveal()}}")
     if do == "log":
@@ -148,11 +151,13 @@ async def test_a_broken_skill_stays_as_it_was(
             assert "aa.py is not used: invalid syntax" in caplog.text
             write(broken, skill("Hi"))
             await until(tools, lambda: "skill:aa" in tools)
+            write(home / "skills" / "ac.py", "def run(ctx) -> str: return str(ctx)")
             write(broken, "async def walk(): pass")
             write(home / "skills" / "ab.py", skill("Ho"))
             await until(tools, lambda: "skill:ab" in tools)
             assert (await client.call_tool("skill:aa")).text == "Hi you"
             assert "aa.py stays as it was: it has no function `run`" in caplog.text
+            assert "ac.py is not used: a skill takes `work`, and not the context" in caplog.text
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -199,12 +204,13 @@ async def test_unknown_names_are_errors(
         assert await refusal(client.call_tool(name)) == (-32602, text)
 
 
+BLOCKED = "Denied: tool 'skill:shell' is blocked by the pattern '*shell*'"
 FAILURES = {
-    "denied": ("skill:shell", "Denied: tool 'skill:shell' is blocked by the pattern '*shell*'"),
-    "wrong": ("skill:headlines", "Invalid arguments"),
-    "slow": ("skill:slow", "Tool execution timed out"),
-    "crash": ("skill:crash", "Tool execution failed"),
-    "failed": ("skill:failed", "the feed is empty"),
+    "denied": ("skill:shell", BLOCKED, "denied"),
+    "wrong": ("skill:headlines", "Invalid arguments", "tool_error"),
+    "slow": ("skill:slow", "Tool execution timed out", "timed_out"),
+    "crash": ("skill:crash", "Tool execution failed", "crashed"),
+    "failed": ("skill:failed", "the feed is empty", "tool_error"),
 }
 
 
@@ -223,11 +229,14 @@ async def test_failures_are_results(
     }
     for name, text in code.items():
         write(home / "skills" / f"{name}.py", text)
-    name, expected = FAILURES[row]
+    name, expected, outcome = FAILURES[row]
     step = f'name = "Try"\n[[steps]]\nname = "one"\nskill = "{name.partition(":")[2]}"\n'
     write(home / "workflows" / "try.toml", step)
-    async with connect(made(), version=version) as client:
+    server, ended = made(), []
+    server.telemetry.add(lambda event: ended.append((event.name, event.outcome)))
+    async with connect(server, version=version) as client:
         result = await client.call_tool(name)
+        assert (name, outcome) in ended
         assert result.is_error
         assert result.text.startswith(expected)
         nested = await client.call_tool("workflow:Try")
@@ -355,6 +364,9 @@ async def test_secrets_never_leave(
         for do in ("print", "return", "raise", "crash", "log"):
             for name, args in (("skill:probe", {"do": do}), ("workflow:probe", {"input": do})):
                 came.append(await client.call_tool(name, args, progress=came.append))
+        came.append(await refusal(client.call_tool("skill:probe", {"do": "refuse"})))
+        assert came[-1] == (-32000, "no entry with [REDACTED]")
+        came.append(await client.call_tool("workflow:probe", {"input": "refuse"}))
         assert came[0].text == "[REDACTED] [REDACTED]"
         assert any("https://[REDACTED]@example.com" in str(each) for each in came)
         paths = ("config/list", "config/seal.key", "workflows/list", "runs/list")
@@ -391,7 +403,13 @@ async def test_policies_are_replaced_while_it_serves(
             await until_told(client, '{"result"')
             write(file, DENY_ALL)
             await until_told(client, "Denied: tool 'skill:recall' is blocked")
-            for wrong in ("[[policy]", "[[policies]]", '[[policy]]\nkind = "x"', RATE[:-10]):
+            for wrong in (
+                "[[policy]",
+                "[[policies]]",
+                'policy = ["x"]',
+                '[[policy]]\nkind = "x"',
+                RATE[:-10],
+            ):
                 write(file, wrong)
                 await until_told(client, "Denied: the policies cannot be read")
                 assert (await refusal(client.read_resource("workbench://notes/list")))[1] == (

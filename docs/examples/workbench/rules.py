@@ -94,7 +94,7 @@ class Rules:
             # A rule that did not change stays the same object: a rate limit goes on counting.
             self._kept = {text: self._kept.get(text) or _policy_of(text) for text in texts}
             return [self._kept[text] for text in texts]
-        except (ValueError, TypeError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever is wrong, it must not let calls through
             logger.warning("every call is denied: %s: %s", path.name, error)
             return [Closed()]
 

@@ -12,10 +12,10 @@ import trio
 from noizu_mcp import (
     AuditLog,
     Context,
+    McpError,
     ReadResult,
     Schema,
     Server,
-    ToolError,
     ToolResult,
     field,
 )
@@ -99,9 +99,12 @@ class Workbench(Server, name="workbench", version="1.0.0", tool_timeout=30.0):
         redact = self.parts.settings.redact
         try:
             result = await super().call_tool(name, args, ctx)
-        except ToolError as error:
-            raise ToolError(redact(str(error))) from None
-        return ToolResult.from_wire(redact(result.to_wire()))
+        except McpError as error:
+            raise McpError(error.code, redact(error.message), redact(error.data)) from None
+        wire = result.to_wire()
+        # The same object where there is nothing to hide: the server knows those of timeouts and
+        # crashes, and counts them as such.
+        return result if (redacted := redact(wire)) == wire else ToolResult.from_wire(redacted)
 
     async def read_resource(self, uri: str, ctx: Context) -> ReadResult:
         result = await super().read_resource(uri, ctx)

@@ -139,6 +139,11 @@ def _with_work(
 ) -> Callable[..., Any]:
     """Make the function that gives `run` its `work`, if it takes that."""
     signature = inspect.signature(run)
+    if any(
+        each.name == "ctx" or each.annotation is Context for each in signature.parameters.values()
+    ):
+        # It could call every tool of the server, and send secrets.
+        raise ValueError("a skill takes `work`, and not the context")
     if "work" not in signature.parameters:
         return run
     if not inspect.iscoroutinefunction(run):
