@@ -234,9 +234,11 @@ def number(value: float | None) -> str:
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def by_era(name: str, title: str, columns: tuple[Column, ...]) -> dict[str, Table]:
+def by_era(
+    name: str, title: str, columns: tuple[Column, ...], base: str = "mcp"
+) -> dict[str, Table]:
     """Return a table for each of the two revisions that are measured, by revision."""
-    return {era: Table(f"{name} {era}", f"{title}, {era}", columns) for era in ERAS}
+    return {era: Table(f"{name} {era}", f"{title}, {era}", columns, base) for era in ERAS}
 
 
 def median_of(table: str, row: str, key: str) -> Callable[[Results], float | None]:

@@ -16,6 +16,8 @@ The layers, each importing only from those above it:
     transports/   stdio, memory, HTTP and its hosts
     client/       the other end
     aio/          the client for asyncio programs
+    openapi/      HTTP APIs as tools
+    remote/       other servers as parts of one
     testing/      the test kit
     cli/          commands
 
@@ -28,6 +30,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from ._errors import AuthError as AuthError
 from ._errors import ConnectionClosed as ConnectionClosed
 from ._errors import DefinitionError as DefinitionError
+from ._errors import Denied as Denied
 from ._errors import McpError as McpError
 from ._errors import NoSessionError as NoSessionError
 from ._errors import Problem as Problem
@@ -76,29 +79,43 @@ from .types import text_content as text_content
 
 _LATE = {
     "aio": ".aio",
+    "AllowTools": ".server",
     "Client": ".client",
     "ClientHandler": ".client",
     "Clients": ".client",
     "Completion": ".types",
+    "AuditLog": ".telemetry",
+    "AuditTable": ".telemetry",
+    "Capability": ".components",
     "connect": ".client",
     "connect_all": ".client",
+    "DenyTools": ".server",
     "Http": ".transports",
     "LiveList": ".client",
+    "Mount": ".server",
     "SchemaLoss": ".models",
     "ModelCall": ".models",
     "ModelTools": ".models",
+    "Policy": ".server",
+    "PolicyCall": ".server",
     "Progress": ".client",
     "Prompt": ".components",
     "prompt": ".components",
+    "OpenAPI": ".openapi",
     "PromptMessage": ".types",
+    "PromptProvider": ".components",
     "PromptResult": ".types",
+    "Provider": ".components",
     "ReadResult": ".types",
+    "RateLimit": ".server",
+    "Remote": ".remote",
     "Reference": ".types",
     "Resource": ".components",
     "resource": ".components",
     "resource_template": ".components",
     "result_for": ".models",
     "ResourceDefinition": ".types",
+    "ResourceProvider": ".components",
     "ResourceTemplate": ".components",
     "Root": ".types",
     "SamplingResult": ".types",
@@ -109,6 +126,8 @@ _LATE = {
     "SyncClient": ".client",
     "SyncClients": ".client",
     "Task": ".types",
+    "TimeWindow": ".server",
+    "ToolProvider": ".components",
     "tools_for": ".models",
     "TerminalHandler": ".client",
 }
@@ -126,9 +145,14 @@ if _TYPE_CHECKING:
     from .client import TerminalHandler as TerminalHandler
     from .client import connect as connect
     from .client import connect_all as connect_all
+    from .components import Capability as Capability
     from .components import Prompt as Prompt
+    from .components import PromptProvider as PromptProvider
+    from .components import Provider as Provider
     from .components import Resource as Resource
+    from .components import ResourceProvider as ResourceProvider
     from .components import ResourceTemplate as ResourceTemplate
+    from .components import ToolProvider as ToolProvider
     from .components import prompt as prompt
     from .components import resource as resource
     from .components import resource_template as resource_template
@@ -137,7 +161,18 @@ if _TYPE_CHECKING:
     from .models import SchemaLoss as SchemaLoss
     from .models import result_for as result_for
     from .models import tools_for as tools_for
+    from .openapi import OpenAPI as OpenAPI
+    from .remote import Remote as Remote
+    from .server import AllowTools as AllowTools
+    from .server import DenyTools as DenyTools
+    from .server import Mount as Mount
+    from .server import Policy as Policy
+    from .server import PolicyCall as PolicyCall
+    from .server import RateLimit as RateLimit
+    from .server import TimeWindow as TimeWindow
     from .skills import SkillFolder as SkillFolder
+    from .telemetry import AuditLog as AuditLog
+    from .telemetry import AuditTable as AuditTable
     from .transports import Http as Http
     from .transports import Stdio as Stdio
     from .transports.http import serve_http as serve_http

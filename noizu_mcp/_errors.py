@@ -92,6 +92,38 @@ class ToolError(_Copied):
         super().__init__(content if isinstance(content, str) else repr(content))
 
 
+class Denied(ToolError):
+    """A policy refuses a call, or a capability does not allow it; the client gets the reason.
+
+    The call of a tool is answered with `isError: true`, any other request with error -31404.
+
+    Args:
+        reason: One sentence for the caller; nothing that it must not know.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"Denied: {reason}")
+
+
+class DeniedHidden(Denied):
+    """A policy refuses a component that the caller must not know of.
+
+    Args:
+        reason: The reason, for telemetry.
+        error: The code, the message and the data of the error for an unknown component.
+    """
+
+    def __init__(self, reason: str, error: tuple[int, str, JSON]) -> None:
+        self.error = error
+        super().__init__(reason)
+
+    @property
+    def answer(self) -> "McpError":
+        """The answer to the caller: the error for an unknown component."""
+        return McpError(*self.error)
+
+
 class McpError(_Copied):
     """A JSON-RPC error. A handler raises it to send one; a client raises it when it receives one.
 

@@ -57,9 +57,15 @@ class Limits(Value):
         parked_seconds: Seconds for which such a handler waits.
         parked_memory: Bytes of the requests and states of these handlers; over HTTP one client may
             use a quarter.
+        call_depth: Calls of tools that may be nested in each other by `ctx.call_tool`.
+        call_queue: Calls that wait for a tool with `max_concurrency`, unless it has `max_queue`.
+            One client may use a part. The next call gets a result with `isError`.
+        abandoned_threads: Threads of one sync handler that go on after their calls, since Python
+            cannot stop them. While there are so many, its calls are refused.
 
     Raises:
-        ValueError: A limit is not an integer of at least 1; of `parked`, of at least 0.
+        ValueError: A limit is not an integer of at least 1; of `parked` and `call_queue`, of at
+            least 0.
     """
 
     message_size: int = _limit(16 * MIB)
@@ -77,6 +83,9 @@ class Limits(Value):
     parked: int = _limit(1000, least=0)
     parked_seconds: int = _limit(600)
     parked_memory: int = _limit(64 * MIB)
+    call_depth: int = _limit(8)
+    call_queue: int = _limit(1000, least=0)
+    abandoned_threads: int = _limit(10)
 
 
 #: The advice for an answer over a limit, which the caller on this side can raise.

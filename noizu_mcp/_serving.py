@@ -67,15 +67,16 @@ class Server(server.Server, abstract=True):
     schemas by default), `page_size`, `limits` (`Limits`), `cache` (`Cache`, or a mapping of kinds
     to it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28),
     `task_ttl` and `task_poll_interval` (of tasks, in seconds), `watchdog` (seconds that a handler
-    may block the loop before the log names it, 1 by default, None for any time), `requires`
-    (scopes for every request), `loop` (`trio`, or `asyncio` for its own methods, its lifespan, and
-    components that name none), `abstract`.
+    may block the loop before the log names it, 1 by default, None for any time), `max_result_bytes`
+    (of the result of a tool), `requires` (scopes for every request), `loop` (`trio`, or `asyncio`
+    for its own methods, its lifespan, and components that name none), `abstract`.
     Features: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
     `resource(…)`, `resource_template(…)` and `prompt(…)` registrations, empty ones for later
     additions; on an instance each is the running set, with `add`, `remove` and `replace`. `skills`
     is a list of `SkillFolder`s, read when the class statement runs. `telemetry`: listeners, each
-    called with an `Event` where a request begins and ends; on an instance, an object with `add`
-    and `remove`.
+    called with an `Event` where a request begins and ends; on an instance, an object with `add` and
+    `remove`. `policies`: a list of `Policy`s, asked before every handler; on an instance, an object
+    with `replace`.
 
     Attributes:
         options: The options, checked.
@@ -83,6 +84,7 @@ class Server(server.Server, abstract=True):
         resources: The running set of resources and templates.
         prompts: The running set of prompts.
         telemetry: The listeners to its requests.
+        policies: The policies.
         skills: The skills, as they were read.
 
     Raises:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import threading
+import time
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
@@ -183,6 +184,13 @@ def late(
         return sorted({*namespace["__all__"], *folders, *special})
 
     return load, names
+
+
+def utc_text() -> str:
+    """Write the present time as ISO 8601 in UTC, with milliseconds: `2026-07-28T09:30:00.000Z`."""
+    # Without `datetime`, which costs import time.
+    seconds, rest = divmod(time.time_ns() // 1_000_000, 1000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest:03}Z"
 
 
 def in_main_thread() -> bool:

@@ -9,6 +9,8 @@ import noizu_mcp
 from noizu_mcp import _errors
 from noizu_mcp._errors import (
     DefinitionError,
+    Denied,
+    DeniedHidden,
     InsufficientScope,
     InvalidToken,
     McpError,
@@ -30,6 +32,8 @@ MADE = [
     ToolError("text"),
     ToolError([Content.text("x"), "y"], meta={"k": 1}),
     ToolError(),
+    Denied("no shell at night"),
+    DeniedHidden("no shell at night", (-32602, "Unknown tool: shell", None)),
     DefinitionError([Problem("A.b", "is wrong", "app.py", 3), Problem("C", "too")]),
     SchemaUnsupported("cannot serve it", "unevaluatedItems"),
     RequestTimeout("late"),

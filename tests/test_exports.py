@@ -57,6 +57,10 @@ PUBLIC = {
     *("TransportError", "argument", "connect", "field", "fields", "mcp", "plain_text", "prompt"),
     *("resource", "resource_template", "serve_http", "serve_stdio", "text_content", "tool"),
     *("violations_result", "SkillDefinition", "SkillError"),
+    *("Mount", "PromptProvider", "Provider", "ResourceProvider", "ToolProvider"),
+    *("Policy", "PolicyCall", "Denied", "DenyTools", "AllowTools", "RateLimit", "TimeWindow"),
+    *("AuditLog", "AuditTable", "Capability"),
+    *("OpenAPI", "Remote"),
     *("SchemaLoss", "ModelCall", "ModelTools", "result_for", "tools_for"),
 }
 

@@ -72,6 +72,7 @@ def test_commands_are_not_loaded(beside_trio: set[str]) -> None:
     }
     late |= {"noizu_mcp.types._capabilities", "noizu_mcp.telemetry"}
     late |= {f"noizu_mcp.transports.{name}" for name in ("_memory", "_process", "_tap")}
+    late |= {"noizu_mcp.openapi", "noizu_mcp.remote"}
     late |= {"noizu_mcp.auth", "noizu_mcp.models", "noizu_mcp.skills._frontmatter"}
     late |= {f"noizu_mcp.components.{name}" for name in ("_prompt", "_resource", "_catalog")}
     late |= {
@@ -88,6 +89,9 @@ def test_commands_are_not_loaded(beside_trio: set[str]) -> None:
         f"noizu_mcp.server.asking.{name}" for name in ("_live", "_parked", "_record", "_rounds")
     }
     late |= {"noizu_mcp.server.tasks._task_store", "noizu_mcp.server.features._tasks"}
+    late |= {f"noizu_mcp.server.policies._{name}" for name in ("policy", "shipped", "capability")}
+    late |= {f"noizu_mcp.server.calls._{name}" for name in ("policy_checks", "nested")}
+    late |= {"noizu_mcp.components._capability"}
 
     assert beside_trio & late == set()
 
@@ -161,7 +165,7 @@ def test_explanations_load_with_the_first_violation() -> None:
     assert loaded.split() == ["False", "True"]
 
 
-def test_a_call_loads_nothing_of_questions_tasks_and_callers() -> None:
+def test_a_call_loads_nothing_of_questions_tasks_callers_and_policies() -> None:
     """A tool that only answers needs none of it, in either era; nor does its list."""
     loaded = run(
         "import sys, trio\n"
@@ -178,11 +182,13 @@ def test_a_call_loads_nothing_of_questions_tasks_and_callers() -> None:
         "trio.run(call, '2025-11-25')\n"
         "trio.run(call, '2026-07-28')\n"
         "rooms = ('noizu_mcp.server.asking._', 'noizu_mcp.server.tasks._')\n"
+        "rooms += ('noizu_mcp.server.policies._', 'noizu_mcp.server.calls._polic')\n"
         "print(*(name for name in sys.modules if name.startswith(rooms)))\n"
     )
 
     assert set(loaded.split()) == {
         "noizu_mcp.server.asking._seal",
+        "noizu_mcp.server.policies._policy_set",
         "noizu_mcp.server.tasks._task_change",
     }
 

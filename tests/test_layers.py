@@ -32,8 +32,11 @@ LAYERS: dict[str, set[str]] = {
     "aio": {"types", "engine", "transports", "client"},
     "testing": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "components", "engine"}
     | {"server", "transports", "client", "models", "aio"},
+    "openapi": {"types", "components"},
+    "remote": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
+    | {"transports", "client"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
-    | {"client", "testing", "auth", "models"},
+    | {"client", "testing", "auth", "models", "remote"},
 }
 # Files at the root that stand below all layers, in their own order.
 BELOW = (
@@ -56,7 +59,7 @@ ABOVE = ("_serving", "__init__", "__main__")
 # files at the root of the layer stand above them.
 ROOMS = {
     "components": (
-        {"_context", "_client_requests"},
+        {"_capability", "_context", "_client_requests", "_notify"},
         {"handlers"},
         {"declare"},
         {"registration"},
@@ -117,6 +120,20 @@ LATE = {
     ("server/_request_context", ".asking._rounds"): "the same",
     ("server/_running", ".asking._parked"): "loads with the first question of 2026-07-28",
     ("server/_running", ".tasks._task_store"): "loads with the first task",
+    ("server/_running", ".providers._provider_lists"): "loads with the first provider",
+    ("server/_server", ".providers._providers"): "the same",
+    ("server/_server", ".policies._capability"): "loads with the first capability",
+    ("server/_server_context", ".calls._nested"): "loads with the first call of a handler",
+    ("server/_server_context", ".calls._policy_checks"): "loads with the first policy",
+    ("server/features/_tools", "..calls._policy_checks"): "the same",
+    ("server/features/_prompts", "..calls._policy_checks"): "the same",
+    ("server/features/_resources", "..calls._policy_checks"): "the same",
+    ("server/features/_complete", "..calls._policy_checks"): "the same",
+    ("server/policies/_policy_set", "._policy"): "the same",
+    ("server/registry/_class_checks", "..policies._policy"): "the same",
+    ("server/policies/_shipped", "datetime"): "loads with the first window",
+    ("server/policies/_shipped", "zoneinfo"): "the same",
+    ("telemetry/_audit", "sqlite3"): "loads with the first table",
     ("server/features/_tools", "._tasks"): "loads with the first call of a tool that can be a task",
     ("server/features/_subscriptions", "._tasks"): "loads with the first subscription to a task",
     ("server/features/__init__", "."): "tasks load with the first request for one",
@@ -146,6 +163,8 @@ LATE = {
     ("transports/http/client/_backend", "urllib.request"): "httpx2 loads it, with the first URL",
     ("transports/http/client/_client_state", "....auth.client"): "loads with the first 401 or 403",
     ("client/_connect", "..auth.client"): "loads with the first `auth=`",
+    ("openapi/_document", "yaml"): "an extra, loads with the first document in YAML",
+    ("openapi/_provider", "._http"): "httpx2, an extra, loads with the first document",
 }
 
 

@@ -48,8 +48,12 @@ PAGES = (
         {
             "Components": "Server Tool Toolkit mcp Resource ResourceTemplate Prompt SkillFolder",
             "Registrations": "tool resource resource_template prompt",
+            "Providers": "ToolProvider PromptProvider ResourceProvider Provider Mount Remote"
+            " OpenAPI",
             "Schemas": "Schema field argument fields",
             "Handlers": "Context",
+            "Policies": "Policy PolicyCall DenyTools AllowTools RateLimit TimeWindow AuditLog "
+            "AuditTable Capability",
             "Definitions and settings": "Annotations Icon Cache Limits Page ToolDefinition "
             "ResourceDefinition",
             "Serving": "serve_stdio serve_http",
@@ -107,7 +111,7 @@ PAGES = (
         "[Errors and codes](../errors.md) says when each of them is raised.",
         {
             "Definitions": "DefinitionError Problem SchemaError SchemaUnsupported",
-            "Handlers": "ToolError ResourceNotFound NoSessionError",
+            "Handlers": "ToolError Denied ResourceNotFound NoSessionError",
             "Protocol": "McpError ProtocolError",
             "Clients": "RequestTimeout ConnectionClosed TransportError AuthError SkillError "
             "TaskStarted",
@@ -152,6 +156,7 @@ PAGES = (
         {
             "Events": "Event Listener Telemetry",
             "Listeners": "Tracing Metrics ClientMetrics",
+            "Audits": "AuditLog AuditTable AuditRecord",
             "Blocked loops": "watching",
         },
     ),
@@ -210,6 +215,7 @@ PAGES = (
 # Classes that the package instantiates: the arguments of their constructors are not public.
 HANDED_OUT = {
     "Change",
+    "Capability",
     "Client",
     "CompiledSchema",
     "Context",
@@ -231,9 +237,21 @@ HANDED_OUT |= {
 IN_FULL = {"Server", "Context", "Client", "ClientHandler"}
 # Methods of public classes that other layers of the package call.
 INTERNAL = {
-    "Server": {"can_be_watched", "capabilities", "extensions", "offers", "overrides", "slots"},
+    "Server": {
+        "can_be_watched",
+        "capabilities",
+        "capability_issuer",
+        "extensions",
+        "offers",
+        "overrides",
+        "slots",
+    },
     "Context": {"retry"},
     "HttpApp": {"endpoint"},
+    "OpenAPI": {"fixed_names", "offers", "tools", "unknown", "watch"},
+    "Remote": {"fixed_names", "offers", "prompts", "resources", "subscribe", "templates", "tools"}
+    | {"unknown", "unsubscribe", "watch"},
+    "Mount": {"expiry", "fixed_names", "reaches", "rename"},
 }
 # Options that `Toolkit` inherits, and that only one tool can have.
 OF_ONE_TOOL = {"name", "title", "description", "input", "output", "input_schema", "output_schema"}
@@ -308,7 +326,8 @@ names too |
 | `noizu_mcp.server` | [`serve`](api/advanced.md#serve): a server on any `MessageStream` |
 | `noizu_mcp.engine` | [`MessageStream`](api/advanced.md#class-messagestream): the contract of a \
 transport |
-| `noizu_mcp.components`, `noizu_mcp.models`, `noizu_mcp.uri`, `noizu_mcp.skills`, \
+| `noizu_mcp.components`, `noizu_mcp.models`, `noizu_mcp.openapi`, `noizu_mcp.remote`, \
+`noizu_mcp.uri`, `noizu_mcp.skills`, \
 `noizu_mcp.auth.client`, `noizu_mcp.client`, `noizu_mcp.client.terminal`, `noizu_mcp.engine.aio`, \
 `noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, `noizu_mcp.testing.raw`, \
 `noizu_mcp.testing.plugin`, `noizu_mcp.cli` | the layers, for code that builds on them |

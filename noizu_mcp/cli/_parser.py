@@ -66,6 +66,7 @@ FUZZ_EXAMPLES: Final = 100
 _RUN: Final = f"""\
 Examples: noizu-mcp run app.py:Docs
           noizu-mcp run app.py:Docs --http --port 8000
+          noizu-mcp run --config mcp.json
 
 {_STATUS}"""
 
@@ -166,7 +167,10 @@ def _parser(*, with_target: bool) -> argparse.ArgumentParser:
         return added
 
     running = add("run", "serve a server on stdin and stdout, or over HTTP", _run, _RUN)
-    running.add_argument("target", help="module:Server or path/to/file.py:Server")
+    text = "module:Server or path/to/file.py:Server; may be left out with --config"
+    running.add_argument("target", nargs="?", help=text)
+    text = "serve the servers of a file of the mcpServers form, too: a gateway"
+    running.add_argument("--config", metavar="FILE", help=text)
     running.add_flag("--reload", "for development: start again when a Python file changes")
     add_http(running)
     _add_using_commands(using)
@@ -425,6 +429,11 @@ def _show_config(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     if args.process is not None:
         raise CommandError("run serves module:Server; a command serves itself", USAGE)
+    if args.target is None and args.config is None:
+        text = "run needs a server, module:Server or path/to/file.py:Server, or --config FILE"
+        raise CommandError(text, USAGE)
+    if args.reload and args.config is not None:
+        raise CommandError("--reload starts one server again, and takes no --config", USAGE)
     if args.http:
         return serve(args)
     check_stdio(args)
@@ -432,4 +441,4 @@ def _run(args: argparse.Namespace) -> int:
         from ._relay import run_relay
 
         return run_relay(args.target)
-    return run(args.target)
+    return run(args.target, args.config)

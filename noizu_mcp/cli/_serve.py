@@ -10,7 +10,7 @@ from ..server import Server
 from ..transports import http
 from ._errors import OK, USAGE, CommandError
 from ._reload import run_reloading
-from ._target import load_server
+from ._target import open_server
 
 
 def add_http(parser: argparse.ArgumentParser) -> None:
@@ -135,7 +135,7 @@ def serve(args: argparse.Namespace) -> int:
         if args.reload:
             # After the options were checked: a wrong one fails once, and not at every start.
             return run_reloading([word for word in sys.argv[1:] if word != "--reload"], args.target)
-        _run(load_server(args.target), args, options, host_options)
+        _run(open_server(args.target, args.config), args, options, host_options)
     except ImportError as error:  # of an extra; it says which
         raise CommandError(str(error)) from error
     return OK

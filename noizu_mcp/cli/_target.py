@@ -1,18 +1,21 @@
 """Servers of this program: found as `module:Server` or `path/to/file.py:Server`, and served.
 
 A cassette, `path/to/file.jsonl`, stands for the server that it was recorded from.
+With `--config` the servers of a file stand behind one of them, or behind a gateway of nothing else.
 """
 
 import sys
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import trio
 
 from .. import server
 from .._errors import TargetError
+from .._serving import Server as PublicServer
 from .._serving import run_stdio
+from .._version import __version__
 from ..engine import single_failure
 from ..server import Server
 from ..transports import LineStream, ending_on_signals, take_stdio
@@ -61,22 +64,51 @@ def load_cassette(target: str) -> "Replay | None":
         raise CommandError(str(error), USAGE) from error
 
 
-def run(target: str) -> int:
+def open_server(target: str | None, config: str | None = None) -> Server:
+    """Make the server of `run`.
+
+    Args:
+        target: The server; see `load_server`. None: one that has nothing of its own.
+        config: The path of a file of the `mcpServers` form, whose servers become parts of it; None
+            for none.
+
+    Raises:
+        CommandError: The server cannot be imported, or the file cannot be read.
+    """
+    if config is None and target is not None:
+        return load_server(target)
+    from ..remote import Remote  # loads the client
+
+    try:
+        remotes = Remote.from_config(config or "")
+    except TargetError as error:
+        raise CommandError(str(error), USAGE) from error
+    make: Any = type(PublicServer)
+    if target is not None:
+        front = load_server(target)
+    else:
+        front = make("Gateway", (PublicServer,), {}, name="gateway", version=__version__)()
+    front.providers.add(*remotes)
+    return front
+
+
+def run(target: str | None, config: str | None = None) -> int:
     """Serve until the client ends it.
 
     Args:
-        target: The server; see `load_server`. Its prints go to stderr, also during the import. Or a
+        target: The server; see `open_server`. Its prints go to stderr, also during the import. Or a
             cassette; see `load_cassette`.
+        config: See `open_server`.
 
     Raises:
         CommandError: See there.
     """
-    cassette = load_cassette(target)
+    cassette = load_cassette(target) if target is not None and config is None else None
     if sys.stdin is not None and sys.stdin.isatty():
         text = "serving on this terminal; a client should start this command. Ctrl-C ends it."
         print(f"noizu-mcp: {text}", file=sys.stderr)
     if cassette is None:
-        run_stdio(partial(load_server, target))
+        run_stdio(partial(open_server, target, config))
     else:
         trio.run(_play, cassette, *take_stdio())
     return OK

@@ -13,18 +13,28 @@ from ._handlers import ClientHandler as ClientHandler
 from ._progress import Progress as Progress
 from ._sync import SyncClient as SyncClient
 from ._sync import SyncLiveList as SyncLiveList
+from ._targets import Opened as Opened
+from ._targets import Target as Target
+from ._targets import read_entry as read_entry
+from ._targets import read_servers as read_servers
 from ._targets import read_target as read_target
 from ._views import LiveList as LiveList
 
 _LATE = {
     "Clients": "._several",
+    "KeptConnection": "._kept_connection",
     "SyncClients": "._sync_several",
     "TerminalHandler": ".terminal",
     "connect_all": "._several",
+    "bound_name": "._several",
+    "told": "._kept_connection",
 }
 
 if _TYPE_CHECKING:
+    from ._kept_connection import KeptConnection as KeptConnection
+    from ._kept_connection import told as told
     from ._several import Clients as Clients
+    from ._several import bound_name as bound_name
     from ._several import connect_all as connect_all
     from ._sync_several import SyncClients as SyncClients
     from .terminal import TerminalHandler as TerminalHandler

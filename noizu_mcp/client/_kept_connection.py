@@ -1,4 +1,4 @@
-"""The connection to one of several servers, opened again whenever it ends.
+"""A connection to a server that is opened again whenever it ends.
 
 Theory of operation. One task (`run`) opens the connection, waits for its end, and opens it again,
 until it is cancelled. States:
@@ -18,7 +18,7 @@ change. Memory does not grow: the last failure and the last list of tools are ke
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Literal
 
 import trio
@@ -69,13 +69,16 @@ class _Pauses:
 
 
 class KeptConnection:
-    """The connection to one of several servers.
+    """A connection to a server that is opened again whenever it ends.
 
     Args:
         name: The name of the server.
         target: Its target; or the failure to read it.
         handler: Answers its questions and takes its notifications.
         options: The options of `connect`.
+        observe: Called with each notification as it is received; must not raise.
+        use: Run with each client for as long as it is connected.
+        on_status: Called after each change of the state.
 
     Attributes:
         failure: The reason why it is not connected; None while it is, or was never tried.
@@ -90,6 +93,10 @@ class KeptConnection:
         target: Opened | TargetError | ValueError,
         handler: ClientHandler | None,
         options: Mapping[str, Any],
+        *,
+        observe: Callable[[Notification], object] | None = None,
+        use: Callable[[Client], Awaitable[None]] | None = None,
+        on_status: Callable[[Status], object] = lambda _: None,
     ) -> None:
         self.name = name
         self.failure: BaseException | None = None
@@ -101,6 +108,9 @@ class KeptConnection:
         self._target = target
         self._handler = handler
         self._options = options
+        self._observe = observe
+        self._user = use
+        self._on_status = on_status
         # A stream is over when it has ended, and a target that cannot be read stays so.
         self._is_for_once = isinstance(target, MessageStream | Exception)
         self._began = math.inf
@@ -141,7 +151,7 @@ class KeptConnection:
                     self._enter("waiting")
                     await trio.sleep(pauses.take())
         finally:
-            self.failure = self.failure or ConnectionClosed("the block of connect_all has ended")
+            self.failure = self.failure or ConnectionClosed("nobody keeps the connection any more")
             self._enter("failed")
 
     async def _connect_once(self) -> BaseException:
@@ -169,6 +179,7 @@ class KeptConnection:
         self._client = client
         self._changed.set()
         self._changed = trio.Event()
+        self._on_status(status)
 
     async def _use(self, client: Client) -> None:
         """Listen for changes until the connection ends.
@@ -176,6 +187,8 @@ class KeptConnection:
         Raises:
             ConnectionClosed: It ended; a transport adds how.
         """
+        if self._observe is not None:
+            client._session.observers.append(self._observe)
         if self._was_connected:
             # Lists may have changed while nobody could tell.
             for kind, (method, _) in CHANGES.items():
@@ -184,6 +197,8 @@ class KeptConnection:
         self._was_connected = True
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._listen, client)
+            if self._user is not None:
+                nursery.start_soon(self._user, client)
             await client.wait_closed()
             nursery.cancel_scope.cancel()
         raise ConnectionClosed("the connection ended")

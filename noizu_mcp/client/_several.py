@@ -190,17 +190,22 @@ class Clients:
 
 
 def join_name(prefix: str, tool: str) -> str:
-    """Make the name of a tool among those of other servers.
-
-    A name that is too long is cut and ends in a digest of the whole: it is the same in every list,
-    whatever else there is.
+    """Make the name of a tool among those of other servers; see `bound_name`.
 
     Args:
         prefix: The prefix of its server; empty for none.
         tool: Its name at its server.
     """
-    name = f"{prefix}_{tool}" if prefix else tool
-    if not prefix or len(name) <= MAX_NAME:
+    return bound_name(f"{prefix}_{tool}") if prefix else tool
+
+
+def bound_name(name: str) -> str:
+    """Return a name that was made of two.
+
+    If it is too long it is cut and ends in a digest of the whole: it is the same in every list,
+    whatever else there is.
+    """
+    if len(name) <= MAX_NAME:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:_DIGEST]
     return f"{name[: MAX_NAME - _DIGEST - 1]}_{digest}"

@@ -28,6 +28,7 @@ from ._client_requests import (
     read_roots,
     sample_request,
 )
+from ._notify import Notify
 
 if TYPE_CHECKING:
     from ..types import (
@@ -37,63 +38,11 @@ if TYPE_CHECKING:
         RequireScopes,
         Root,
         SamplingResult,
+        ToolResult,
     )
+    from ._capability import Capability
 
 Model = TypeVar("Model")
-
-
-class Notify:
-    """Tells clients of changes; the notices of the server, for handlers: `ctx.notify`.
-
-    `here=True` tells the client of this session alone, where `ctx.put_session` has changed what it
-    may list. On 2026-07-28 it tells nobody: no session exists there that could change a list. A
-    change of the rights of a principal is told without `here`.
-    """
-
-    __slots__ = ("_changed_here", "_server")
-
-    # The class of a server stands in a layer above, which this one must not import.
-    def __init__(self, server: Any, changed_here: Callable[[str], None]) -> None:
-        self._server = server
-        self._changed_here = changed_here
-
-    def tools(self, *, here: bool = False) -> None:
-        """Say that the list of tools changed.
-
-        Args:
-            here: For this session only.
-        """
-        self._changed("tools", here)
-
-    def prompts(self, *, here: bool = False) -> None:
-        """Say that the list of prompts changed.
-
-        Args:
-            here: For this session only.
-        """
-        self._changed("prompts", here)
-
-    def resources(self, *, here: bool = False) -> None:
-        """Say that the list of resources changed.
-
-        Args:
-            here: For this session only.
-        """
-        self._changed("resources", here)
-
-    def _changed(self, kind: str, here: bool) -> None:
-        if here:
-            self._changed_here(kind)
-        else:
-            self._server.notify_changed(kind)
-
-    def resource_updated(self, uri: str) -> None:
-        """Say that one resource changed.
-
-        Args:
-            uri: The URI of the resource.
-        """
-        self._server.notify_resource_updated(uri)
 
 
 class Context(abc.ABC):
@@ -475,6 +424,59 @@ class Context(abc.ABC):
         Raises:
             McpError: There is no such resource.
             TypeError: It asks by returning `InputRequired`; one that awaits `elicit` will do.
+        """
+
+    @property
+    @abc.abstractmethod
+    def capability(self) -> "Capability":
+        """The capability of this call: what it may call in turn.
+
+        That of a request allows everything; that of a call within a request is the one that it was
+        made under.
+        """
+
+    @abc.abstractmethod
+    async def open_capability(self, text: str) -> "Capability":
+        """Open the text of a capability; each text once.
+
+        Args:
+            text: `str(capability)`.
+
+        Returns:
+            The capability. In this call it can be used any number of times.
+
+        Raises:
+            Denied: The text is forged, has expired, was opened before, or belongs to another
+                server or principal.
+        """
+
+    @abc.abstractmethod
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        capability: "Capability | str | None" = None,
+    ) -> "ToolResult":
+        """Call another tool of the server, within this request.
+
+        The scopes of the tool and the policies of the server hold, and so does its timeout. Its
+        progress, its questions and its log messages are those of this request, and it is cancelled
+        with it.
+
+        Args:
+            name: The name of the tool, hidden or not.
+            arguments: The arguments, as a client would send them.
+            capability: A capability, or the text of one; None for that of this call. The tool may
+                call what both allow.
+
+        Returns:
+            The result. It has `is_error` if a policy or the capability denies the call, if it would
+            be nested in a call of the same tool, or in more than `Limits.call_depth` calls.
+
+        Raises:
+            McpError: There is no such tool, or the tool raised it.
+            InsufficientScope: The caller lacks scopes of the tool; let it pass.
         """
 
     @property

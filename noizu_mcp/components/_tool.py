@@ -7,7 +7,13 @@ from ..types import Annotations
 from .declare._component import Component
 from .declare._statement import ComponentMeta
 from .declare._tool_kind import TOOL
-from .registration._registration import Overrides, Registration, refuses_decorating, register
+from .registration._registration import (
+    Overrides,
+    Registration,
+    SharedOptions,
+    refuses_decorating,
+    register,
+)
 
 if TYPE_CHECKING:
     from ._toolkit import Toolkit
@@ -16,24 +22,32 @@ if TYPE_CHECKING:
 Target: TypeAlias = "type[Tool | Toolkit] | Tool | Toolkit | Registration"
 
 
-class ToolOverrides(Overrides, total=False):
-    """The options that the registration of a tool or of a kit may change.
+class ToolOptions(SharedOptions, total=False):
+    """The options of tools that their registrations may change.
 
     Attributes:
         category: Another category; None for none. It is merged into `meta`.
         annotations: Other hints.
         max_concurrency: Calls at one time, or None for no limit.
+        max_queue: Calls that may wait for that, or None for the limit of the server.
+        max_result_bytes: Bytes of a result, as JSON, or None for the limit of the server.
         coerce: Read text that stands for other types, as `"3"` for 3.
     """
 
     category: str | None
     annotations: Annotations | Mapping[str, Any] | None
     max_concurrency: int | None
+    max_queue: int | None
+    max_result_bytes: int | None
     coerce: bool
 
 
-class MethodOptions(ToolOverrides, total=False):
-    """The options of `@mcp(…)`, and of a function that is registered.
+class ToolOverrides(ToolOptions, Overrides, total=False):
+    """The options of the registration of a tool or of a kit."""
+
+
+class MethodOptions(ToolOptions, total=False):
+    """The options of `@mcp(…)`.
 
     They are those that a registration may change, and those of the method or the function. The name
     is its name by default, the description the first paragraph of its docstring; `category=None`
@@ -60,14 +74,18 @@ class MethodOptions(ToolOverrides, total=False):
     starts_task: bool
 
 
+class ToolFunctionOptions(MethodOptions, Overrides, total=False):
+    """The options of a function that is registered as a tool."""
+
+
 class Tool(Component, metaclass=ComponentMeta):
     """One tool: subclass it, declare the input, write `call`.
 
     Options are keywords of the class statement, or attributes of the same names: `name`, `title`,
     `description`, `category`, `annotations`, `icons`, `meta`, `hidden`, `visible`, `timeout`,
-    `max_concurrency`, `coerce`, `requires`, `available`, `loop`, `inline`, `strict`, `task`,
-    `starts_task`, `abstract`. The input is a nested class `Input`, or `input`, or `input_schema`;
-    the output likewise, or the return annotation of `call`.
+    `max_concurrency`, `max_queue`, `max_result_bytes`, `coerce`, `requires`, `available`, `loop`,
+    `inline`, `strict`, `task`, `starts_task`, `abstract`. The input is a nested class `Input`, or
+    `input`, or `input_schema`; the output likewise, or the return annotation of `call`.
 
     A declared input goes to the first parameter of `call`. Without one, the parameters of `call`
     are the input, `call(self, a: int, b: int = 1)`; or `args` takes the whole input, and its
@@ -86,7 +104,9 @@ class Tool(Component, metaclass=ComponentMeta):
 @overload
 def tool(target: Target, /, **overrides: Unpack[ToolOverrides]) -> Registration: ...
 @overload
-def tool(function: Callable[..., Any], /, **options: Unpack[MethodOptions]) -> Registration: ...
+def tool(
+    function: Callable[..., Any], /, **options: Unpack[ToolFunctionOptions]
+) -> Registration: ...
 @refuses_decorating
 def tool(target: Any, /, **overrides: Any) -> Registration:
     """Register a tool or a kit with some of its options changed, or a function as a tool.

@@ -73,8 +73,8 @@ class Toolkit(metaclass=ComponentMeta):
     parameter. `ctx`, or a parameter annotated `Context`, takes the context. `staticmethod` and
     `classmethod` work. Options of the class statement are defaults for all of its tools:
     `category`, `annotations`, `icons`, `meta`, `hidden`, `visible`, `timeout`, `max_concurrency`,
-    `coerce`, `requires`, `available`, `loop`, `inline`, `strict`, `task`, `starts_task`. With
-    `abstract=True` it is a base that others take their tools from.
+    `max_queue`, `max_result_bytes`, `coerce`, `requires`, `available`, `loop`, `inline`, `strict`,
+    `task`, `starts_task`. With `abstract=True` it is a base that others take their tools from.
 
     Raises:
         DefinitionError: From the class statement; it lists all problems of the class.

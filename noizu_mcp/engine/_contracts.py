@@ -186,7 +186,7 @@ class Delivery:
 
 
 #: The ending of a request that its answer does not show.
-Ending = Literal["crashed", "timed_out"]
+Ending = Literal["crashed", "timed_out", "denied"]
 
 
 class RequestObserver(Protocol):

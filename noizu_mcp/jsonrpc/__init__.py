@@ -23,6 +23,7 @@ from ._lines import HEAD as HEAD
 from ._lines import LineBuffer as LineBuffer
 from ._lines import Oversized as Oversized
 from ._messages import CODE_NAMES as CODE_NAMES
+from ._messages import DENIED as DENIED
 from ._messages import HEADER_MISMATCH as HEADER_MISMATCH
 from ._messages import HTTP_STATUS as HTTP_STATUS
 from ._messages import INSUFFICIENT_SCOPE as INSUFFICIENT_SCOPE

@@ -125,6 +125,8 @@ UNSUPPORTED_VERSION: Final = -32022
 #: Our own code: MCP has none. It is outside of the range that JSON-RPC reserves (-32768..-32000),
 #: as 2026-07-28 `basic/index` asks of applications. HTTP answers 403.
 INSUFFICIENT_SCOPE: Final = -31403
+#: The same: a policy has denied a prompt, a resource or a completion.
+DENIED: Final = -31404
 
 #: A client that sees one of these talks to a 2026-07-28 server (versioning: "recognised" errors).
 MODERN_CODES: Final = frozenset({HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION})
@@ -141,6 +143,7 @@ CODE_NAMES: Final = {
     MISSING_CLIENT_CAPABILITY: "Missing required client capability",
     UNSUPPORTED_VERSION: "Unsupported protocol version",
     INSUFFICIENT_SCOPE: "Insufficient scope",
+    DENIED: "Denied",
 }
 
 #: The HTTP status that 2026-07-28 demands for an error; every other code travels with 200.

@@ -14,6 +14,7 @@ from ._serve import open_session as open_session
 from ._serve import serve as serve
 from ._serve import serve_in_task as serve_in_task
 from ._server import Server as Server
+from ._server_context import ServerContext as ServerContext
 from ._session import Session as Session
 from .asking._seal import Sealer as Sealer
 from .changes._bus import MERGE_WINDOW as MERGE_WINDOW
@@ -31,6 +32,7 @@ from .events._recording import observe_message as observe_message
 from .events._recording import read_trace as read_trace
 from .events._telemetry import Telemetry as Telemetry
 from .features import ROUTES as ROUTES
+from .policies._policy_set import PolicySet as PolicySet
 from .registry._collection import RunningSet as RunningSet
 from .registry._pages import PAGE_SIZE as PAGE_SIZE
 from .registry._pages import Page as Page
@@ -39,6 +41,13 @@ from .registry._server_options import Cache as Cache
 from .registry._server_options import ServerOptions as ServerOptions
 
 _LATE = {
+    "AllowTools": ".policies._shipped",
+    "DenyTools": ".policies._shipped",
+    "Policy": ".policies._policy",
+    "PolicyCall": ".policies._policy",
+    "RateLimit": ".policies._shipped",
+    "TimeWindow": ".policies._shipped",
+    "Mount": ".providers._mount",
     "TaskStore": ".tasks._task_store",
     "load_server": ".loading._load",
     "missing_requirements": ".loading._remedies",
@@ -49,6 +58,13 @@ if _TYPE_CHECKING:
     from .loading._load import load_server as load_server
     from .loading._remedies import missing_requirements as missing_requirements
     from .loading._remedies import script_requirements as script_requirements
+    from .policies._policy import Policy as Policy
+    from .policies._policy import PolicyCall as PolicyCall
+    from .policies._shipped import AllowTools as AllowTools
+    from .policies._shipped import DenyTools as DenyTools
+    from .policies._shipped import RateLimit as RateLimit
+    from .policies._shipped import TimeWindow as TimeWindow
+    from .providers._mount import Mount as Mount
     from .tasks._task_store import TaskStore as TaskStore
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)

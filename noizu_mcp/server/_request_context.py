@@ -14,21 +14,21 @@ import trio
 
 from .._errors import (
     ConnectionClosed,
+    Denied,
+    DeniedHidden,
     InsufficientScope,
     LocalProtocolError,
     McpError,
     RequestTimeout,
-    ToolError,
 )
 from .._util import UNSET, Unset
 from .._value import JSONObject
-from ..components import adapt_request, read_by_hand
-from ..engine import InboundRequest, Job, is_crash
+from ..components import read_by_hand
+from ..engine import InboundRequest, Job, TooManyAbandoned, is_crash
 from ..jsonrpc import (
+    DENIED,
     INTERNAL_ERROR,
-    INVALID_REQUEST,
     METHOD_NOT_FOUND,
-    MISSING_CLIENT_CAPABILITY,
     Rendered,
     memory_of,
 )
@@ -40,6 +40,7 @@ from ..types import (
     ToolResult,
 )
 from ._server_context import EMPTY, ServerContext, no_task
+from .calls._client_abilities import prepare_question
 from .calls._invoke import TIMED_OUT, chosen_error, timed_out
 from .calls._scope_checks import admit, denial, needed
 from .events._recording import RequestRecording, observe_request
@@ -61,21 +62,10 @@ EXPANSION: Final = 32
 SMALL: Final = 64 * 1024
 #: Capabilities of clients that can be asked something.
 ASKED: Final = frozenset({"elicitation", "sampling", "roots"})
-
-#: Characters or bytes of the largest result that is encoded at once: a millisecond of work. Larger
-#: ones take turns, so that many of them do not stop the loop for all.
-LARGE: Final = 256 * 1024
 #: Bytes around a large result, generously.
 _AROUND: Final = 1024
 #: Begins the task of a call; does not return if it has begun one.
 BeginTask = Callable[["RequestContext"], Awaitable[None]]
-
-
-def size_of(value: object) -> int:
-    """Estimate the bytes of JSON that a text, or bytes in base64, will take; 0 for the rest."""
-    if isinstance(value, str):
-        return len(value)
-    return len(value) * 4 // 3 if isinstance(value, bytes) else 0
 
 
 class RequestContext(InboundRequest, ServerContext):
@@ -115,20 +105,36 @@ class RequestContext(InboundRequest, ServerContext):
 
     def begin(self) -> Job | None:
         """Answer the request at once, or return the rest of the work on it."""
-        running = self.running
+        running, server = self.running, self.running.server
+        outdated = None
+        if server.registry.providers is not None:
+            outdated = running.provider_lists.find_outdated(self)
         if running.listeners and self.observer is None:
             return observe_request(self)
-        method, server = CLIENT_REQUESTS[self.request.method], running.server
+        method = CLIENT_REQUESTS[self.request.method]
         feature = method.capability
         # A method without its capability is unknown (MethodNotFoundError of the schema).
         if feature not in server.registry.offered and feature:
             self.send_failure(self.unknown_method())
             return None
+        return self._route() if outdated is None else partial(self._route_prepared, outdated)
+
+    async def _route_prepared(self, feature: str) -> None:
+        """Do the rest of the work once the providers have been asked."""
+        await self.running.provider_lists.prepare(self, feature)
+        job = self._route()
+        if job is not None:
+            self.expire_at(self.deadline)  # its scope is there already
+            await job()
+
+    def _route(self) -> Job | None:
+        """Check the scopes, and hand the request to its feature."""
+        running, server = self.running, self.running.server
         try:
             if server.registry.scoped or server.options.requires is not None:
                 # Before the route, so before any code of the author's.
                 admit(server, self)
-            return running.routes[method.name](self)
+            return running.routes[self.request.method](self)
         except BaseException as error:
             if not is_crash(error):
                 raise
@@ -147,6 +153,8 @@ class RequestContext(InboundRequest, ServerContext):
         params = self.request.params
         if not params or not ("requestState" in params or "inputResponses" in params):
             return False
+        if self.asker is not None:  # that has happened already, before the policies were asked
+            return False
         # Before 2026-07-28 these params have no meaning, and are ignored like any unknown one.
         if not self.envelope.revision.stateless:
             return False
@@ -164,10 +172,17 @@ class RequestContext(InboundRequest, ServerContext):
         timeout = UNSET if component is None else component.timeout
         if isinstance(timeout, Unset):
             timeout = self.running.server.options.tool_timeout
-        self.deadline = math.inf if timeout is None else trio.current_time() + timeout
+        deadline = math.inf if timeout is None else trio.current_time() + timeout
+        if self.trio_task is None:
+            self.deadline = deadline
+        else:  # a policy has waited
+            self.expire_at(deadline)
 
     def in_time(
-        self, work: Callable[[], Coroutine[Any, Any, None]], component: "Component | None" = None
+        self,
+        work: Callable[[], Coroutine[Any, Any, None]],
+        component: "Component | None" = None,
+        check: Callable[[], Awaitable[None]] | None = None,
     ) -> Job:
         """Make the rest of the work on the request from a call of the author's code.
 
@@ -176,17 +191,24 @@ class RequestContext(InboundRequest, ServerContext):
         Args:
             work: The work.
             component: See `limit_time`.
+            check: Asks the policies before, in time of their own; None for no policies.
         """
 
         async def job() -> None:
             try:
+                if check is not None:
+                    await check()
+                    self.limit_time(component)
                 await work()
             except BaseException as error:
                 if not is_crash(error):
                     raise
                 self.send_failure(error)
 
-        self.limit_time(component)
+        if check is None:
+            self.limit_time(component)
+        else:
+            self.component = component
         return job
 
     def note_coercion(self) -> None:
@@ -290,7 +312,7 @@ class RequestContext(InboundRequest, ServerContext):
         server = self.running.server
         if isinstance(error, InsufficientScope):
             try:
-                scopes = needed(server, self.request, error.scopes)
+                scopes = needed(self, error.scopes)
             except ValueError as wrong:  # the author required an invalid scope name
                 error = wrong
             else:
@@ -301,13 +323,26 @@ class RequestContext(InboundRequest, ServerContext):
         if isinstance(error, McpError):
             self.send_error(error.code, error.message, error.data)
             return
-        if isinstance(error, RequestTimeout | ConnectionClosed):
-            self.send_error(INTERNAL_ERROR, timed_out(error))
+        if isinstance(error, Denied):
+            self._deny(error)
+            return
+        if isinstance(error, RequestTimeout | ConnectionClosed | TooManyAbandoned):
+            busy = isinstance(error, TooManyAbandoned)
+            self.send_error(INTERNAL_ERROR, str(error) if busy else timed_out(error))
             return
         self.mark_ending("crashed")
         method = self.request.method
         server.crash_log.crash(method, "the handler of %s failed", method, error=error)
         self.send_error(INTERNAL_ERROR, "Request handler failed")
+
+    def _deny(self, error: Denied) -> None:
+        self.mark_ending("denied")
+        if isinstance(error, DeniedHidden):
+            self.send_failure(error.answer)
+        elif self.request.method == "tools/call":
+            self.complete(ToolResult.error(str(error)).to_wire())
+        else:
+            self.send_error(DENIED, str(error))
 
     def send_reason(self, text: str) -> None:
         """Answer that the request failed for a reason that the peer may know."""
@@ -324,6 +359,12 @@ class RequestContext(InboundRequest, ServerContext):
             self.complete(TIMED_OUT.to_wire())
         else:
             super().expire()
+
+    @property
+    def around(self) -> tuple[str, ...]:
+        """The tools whose calls a call of this handler is nested in."""
+        params = self.request.params or {}
+        return (params["name"],) if self.request.method == "tools/call" else ()
 
     @property
     def handshake_session(self) -> "Session":
@@ -398,7 +439,7 @@ class RequestContext(InboundRequest, ServerContext):
     async def _ask(
         self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
     ) -> Any:
-        prepared = self._prepare(request)
+        prepared = prepare_question(self, request)
         return await self._rounds.ask(prepared, read, timeout)
 
     async def step(self, function: Callable[..., Any], *args: Any) -> Any:
@@ -419,56 +460,9 @@ class RequestContext(InboundRequest, ServerContext):
         asked = required.requests
         if not self.envelope.revision.modes:  # its forms have keywords of their own
             asked = {key: read_by_hand(each) for key, each in asked.items()}
-        asked = {key: self._prepare(each) for key, each in asked.items()}
+        asked = {key: prepare_question(self, each) for key, each in asked.items()}
         answers = await self._rounds.retry(attrs.evolve(required, requests=asked))
         if answers is None:
             return False
         self.input_responses, self.request_state = answers
         return True
-
-    def _prepare(self, request: InputRequest) -> InputRequest:
-        """Write a question in the words of the revision; the client must be able to take it.
-
-        Raises:
-            McpError: The client cannot take it; see `_check_ability`.
-            ToolError: The client cannot take it; see `_check_ability`.
-        """
-        revision = self.envelope.revision.name
-        needs, adapted = adapt_request(request, revision)
-        self._check_ability(needs)
-        if adapted is None:
-            text = "it has no form field for a choice of several values"
-            raise self._refusal(f"Not supported by revision {revision}: {text}")
-        return adapted
-
-    def _check_ability(self, needs: Mapping[str, Any]) -> None:
-        """Check that the client has the capabilities for a question, before anything is sent.
-
-        Raises:
-            McpError: A capability is missing: -32021 on 2026-07-28 (`basic/index`, error codes).
-            ToolError: A capability is missing for a tool call of an earlier revision.
-        """
-        if all(self._has_ability(*need) for need in needs.items()):
-            return
-        if self.envelope.revision.stateless:
-            data = {"requiredCapabilities": dict(needs)}
-            text = "Missing required client capability"
-            raise McpError(MISSING_CLIENT_CAPABILITY, text, data)
-        names = ", ".join(".".join((name, *parts)) for name, parts in needs.items())
-        raise self._refusal(f"Capability not supported by the client: {names}")
-
-    def _refusal(self, text: str) -> McpError | ToolError:
-        if self.request.method == "tools/call":
-            return ToolError(text)
-        return McpError(INVALID_REQUEST, text)
-
-    def _has_ability(self, name: str, parts: Mapping[str, Any]) -> bool:
-        """Presence counts; a bare elicitation capability means forms (client/elicitation)."""
-        offered = self.envelope.client_capabilities.get(name)
-        if not isinstance(offered, Mapping):
-            return False
-        revision = self.envelope.revision
-        if name == "elicitation" and not parts:
-            # 2025-03-26 has no elicitation, whatever the client declares.
-            return revision.elicitation and (not offered or "form" in offered)
-        return (not parts or revision.modes) and all(part in offered for part in parts)

@@ -1,9 +1,10 @@
 """`Server`: tools, resources, prompts and options as a class; it holds no connection."""
 
 import inspect
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from .._errors import DefinitionError, McpError
 from .._foreign import METHODS
@@ -17,13 +18,13 @@ from ..components import (
     ResourceSpec,
     TemplateSpec,
 )
-from ..engine import MOST_CRASHES, SHOWN, Threads, ThrottledLog
+from ..engine import MOST_CRASHES, SHOWN, AbandonedThreads, FairLimiter, ThrottledLog
 from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
 from ..skills import expand_skills
 from ..types import META_SERVER_INFO, Implementation
 from .asking._seal import Sealer
-from .calls._loops import bind_all, bind_methods, on_trio
+from .calls._loops import bind_all, bind_methods, bind_policy, on_trio
 from .calls._unknown import not_found
 from .changes._bus import Bus
 from .events._telemetry import Telemetry
@@ -31,6 +32,7 @@ from .features._complete import complete_registered
 from .features._prompts import get_registered
 from .features._resources import read_registered
 from .features._tools import call_registered
+from .policies._policy_set import PolicySet
 from .registry._class_checks import ASYNC_MANAGER, OVERRIDABLE, check_statement, positional
 from .registry._collection import RunningSet
 from .registry._registry import Registry
@@ -38,6 +40,12 @@ from .registry._server_options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOpti
 
 if TYPE_CHECKING:
     from ..types import Reference
+    from ._running import RunningServer
+    from .policies._capability import CapabilityIssuer
+
+
+#: The lists in the body of a server class.
+_LISTS: Final = ("tools", "resources", "prompts", "providers", "skills", "telemetry", "policies")
 
 
 def _is_list(value: Any) -> bool:
@@ -67,14 +75,18 @@ class Server(metaclass=ComponentMeta):
         resources: The running set of resources and templates.
         prompts: The running set of prompts.
         telemetry: The listeners to its requests.
+        policies: The policies, which may be replaced.
         skills: The skills, as they were read.
         bus: The bus of changes.
         info: `Implementation` as it goes over the wire.
         result_tail: The end of a rendered result of 2026-07-28: `_meta` with serverInfo, as JSON.
         threads: The threads of sync handlers.
         task_threads: The threads of sync handlers in tasks.
+        abandoned: The threads of sync handlers that go on after their calls.
         sealer: Seals the state that travels through clients.
         crash_log: Takes the failures of its handlers and hooks: so many a minute of each.
+        providers: The running set of providers.
+        running: Where it is served now.
 
     Raises:
         DefinitionError: When the class statement runs: everything that is wrong with it.
@@ -84,7 +96,7 @@ class Server(metaclass=ComponentMeta):
         "servers",
         options=SERVER_OPTIONS,
         members={
-            **dict.fromkeys(("tools", "resources", "prompts", "skills", "telemetry"), _is_list),
+            **dict.fromkeys(_LISTS, _is_list),
             **{name: partial(_is_override, name) for name in OVERRIDABLE},
             "lifespan": _is_lifespan,
         },
@@ -96,16 +108,22 @@ class Server(metaclass=ComponentMeta):
     resources: Any = ()
     prompts: Any = ()
     telemetry: Any = ()  # listeners in a class body, a `Telemetry` on an instance
+    policies: Any = ()  # policies in a class body, a `PolicySet` on an instance
     skills: Any = ()  # of folders in a class body
+    # A list of providers in a class body, their running set on an instance. It has no value here:
+    # `__getattr__` makes an empty one when it is first asked for, and most servers need none.
+    providers: Any
 
     registry: Registry
     bus: Bus
     info: JSONObject
     result_tail: bytes
-    threads: Threads
-    task_threads: Threads
+    threads: FairLimiter
+    task_threads: FairLimiter
+    abandoned: AbandonedThreads
     sealer: Sealer
     crash_log: ThrottledLog
+    running: dict["RunningServer", None]
     _overridden: ClassVar[frozenset[str]] = frozenset()  # of `OVERRIDABLE`
     _declared: ClassVar[frozenset[str]] = frozenset()  # of `CHANGES`, the lists of the class
 
@@ -127,6 +145,7 @@ class Server(metaclass=ComponentMeta):
         options = cls.options
         server.bus = Bus()
         server.telemetry = Telemetry(cls.telemetry)
+        server.policies = PolicySet(cls.policies, partial(bind_policy, loop=options.loop))
         resources = bind_all(cls.resources, "resources", options.loop)
         server.registry = registry = Registry(
             bind_all(cls.tools, "tools", options.loop),
@@ -140,19 +159,38 @@ class Server(metaclass=ComponentMeta):
         )
         server.skills = tuple(registry.skills.specs.values())
         for feature in CHANGES:
-            changed = partial(server.notify_changed, feature)
+            changed = partial(server.bus.publish, feature)
             bind = partial(bind_all, feature=feature, loop=options.loop)
             running = RunningSet(registry.parts[feature], changed, bind)
             setattr(server, feature, running)
         server.info = _implementation(options).to_wire()
         server.result_tail = b',"_meta":%b}' % render({META_SERVER_INFO: server.info})
-        server.threads = Threads(options.limits.threads)
-        server.task_threads = Threads(options.limits.task_threads)
+        server.threads = FairLimiter(options.limits.threads)
+        server.task_threads = FairLimiter(options.limits.task_threads)
+        server.abandoned = AbandonedThreads(options.limits.abandoned_threads)
         server.sealer = Sealer(options.state_keys, options.state_ttl)
         server.crash_log = ThrottledLog(shown=SHOWN, most=MOST_CRASHES)
+        server.running = {}
+        if hasattr(cls, "providers"):
+            server._provide(cls.providers)
         if options.loop == "asyncio":
             bind_methods(server, cls._overridden)
         return server
+
+    def _provide(self, items: Sequence[Any]) -> Any:
+        from .providers._providers import Providers
+
+        self.providers = Providers(self, items)
+        return self.providers
+
+    @cached_property
+    def capability_issuer(self) -> "CapabilityIssuer":
+        """Makes the capabilities of its calls; loaded with the first one."""
+        from .policies._capability import CapabilityIssuer
+
+        keys, ttl = self.options.state_keys, self.options.state_ttl
+        sealer = Sealer(keys, ttl, purpose=b"noizu_mcp capability v1", noun="a capability")
+        return CapabilityIssuer(self.options.name, sealer, ttl)
 
     if TYPE_CHECKING:
         pass  # a type checker refuses an unknown name by itself
@@ -160,6 +198,8 @@ class Server(metaclass=ComponentMeta):
 
         def __getattr__(self, name: str) -> Any:
             """Name the replacement of a method that servers of other packages have."""
+            if name == "providers":
+                return self._provide(())
             if name in METHODS:
                 text = f"{type(self).__name__!r} object has no attribute {name!r}; {METHODS[name]}"
                 raise AttributeError(text, name=name, obj=self)
@@ -287,6 +327,9 @@ class Server(metaclass=ComponentMeta):
             ):
                 raise not_found(uri, ctx)
             raise McpError(INVALID_REQUEST, f"Resource is not subscribable: {uri}")
+        providers = self.registry.providers
+        if providers is not None:
+            await on_trio(providers.subscribe, uri, ctx)
 
     async def unsubscribe(self, uri: str, ctx: Context) -> None:
         """Take the end of a subscription; by default there is nothing to do.
@@ -300,6 +343,9 @@ class Server(metaclass=ComponentMeta):
             ctx: The request that ends it, or the listen request; at the end of a session no
                 request at all, so that there is no `request_id`.
         """
+        providers = self.registry.providers
+        if providers is not None:
+            await on_trio(providers.unsubscribe, uri, ctx)
 
     async def list_prompts(self, cursor: str | None, ctx: Context) -> Any:
         """List the prompts that the caller may see; as `list_tools`, of prompts."""
@@ -351,6 +397,8 @@ class Server(metaclass=ComponentMeta):
         """
         if kind not in CHANGES:
             raise ValueError(f"no list {kind!r}; there are: {', '.join(CHANGES)}")
+        if self.registry.providers is not None:
+            self.registry.providers.expire(kind)
         self.bus.publish(kind)
 
     def notify_resource_updated(self, uri: str) -> None:

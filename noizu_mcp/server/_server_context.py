@@ -5,7 +5,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
 
@@ -14,22 +14,35 @@ from .._errors import (
     LocalProtocolError,
     NoSessionError,
 )
-from .._util import Unset
+from .._util import UNSET, Unset
 from .._value import JSONObject
 from ..components import Context
-from ..engine import ClientThreads, Delivery
+from ..engine import ClientShare, Delivery
 from ..protocol import Envelope
-from ..types import LOG_LEVELS, Implementation, InputRequest, InputRequired, LogLevel
+from ..types import (
+    LOG_LEVELS,
+    Implementation,
+    InputRequest,
+    InputRequired,
+    LogLevel,
+    ToolResult,
+)
 from .calls._invoke import read_any, within
+from .calls._scope_checks import demand
 
 if TYPE_CHECKING:
+    from ..components import Capability
     from ..types import ClientCapabilities, Principal, ReadResult, RequireScopes
+    from ._request_context import RequestContext
     from ._running import RunningServer
     from ._session import Session
+    from .calls._policy_checks import Admitted
+    from .policies._capability import IssuedCapability
 
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 # The awaitable of a notice that was not sent: awaiting it is a checkpoint, as it always is.
 _NOTHING: Final = Delivery(trio.lowlevel.checkpoint)
+_READ: Final = "read_resource"
 _RANKS: Final[dict[str, int]] = {level: rank for rank, level in enumerate(LOG_LEVELS)}
 
 
@@ -52,6 +65,11 @@ class ServerContext(Context):
         envelope: The metadata of the request.
         parked: True while its handler waits for a retry: the request has its answer.
         dispatcher: The session; None for a request of 2026-07-28 over HTTP, which has none.
+        chain: The tools whose calls this one is nested in, the outermost first.
+        admitted: The call that policies have let through to an override of the server.
+        passed_on: True once the override has passed it on.
+        held: The capability that the call was made under; None for that of a request.
+        provided: The lists that the caller sees, where providers add to them; None: they do not.
     """
 
     __slots__ = ()
@@ -60,6 +78,11 @@ class ServerContext(Context):
     envelope: Envelope
     dispatcher: "Session | None"
     parked: bool = False
+    chain: tuple[str, ...] = ()
+    admitted: "Admitted | None" = None
+    passed_on: bool = False
+    held: "IssuedCapability | None" = None
+    provided: Mapping[str, Any] | None = None
 
     @property
     def protocol_version(self) -> str:
@@ -105,7 +128,7 @@ class ServerContext(Context):
         return self.envelope.origin.principal
 
     @property
-    def threads(self) -> ClientThreads:
+    def threads(self) -> ClientShare:
         """The threads of sync handlers, as this client may use them."""
         return self.running.server.threads.of(self.envelope.origin.client)
 
@@ -135,15 +158,21 @@ class ServerContext(Context):
             check_number(total, "total")
         return _NOTHING
 
+    @property
+    def log_level(self) -> LogLevel | None:
+        """The least level of log messages that the client wants; None: it wants none."""
+        level = self.envelope.log_level
+        if self.dispatcher is not None and not self.envelope.revision.stateless:
+            # Before 2026-07-28 `logging/setLevel` holds at once, also for requests that run.
+            level = self.dispatcher.peer.handshake.log_level
+        return cast("LogLevel | None", level)
+
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message, if the client wants its level; see `Context`."""
         rank = _RANKS.get(level)
         if rank is None:
             raise ValueError(f"no log level {level!r}; use one of {', '.join(LOG_LEVELS)}")
-        least = self.envelope.log_level
-        if self.dispatcher is not None and not self.envelope.revision.stateless:
-            # Before 2026-07-28 `logging/setLevel` holds at once, also for requests that run.
-            least = self.dispatcher.peer.handshake.log_level
+        least = self.log_level
         if least is None or rank < _RANKS[least]:
             return _NOTHING
         params: JSONObject = {"level": level, "data": data}
@@ -177,6 +206,8 @@ class ServerContext(Context):
     def _notify_session(self, kind: str) -> None:
         """Tell this session that a list changed; on 2026-07-28 nobody; see `Notify`."""
         if self.dispatcher is not None and not self.envelope.revision.stateless:
+            if self.running.server.registry.providers is not None:
+                self.running.provider_lists.forget(self.dispatcher)
             self.running.portal.run_soon(partial(self.dispatcher.feed.report, kind))
 
     async def put_session(self, key: str, value: Any) -> None:
@@ -189,10 +220,65 @@ class ServerContext(Context):
         # The snapshots of running requests stay as they are.
         self.dispatcher.put_value(key, value)
 
+    @property
+    def around(self) -> tuple[str, ...]:
+        """The tools whose calls a call of this handler is nested in."""
+        return self.chain
+
+    @property
+    def capability(self) -> "IssuedCapability":
+        """The capability of the call; see `Context`."""
+        return self.held or self.running.server.capability_issuer.issue(self.auth)
+
+    async def open_capability(self, text: str) -> "IssuedCapability":
+        """Open the text of a capability; see `Context`."""
+        from .calls._nested import open_text
+
+        return await open_text(self, text)
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        capability: "Capability | str | None" = None,
+    ) -> ToolResult:
+        """Call another tool of the server; see `Context`."""
+        from .calls._nested import call_nested
+
+        return await call_nested(self, name, arguments, capability)
+
+    async def relay(self, request: InputRequest) -> Any:
+        """Ask the client a question that another server has asked.
+
+        Any task may call it while the handler runs.
+
+        Args:
+            request: The question, as the other server sent it.
+
+        Returns:
+            The answer, unchecked.
+
+        Raises:
+            McpError: The client refused, or cannot take the question.
+            ToolError: The client of a tool cannot take it.
+            RequestTimeout: The client did not answer in time.
+            LocalProtocolError: The request can ask nothing: it is a completion.
+        """
+        return await self._ask(request, lambda answer: answer, UNSET)
+
     async def read_resource(self, uri: str) -> "ReadResult":
         """Read a resource of the server in the name of this request; see `Context`."""
         server = self.running.server
+        await server.registry.prepare(self, "resources", uri)
         found = server.registry.find_resource(uri, self)
+        if server.policies.chains and (found is not None or server.registry.overrides(_READ)):
+            from .calls._policy_checks import admit_within
+
+            if found is not None:
+                demand(found[0], self)
+            caller = cast("RequestContext", self)
+            await admit_within("resource", uri, EMPTY, found and found[0], caller)
         read = partial(read_any, server, uri, found, self)
         result = await within(server, found and found[0], read)
         if isinstance(result, InputRequired):
@@ -212,7 +298,15 @@ class SessionContext(ServerContext):
         dispatcher: The session.
     """
 
-    __slots__ = ("dispatcher", "envelope", "running", "session")
+    __slots__ = (
+        "admitted",
+        "dispatcher",
+        "envelope",
+        "passed_on",
+        "provided",
+        "running",
+        "session",
+    )
 
     completion_arguments: Mapping[str, str] = EMPTY
     input_responses: Mapping[str, Any] = EMPTY
@@ -224,6 +318,11 @@ class SessionContext(ServerContext):
         self.envelope = envelope
         self.dispatcher: Session = dispatcher
         self.session: Mapping[str, Any] = dispatcher.values
+        self.provided: Mapping[str, Any] | None = None
+        if running.server.registry.providers is not None:
+            running.provider_lists.attach(self)
+        self.admitted = None
+        self.passed_on = False
 
     @property
     def request_id(self) -> str | int:
@@ -246,6 +345,21 @@ class SessionContext(ServerContext):
     async def retry(self, required: InputRequired) -> bool:
         """Raise: only requests can ask."""
         raise _no_request("there is nobody to ask")
+
+    @property
+    def capability(self) -> "IssuedCapability":
+        """Raise: only requests have capabilities."""
+        raise _no_request("it has no capability")
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        capability: "Capability | str | None" = None,
+    ) -> ToolResult:
+        """Raise: only requests call tools."""
+        raise _no_request("it calls no tools")
 
     async def start_task(self) -> None:
         """Raise: only tools have tasks."""

@@ -1,4 +1,4 @@
-"""Telemetry of servers and clients: events, OpenTelemetry spans, Prometheus metrics, a watchdog.
+"""Telemetry of servers and clients: events, spans, metrics, audits, a watchdog.
 
 May import: types, jsonrpc, protocol, engine, server. Modules that need a library load on first use.
 """
@@ -12,6 +12,9 @@ from ..server import Listener as Listener
 from ..server import Telemetry as Telemetry
 
 _LATE = {
+    "AuditLog": "._audit",
+    "AuditRecord": "._audit",
+    "AuditTable": "._audit",
     "ClientMetrics": "._client_metrics",
     "Metrics": "._metrics",
     "Tracing": "._tracing",
@@ -19,6 +22,9 @@ _LATE = {
 }
 
 if _TYPE_CHECKING:
+    from ._audit import AuditLog as AuditLog
+    from ._audit import AuditRecord as AuditRecord
+    from ._audit import AuditTable as AuditTable
     from ._client_metrics import ClientMetrics as ClientMetrics
     from ._metrics import Metrics as Metrics
     from ._tracing import Tracing as Tracing

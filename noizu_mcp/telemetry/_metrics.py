@@ -42,9 +42,13 @@ class Metrics:
     * `mcp_tasks_total` by `name` and `outcome`: tasks that have ended
     * `mcp_tasks_held` by `state`: tasks that run, or are kept for their result
     * `mcp_parked`: handlers of 2026-07-28 that wait for the answers of their clients
+    * `mcp_abandoned_threads`: threads of sync handlers that go on after their calls
     * `mcp_received_bytes_total`, `mcp_sent_bytes_total`: bytes of messages, by `method`
     * `mcp_notifications_total` by `method` and `direction`: `in`, `out`
+    * `mcp_decisions_total` by `decision` (`allow`, `deny`) and `policy`: calls that policies judged
     * `mcp_sessions`, `mcp_streams`: see `Telemetry`
+    * `mcp_provider_failing` by `provider`: lists that it fails to give now; and
+      `mcp_provider_failures_total`
     * `mcp_registered` by `kind`: `tools`, `resources` (with templates), `prompts`
 
     Args:
@@ -109,6 +113,8 @@ class Metrics:
                 series.count_task(self._name_of(event), event)
         elif event.kind == "notice":
             series.notices.labels(method, "out" if event.outbound else "in").inc()
+        elif event.kind == "decision":
+            series.decisions.labels(event.decision, event.policy or "").inc()
         elif event.kind == "start":
             self._running[event.key] = method
             series.in_flight.labels(method).inc()

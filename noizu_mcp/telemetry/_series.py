@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, Final, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from ..server import Event, Server
 from ..types import TaskStatus
@@ -25,6 +26,7 @@ class Series:
         registry: The registry.
         in_flight: Requests without an answer, by method.
         notices: Notifications, by method and direction.
+        decisions: Calls that policies judged, by decision and policy.
 
     Raises:
         ValueError: The registry has such series already.
@@ -37,6 +39,8 @@ class Series:
         waiting = "Requests without an answer."
         self.in_flight = gauge("mcp_requests_in_flight", waiting, ("method",))
         self.notices = counter("mcp_notifications", "Notifications.", ("method", "direction"))
+        judged = "Calls that policies judged."
+        self.decisions = counter("mcp_decisions", judged, ("decision", "policy"))
         # The series of each name, to remove them when the name is no longer registered.
         self._named: dict[str, set[tuple[Counter | Histogram, tuple[str, ...]]]] = {}
         ended = (*_BY_NAME, "outcome")
@@ -50,6 +54,7 @@ class Series:
         text, name = "Time from a request to its end.", "mcp_request_duration_seconds"
         self._durations = Histogram(name, text, _BY_NAME, registry=self.registry, buckets=BUCKETS)
         _look_up(gauge, server)
+        self.registry.register(_ProviderSeries(server))
 
     def render(self) -> bytes:
         """Write all series in Prometheus' text format; callable from any thread."""
@@ -94,12 +99,44 @@ def _look_up(gauge: Callable[..., Gauge], server: Server) -> None:
     streams.set_function(lambda: len(telemetry.streams))
     text = "Handlers that wait for the retry of their request."
     gauge("mcp_parked", text).set_function(telemetry.parked_handlers)
+    text = "Threads of sync handlers that go on after their calls."
+    gauge("mcp_abandoned_threads", text).set_function(lambda: server.abandoned.count)
     held = gauge("mcp_tasks_held", "Tasks that run, or are kept for their result.", ("state",))
     for state in get_args(TaskStatus):
         held.labels(state).set_function(partial(_count, telemetry.tasks_held, state))
     offered = gauge("mcp_registered", "Registered tools, resources and prompts.", ("kind",))
     for kind in ("tools", "resources", "prompts"):
         offered.labels(kind).set_function(partial(len, getattr(server, kind)))
+
+
+class _ProviderSeries:
+    """The series of the providers of a server, which may come and go."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def describe(self) -> list[Metric]:
+        """List the names; there may be no values yet."""
+        return self._families()
+
+    def collect(self) -> list[Metric]:
+        """Read the health of all providers; part of the protocol of prometheus_client."""
+        failing, failures = families = self._families()
+        providers = self._server.registry.providers
+        for name, faults, count in () if providers is None else providers.health():
+            failing.add_metric([name], len(faults))
+            failures.add_metric([name], count)
+        return families if providers is not None else []
+
+    @staticmethod
+    def _families() -> list[Any]:
+        text = "Lists that a provider fails to give."
+        return [
+            GaugeMetricFamily("mcp_provider_failing", text, labels=["provider"]),
+            CounterMetricFamily(
+                "mcp_provider_failures", "Failures of a provider.", labels=["provider"]
+            ),
+        ]
 
 
 def _count(held: Callable[[], Iterable[str]], state: str) -> int:

@@ -28,6 +28,8 @@ _NAMES: Final = {
 }
 #: `network.transport` by `Event.transport`; in memory there is no network.
 _TRANSPORTS: Final = {"stdio": "pipe", "http": "tcp"}
+#: `error.type` by outcome, where there is no code.
+_ERRORS: Final = {"timed_out": "timeout", "denied": "denied"}
 _CONTEXT = TraceContextTextMapPropagator()
 _BAGGAGE = W3CBaggagePropagator()
 
@@ -68,7 +70,7 @@ class Spans:
             span.set_attribute("rpc.response.status_code", str(event.code))
         if event.kind == "error":
             # `error.type` of the conventions: few values, the code where there is one.
-            other = "timeout" if event.outcome == "timed_out" else "tool_error"
+            other = _ERRORS.get(str(event.outcome), "tool_error")
             span.set_attribute("error.type", other if event.code is None else str(event.code))
             span.set_status(trace.StatusCode.ERROR)
         span.end()

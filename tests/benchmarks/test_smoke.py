@@ -34,6 +34,17 @@ def test_a_benchmark_measures_every_row(measured, name, tables, peers):
             assert all(column["median"] > 0 for column in columns.values())
 
 
+def test_composition_measures_every_row(measured):
+    """The tool alone, behind policies, mounted and remote."""
+    report = measured("compose", "noizu")
+
+    rows = ["noizu", "noizu, five policies", "noizu, Mount", "noizu, Remote"]
+    assert report["notes"] == {}
+    assert {table: list(found) for table, found in report["tables"].items()} == dict.fromkeys(
+        [f"compose {era}" for era in ERAS], rows
+    )
+
+
 OURS = ["noizu", "noizu, asgi() on hypercorn", "raw ASGI on the same host"]
 RAW = "raw ASGI on hypercorn"
 

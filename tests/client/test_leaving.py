@@ -176,3 +176,14 @@ async def test_on_stdio(leave, tmp_path, clock):
         "tools/call",
         "notifications/cancelled",
     ]
+
+
+async def test_a_block_that_is_cancelled_before_it_begins():
+    """The end of its surroundings ends the block, whatever it has just started."""
+    reached = []
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        async with connect(type(Server)("Empty", (Server,), {}, name="empty", version="1")):
+            reached.append("the block")
+
+    assert (scope.cancelled_caught, reached) == (True, [])

@@ -665,7 +665,9 @@ async def test_they_end_together(lives):
             pass
     assert leaving == set(lives)
     assert clients.status == dict.fromkeys("abc", "failed")
-    with pytest.raises(ConnectionClosed, match="a is not connected: the block of connect_all has"):
+    with pytest.raises(
+        ConnectionClosed, match="a is not connected: nobody keeps the connection any more"
+    ):
         clients["a"]
 
 

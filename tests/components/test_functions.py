@@ -326,7 +326,8 @@ REFUSED = {
         ),
         (
             "case.py:10: tool(greet).bogus: unknown option; there are: name, title, description,"
-            " category, annotations, icons, meta, hidden, visible, timeout, max_concurrency,"
+            " prefix, category, annotations, icons, meta, hidden, visible, timeout,"
+            " max_concurrency, max_queue, max_result_bytes,"
             " coerce, requires, available, loop, inline, strict, task, starts_task, input, output,"
             " input_schema,"
             " output_schema\n"
@@ -342,8 +343,9 @@ REFUSED = {
         "@mcp(inline=True, bogus=1)\nasync def f(a: int) -> 'Missing': ...\nexpand([f])",
         (
             "case.py:10: f.bogus: unknown option; there are: name, title, description, category,"
-            " annotations, icons, meta, hidden, visible, timeout, max_concurrency, coerce,"
-            " requires, available, loop, inline, strict, task, starts_task, input, output,"
+            " annotations, icons, meta, hidden, visible, timeout, max_concurrency,"
+            " max_queue, max_result_bytes,"
+            " coerce, requires, available, loop, inline, strict, task, starts_task, input, output,"
             " input_schema, output_schema\n"
             "case.py:10: f.inline: is for a sync method; an async one runs where it is called"
             " anyway\n"

@@ -15,6 +15,7 @@ CASES = {
         (
             "case.py:4: Bad.zzzzzz: unknown option; there are: name, title, description, "
             "category, annotations, icons, meta, hidden, visible, timeout, max_concurrency, "
+            "max_queue, max_result_bytes, "
             "coerce, requires, available, loop, inline, strict, task, starts_task, input, output, "
             "input_schema, "
             "output_schema, abstract"
@@ -568,7 +569,8 @@ CASES = {
             "case.py:4: Bad.hidden: must be True or False, got 'yes'\n"
             "case.py:4: Bad.colour: unknown option; there are: name, title, "
             "description, category, annotations, icons, meta, hidden, visible, "
-            "timeout, max_concurrency, coerce, requires, available, loop, inline, strict, task, "
+            "timeout, max_concurrency, max_queue, max_result_bytes, "
+            "coerce, requires, available, loop, inline, strict, task, "
             "starts_task, "
             "input, output, input_schema, output_schema, abstract\n"
             "case.py:5: Bad.timeout: must be seconds above 0, or None for no limit, "

@@ -24,6 +24,7 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SERVER = ROOT / "docs" / "examples" / "everything.py"
+GATEWAY = HERE / "gateway.py"
 STARTER = HERE / "starter.py"
 #: Node.js below this one cannot run the suite: it has no `fs.globSync`.
 NODE = 22
@@ -125,11 +126,15 @@ def find_suite(name: str) -> Path:
 
 
 @contextmanager
-def served(on: str) -> Iterator[str]:
-    """Serve the everything server on one of `SERVERS` and a free port, as its user would."""
-    words = ["run", str(SERVER), "--http", "--port", "0", "--server", on]
+def served(on: str, behind: str | None = None) -> Iterator[str]:
+    """Serve the everything server on one of `SERVERS` and a free port, as its user would.
+
+    With `behind` a gateway is served, and the everything server behind it on that revision.
+    """
+    program = SERVER if behind is None else GATEWAY
+    words = ["run", str(program), "--http", "--port", "0", "--server", on]
     command = [sys.executable, "-m", "noizu_mcp", *words]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NOIZU_MCP_BEHIND": behind or ""}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
         assert server.stderr is not None
         try:

@@ -47,6 +47,19 @@ def test_a_leg_passes(url, leg):
     assert outcome.passed
 
 
+@pytest.mark.parametrize(
+    ("behind", "leg"),
+    [("2026-07-28", "2025-11-25"), ("2026-07-28", "2026-07-28"), ("2025-11-25", "2025-06-18")],
+)
+def test_a_leg_of_a_gateway_passes(behind, leg):
+    """A gateway over the server passes where the server does, also across eras."""
+    need_suite()
+    with served("noizu", behind) as url:
+        outcome = run_leg(leg, url)
+    assert outcome.problems == []
+    assert outcome.passed
+
+
 @pytest.fixture(scope="module")
 def command():
     """Start the process that starts the clients, once for all legs."""

@@ -3,8 +3,10 @@
 import json
 import runpy
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,7 @@ def test_every_example_is_here() -> None:
     """A new example needs a test."""
     tested = {"asking", "dynamic", "everything", "gated", "prompts", "raw_schema", "resources"}
     tested |= {"library", "pydantic_shop", "search", "toolkit", "upstream", "weather"}
+    tested |= {"gateway", "petstore"}
     tested |= {"fastapi_app"}  # of `test_application.py`: it serves over HTTP
 
     assert tested == {path.stem for path in EXAMPLES.glob("*.py")}
@@ -409,3 +412,68 @@ async def test_pydantic_shop(serve: Open) -> None:
     customer = Customer()
     async with serve("pydantic_shop", handler=customer) as client:
         await shop(client, customer)
+
+
+async def test_gateway(serve: Open) -> None:
+    """Two servers and a tool of the gateway are one list; each answers under its prefix."""
+    async with serve("gateway") as client:
+        assert await names(client) == ["servers", "weather_get_weather"]
+        assert "Remote weather" in text(await client.call_tool("servers"))
+        assert "snow" in text(await client.call_tool("weather_get_weather", {"city": "Oslo"}))
+        arguments = {"code": "x = 1"}
+        prompt = await client.get_prompt("prompts_code_review", arguments)
+        assert "x = 1" in prompt.messages[0].content.text
+
+
+class Store(BaseHTTPRequestHandler):
+    """A pet store that answers with the request."""
+
+    def do_GET(self) -> None:
+        size = int(self.headers.get("content-length") or 0)
+        seen = {"path": self.path, "key": self.headers.get("api_key")}
+        answer = json.dumps({**seen, "body": self.rfile.read(size).decode()}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    do_POST = do_GET  # noqa: N815 - a name of the library
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def store() -> Iterator[str]:
+    """Give the URL of a pet store."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Store)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v3"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+async def test_petstore(store: str) -> None:
+    """The operations of the document work, but for those that are left out."""
+    environment = {"PETSTORE_URL": store, "PETSTORE_KEY": "s3cret"}
+    words = ("-m", "noizu_mcp", "run", str(EXAMPLES / "petstore.py"))
+    command = Stdio(sys.executable, *words, env=environment)
+    with trio.fail_after(60):
+        async with connect(command) as client:
+            found = await names(client)
+            pet = await client.call_tool("getPetById", {"petId": 7})
+            arguments = {"status": ["sold", "pending"]}
+            some = await client.call_tool("findPetsByStatus", arguments)
+            body = {"name": "Rex", "photoUrls": [], "category": {"parent": {"name": "dogs"}}}
+            made = await client.call_tool("addPet", {"body": body})
+            wrong = await client.call_tool("addPet", {"body": {"name": 3}})
+    assert found[:2] == ["addPet", "updatePet"]
+    assert not {"deletePet", "loginUser"} & set(found)
+    assert pet.structured == {"path": "/v3/pet/7", "key": None, "body": ""}
+    assert some.structured["path"] == "/v3/pet/findByStatus?status=sold&status=pending"
+    assert (made.structured["key"], json.loads(made.structured["body"])) == ("s3cret", body)
+    assert wrong.is_error
+    assert "photoUrls" in text(wrong)

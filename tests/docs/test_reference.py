@@ -336,9 +336,10 @@ def test_options_of_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     )
     using = set().union(*(options_of(command, capsys) for command in COMMANDS[1:]))
 
-    # `--reload` is of `run` alone, and holds for both ways to serve.
-    assert listed["Options"] == using | {"--version", "--reload"}
-    assert listed["Over HTTP"] == options_of("run", capsys) - {"--http", "--debug", "--reload"}
+    # These two are of `run` alone, and hold for both ways to serve.
+    serving = {"--reload", "--config"}
+    assert listed["Options"] == using | serving | {"--version"}
+    assert listed["Over HTTP"] == options_of("run", capsys) - serving - {"--http", "--debug"}
     assert listed["Settings of hosts"] == options_of("install", capsys) - {"--debug"}
     assert options_of("config", capsys) < options_of("install", capsys)
     assert listed["Log in"] == options_of("login", capsys) - {"--debug"}

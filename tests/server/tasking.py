@@ -16,3 +16,13 @@ async def start(client, tool):
         await client.call_tool(tool)
     await trio.testing.wait_all_tasks_blocked()
     return {"taskId": started.value.task.task_id}
+
+
+async def result_of(client, task):
+    """Wait for the end of a task; gives the text of its result."""
+    with trio.fail_after(60):
+        while True:
+            found = await client.request("tasks/get", task)
+            if "result" in found:
+                return found["result"]["content"][0]["text"]
+            await trio.sleep(0.05)

@@ -20,6 +20,7 @@ from noizu_mcp import (
     connect,
     mcp,
 )
+from noizu_mcp.engine import FairLimiter
 from noizu_mcp.server.calls._concurrency_limit import current_slot, one_of
 
 from .tasking import KNOWS, start
@@ -146,7 +147,7 @@ async def given_back():
 
 async def test_a_place_is_taken_again_once():
     """By whichever task of the handler has its answer first, when none of them asks any more."""
-    limiter = trio.CapacityLimiter(1)
+    limiter = FairLimiter(1)
     taken, answers = [], [trio.Event() for _ in range(2)]
 
     async def ask(event):
@@ -155,7 +156,7 @@ async def test_a_place_is_taken_again_once():
         taken.append(limiter.borrowed_tokens)
 
     with trio.fail_after(60):
-        async with one_of(limiter), trio.open_nursery() as nursery:
+        async with one_of(limiter.of(None)), trio.open_nursery() as nursery:
             for event in answers:
                 nursery.start_soon(ask, event)
             await trio.testing.wait_all_tasks_blocked()
@@ -171,24 +172,24 @@ async def test_a_place_is_taken_again_once():
 @pytest.mark.parametrize("total", [1, 2])
 async def test_two_tasks_that_wait_for_the_place_take_one(autojump_clock, total):
     """Else one would wait for what its own call holds."""
-    limiter = trio.CapacityLimiter(total)
-    answers, others = [trio.Event(), trio.Event()], [object() for _ in range(total)]
+    limiter = FairLimiter(total)
+    answers = [trio.Event(), trio.Event()]
 
     async def ask(event):
         async with given_back():
             await event.wait()
 
     with trio.fail_after(5):
-        async with one_of(limiter), trio.open_nursery() as nursery:
+        async with one_of(limiter.of(None)), trio.open_nursery() as nursery:
             for number, event in enumerate(answers):
                 nursery.start_soon(ask, event)
                 await trio.testing.wait_all_tasks_blocked()
-                for other in others[: total * (number == 0)]:
-                    limiter.acquire_on_behalf_of_nowait(other)
+                for _ in range(total * (number == 0)):
+                    await limiter.acquire(None)
                 event.set()
                 await trio.testing.wait_all_tasks_blocked()
-            for other in others:
-                limiter.release_on_behalf_of(other)
+            for _ in range(total):
+                limiter.release(None)
             await trio.testing.wait_all_tasks_blocked()
             assert limiter.borrowed_tokens == 1
     assert limiter.borrowed_tokens == 0
@@ -196,24 +197,23 @@ async def test_two_tasks_that_wait_for_the_place_take_one(autojump_clock, total)
 
 async def test_a_place_that_comes_while_somebody_asks_again_is_left():
     """The one that asks takes it after its answer."""
-    limiter = trio.CapacityLimiter(1)
+    limiter = FairLimiter(1)
     first, second = trio.Event(), trio.Event()
-    other = object()
 
     async def ask(event):
         async with given_back():
             await event.wait()
 
     with trio.fail_after(60):
-        async with one_of(limiter), trio.open_nursery() as nursery:
+        async with one_of(limiter.of(None)), trio.open_nursery() as nursery:
             nursery.start_soon(ask, first)
             await trio.testing.wait_all_tasks_blocked()
-            limiter.acquire_on_behalf_of_nowait(other)
+            await limiter.acquire(None)
             first.set()
             await trio.testing.wait_all_tasks_blocked()
             nursery.start_soon(ask, second)
             await trio.testing.wait_all_tasks_blocked()
-            limiter.release_on_behalf_of(other)
+            limiter.release(None)
             await trio.testing.wait_all_tasks_blocked()
             assert limiter.borrowed_tokens == 0
             second.set()
@@ -224,26 +224,25 @@ async def test_a_place_that_comes_while_somebody_asks_again_is_left():
 
 async def test_a_place_is_free_after_cancellation():
     """A cancelled call holds no slot, also if it waited for one or had given it back."""
-    limiter = trio.CapacityLimiter(1)
-    other = object()
+    limiter = FairLimiter(1)
     with trio.CancelScope() as scope:
-        async with one_of(limiter), given_back():
+        async with one_of(limiter.of(None)), given_back():
             scope.cancel()
             await trio.lowlevel.checkpoint()
     assert limiter.borrowed_tokens == 0
     with trio.CancelScope() as scope:
-        async with one_of(limiter), given_back():
-            limiter.acquire_on_behalf_of_nowait(other)
+        async with one_of(limiter.of(None)), given_back():
+            await limiter.acquire(None)
             scope.cancel()
             await trio.lowlevel.checkpoint()
-    limiter.release_on_behalf_of(other)
+    limiter.release(None)
     assert limiter.borrowed_tokens == 0
 
 
 async def test_who_stops_waiting_for_an_answer_has_the_place_again():
     """It is taken if it is free: there is nothing to wait for it with."""
-    limiter = trio.CapacityLimiter(1)
-    async with one_of(limiter):
+    limiter = FairLimiter(1)
+    async with one_of(limiter.of(None)):
         with trio.CancelScope() as scope:
             async with given_back():
                 scope.cancel()

@@ -108,7 +108,7 @@ def test_cursors_hold_when_the_list_changes():
     assert find_start(["a", "b", "c"], cursor) == 2
     assert find_start(["b", "c"], cursor) == 1
     assert find_start(["x", "y", "a", "b", "c"], cursor) == 4
-    assert find_start(["a", "c", "d"], cursor) == 2
+    assert find_start(["a", "c", "d"], cursor) == 1
     assert find_start(["a"], cursor) == 1
 
 
@@ -153,11 +153,11 @@ def test_a_tool_that_is_replaced_has_its_new_number_of_places():
 
     server = Kits()
     server.tools.add(Narrow)
-    places = server.registry.slots(server.registry.find_tool("narrow"))
+    places = server.registry.slots(server.registry.find_tool("narrow"), 9)
     server.tools.replace(Wide)
-    assert server.registry.slots(server.registry.find_tool("narrow")).total_tokens == 5
+    assert server.registry.slots(server.registry.find_tool("narrow"), 9).total_tokens == 5
     server.tools.replace(Narrow)
-    assert server.registry.slots(server.registry.find_tool("narrow")) is places
+    assert server.registry.slots(server.registry.find_tool("narrow"), 9) is places
 
 
 def test_changes_from_many_threads_are_all_kept():

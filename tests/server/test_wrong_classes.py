@@ -101,16 +101,12 @@ CASES = [
         "S.resource_templates: is not an option; put templates into resources",
     ),
     (
-        'class S(Server, name="s", version="1"):\n    providers = []\n    policies = []',
-        (
-            "S.providers: is not an option; override list_tools and call_tool to compute tools, or"
-            " use server.tools.add"
-        ),
-        "S.policies: is not an option; override call_tool to decide who may call what",
+        'class S(Server, name="s", version="1"):\n    providers = [3]',
+        "S.providers[0]: 3 is not a provider; write class …(ToolProvider)",
     ),
     (
         'class S(Server, name="s", version="1", policies=[]): pass',
-        "S.policies: unknown option; override call_tool to decide who may call what",
+        "S.policies: unknown option; write policies = […] in the body of the class",
     ),
     (
         'class S(Server, name="s", version="1"): tools = [T, T]',

@@ -10,7 +10,7 @@ import trio.testing
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from noizu_mcp import McpError, connect
+from noizu_mcp import DenyTools, McpError, connect
 from noizu_mcp.auth import BearerAuth, StaticVerifier
 from noizu_mcp.server import Event
 from noizu_mcp.telemetry import Metrics
@@ -356,3 +356,20 @@ async def test_coerced_calls_are_counted(server, metrics):
             await client.call_tool("count", {"n": n})
 
     assert value(metrics, "mcp_coerced_calls_total", name="count") == 2
+
+
+async def test_decisions_and_abandoned_threads(server, metrics):
+    """Each decision of the policies, by policy; and the threads that go on after their calls."""
+    server.policies.replace([DenyTools("fail")])
+    async with connect(server) as client:
+        await client.call_tool("echo", {"text": "hi"})
+        for _ in range(2):
+            await client.call_tool("fail", {"how": "tool"})
+
+    assert value(metrics, "mcp_decisions_total", decision="allow", policy="") == 1
+    assert value(metrics, "mcp_decisions_total", decision="deny", policy="DenyTools") == 2
+    denied = {"method": "tools/call", "name": "fail", "outcome": "denied"}
+    assert value(metrics, "mcp_requests_total", **denied) == 2
+    assert value(metrics, "mcp_abandoned_threads") == 0
+    server.abandoned.add("handler", 1)
+    assert value(metrics, "mcp_abandoned_threads") == 1

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from noizu_mcp import ClientHandler, Context, Decline, McpError, Tool, connect
+from noizu_mcp import ClientHandler, Context, Decline, DenyTools, McpError, Tool, connect
 from noizu_mcp.server import Event
 from noizu_mcp.telemetry import Tracing
 
@@ -318,3 +318,15 @@ async def test_coerced_calls(server, spans):
         await client.call_tool("count", {"n": "3"})
 
     assert spans.named("tools/call count").attributes["noizu_mcp.coerced"] is True
+
+
+async def test_a_denied_call(server, spans):
+    """Its span says so; a decision has no span of its own."""
+    server.policies.replace([DenyTools("fail")])
+    async with connect(server) as client:
+        await client.call_tool("fail", {"how": "tool"})
+
+    span = spans.named("tools/call fail")
+    assert span.status.status_code is StatusCode.ERROR
+    assert span.attributes["error.type"] == "denied"
+    assert span.attributes["noizu_mcp.outcome"] == "denied"

@@ -83,6 +83,8 @@ class ToolSpec(Bound):
         output: The declared structured content, or None.
         coerce: Read text that stands for other types; None for the rule of the server.
         max_concurrency: Calls at one time; None for no limit.
+        max_queue: Calls that may wait for that; None for the limit of the server.
+        max_result_bytes: Bytes of a result as JSON; None for the limit of the server.
         task: `optional` or `required` if calls may go on as tasks; None if not.
         starts_task: True if the handler begins the task by itself.
         mirrored: The path of each property that an HTTP header mirrors, by the header.
@@ -95,6 +97,8 @@ class ToolSpec(Bound):
     output: Shape | None
     coerce: bool | None = None
     max_concurrency: int | None = None
+    max_queue: int | None = None
+    max_result_bytes: int | None = None
     task: str | None = None
     starts_task: bool = False
     mirrored: Mapping[str, tuple[str, ...]]

@@ -15,23 +15,32 @@ from typing import Final
 
 import trio
 
+from ...engine import ClientShare
+
 
 class Slot:
     """The slot of one call; given back while the client is asked.
 
     Args:
-        limiter: The limiter of the tool.
+        share: The tokens of the tool, as the client may use them.
     """
 
-    def __init__(self, limiter: trio.CapacityLimiter) -> None:
-        self._limiter = limiter
-        self._place: object | None = None
+    def __init__(self, share: ClientShare) -> None:
+        self._share = share
+        self._held = False
         self._asking = 0
         # Two tasks of one handler must not take a token each: one of them would never be released.
         self._taking = trio.Lock()
 
-    async def take(self) -> None:
-        """Wait for a token and take it, unless another task of the handler was first."""
+    async def take(self, *, again: bool = True) -> None:
+        """Wait for a token and take it, unless another task of the handler was first.
+
+        Args:
+            again: False for the first token of the call.
+
+        Raises:
+            QueueFull: Too many calls wait for their first token.
+        """
         # Without a checkpoint if possible. A task that was cancelled while it waited for an answer
         # comes through here too, and `acquire` would raise `Cancelled` with a token free.
         try:
@@ -39,29 +48,23 @@ class Slot:
         except trio.WouldBlock:
             await self._taking.acquire()
         try:
-            if self._place is None and not self._asking:
-                await self._take_one()
+            if not self._held and not self._asking:
+                await self._take_one(again=again)
         finally:
             self._taking.release()
 
-    async def _take_one(self) -> None:
-        # Not the task: `CapacityLimiter.acquire` allows one token for each task, and a call may
-        # call another tool from its own task.
-        place = object()
-        try:
-            self._limiter.acquire_on_behalf_of_nowait(place)
-        except trio.WouldBlock:
-            await self._limiter.acquire_on_behalf_of(place)
-        self._place = place
+    async def _take_one(self, *, again: bool) -> None:
+        await self._share.acquire(again=again)
+        self._held = True
         # While this task waited, another task of the handler may have begun to ask.
         if self._asking:
             self.give_back()
 
     def give_back(self) -> None:
         """Release the token, if the slot holds one."""
-        if self._place is not None:
-            self._limiter.release_on_behalf_of(self._place)
-            self._place = None
+        if self._held:
+            self._held = False
+            self._share.release()
 
     def ask(self) -> None:
         """Give the token back, until each `ask` has its `answered`."""
@@ -81,10 +84,17 @@ _CURRENT: Final[ContextVar[Slot | None]] = ContextVar("slot", default=None)
 
 
 @asynccontextmanager
-async def one_of(limiter: trio.CapacityLimiter) -> AsyncIterator[None]:
-    """Run the block with a slot; while the block asks the client, another call may have it."""
-    slot = Slot(limiter)
-    await slot.take()
+async def one_of(share: ClientShare) -> AsyncIterator[None]:
+    """Run the block with a slot; while the block asks the client, another call may have it.
+
+    Args:
+        share: The tokens of the tool, as the client may use them.
+
+    Raises:
+        QueueFull: Too many calls wait.
+    """
+    slot = Slot(share)
+    await slot.take(again=False)
     token = _CURRENT.set(slot)
     try:
         yield

@@ -5,8 +5,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-import trio
-
 from ... import components, types
 from ..._errors import (
     ConnectionClosed,
@@ -18,11 +16,20 @@ from ..._errors import (
 )
 from ..._value import JSONObject
 from ...components import Context, ToolSpec, error_result, to_result
-from ...engine import Ending, call_in_thread, call_user_code, is_crash, run_user_code, unwrap_single
+from ...engine import (
+    Ending,
+    QueueFull,
+    TooManyAbandoned,
+    call_user_code,
+    is_crash,
+    run_user_code,
+    unwrap_single,
+)
 from ...jsonrpc import INTERNAL_ERROR
 from ...types import Content, InputRequired, ToolResult
 from ..registry._registry import Found
 from ._concurrency_limit import one_of
+from ._result_size import bounded
 from ._scope_checks import demand
 from ._time_limit import OutOfTime, Timed, in_time
 from ._unknown import not_found
@@ -43,6 +50,8 @@ CRASHED: Final = ToolResult(Content.text("Tool execution failed"), is_error=True
 TIMED_OUT: Final = ToolResult(Content.text("Tool execution timed out"), is_error=True)
 
 
+#: The answer of a handler that has asked with `InputRequired`; the request was answered with that.
+ASKED: Final = ToolResult()
 #: The answer to a call of a tool. A text stands for the result that is this one block of text.
 Answer = ToolResult | str
 
@@ -76,7 +85,10 @@ def run_inline(server: "Server", spec: ToolSpec, args: Any, context: Context | N
     """
     try:
         # The conversion is inside as well: it reads objects of the author's, which may raise.
-        return call_user_code(lambda: answer_of(server, spec, _unasked(spec.invoke(args, context))))
+        answer = call_user_code(
+            lambda: answer_of(server, spec, _unasked(spec.invoke(args, context)))
+        )
+        return _within_size(server, spec, answer)
     except BaseException as error:
         if not is_crash(error):
             raise
@@ -100,20 +112,34 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context) -> 
         McpError: The handler raised it.
         InsufficientScope: The handler raised it.
     """
-    invoke = partial(invoke_handler, context, spec.mode, partial(spec.invoke, args, context))
+    invoke = partial(
+        invoke_handler, context, spec.mode, spec.source, partial(spec.invoke, args, context)
+    )
     # A handler without ctx could not read the answers of the next round.
     asking = context if spec.takes_context else None
     try:
         # Looked at before a context manager is made: most tools have no limit, and this is the path
         # of every call.
         if spec.max_concurrency is None:
-            return answer_of(server, spec, await settle(invoke, asking))
-        async with one_of(server.registry.slots(spec)):
-            return answer_of(server, spec, await settle(invoke, asking))
+            return _within_size(server, spec, answer_of(server, spec, await settle(invoke, asking)))
+        slots = server.registry.slots(spec, server.options.limits.call_queue)
+        async with one_of(slots.of(cast("ServerContext", context).envelope.origin.client)):
+            return _within_size(server, spec, answer_of(server, spec, await settle(invoke, asking)))
+    except QueueFull:
+        return ToolResult.error(f"{spec.name} is busy: too many calls wait for it; try again later")
+    except TooManyAbandoned as error:
+        return ToolResult.error(str(error))
     except BaseException as error:
         if not is_crash(error):
             raise
         return failure(server, spec.source, error)
+
+
+def _within_size(server: "Server", spec: ToolSpec | None, answer: Answer) -> Answer:
+    most = None if spec is None else spec.max_result_bytes
+    if most is None:
+        most = server.options.max_result_bytes
+    return answer if most is None else bounded(spec, most, answer)
 
 
 async def run_override(
@@ -143,15 +169,27 @@ async def run_override(
         return run_user_code(server.call_tool(name, arguments, context))
 
     try:
-        return answer_of(server, spec, await settle(invoke, context))
+        return _within_size(server, spec, answer_of(server, spec, await settle(invoke, context)))
     except BaseException as error:
         if not is_crash(error):
             raise
         return failure(server, f"call_tool of {server!r}", error)
 
 
-def invoke_handler(context: Context, mode: str, invoke: Callable[[], Any]) -> Awaitable[Any]:
-    """Call a handler: async and inline ones here, others in a thread."""
+def invoke_handler(
+    context: Context, mode: str, source: str, invoke: Callable[[], Any]
+) -> Awaitable[Any]:
+    """Call a handler: async and inline ones here, others in a thread.
+
+    Args:
+        context: The request.
+        mode: `async`, `inline` or `thread`.
+        source: Names the handler.
+        invoke: Calls it.
+
+    Raises:
+        TooManyAbandoned: Too many of its threads have not ended.
+    """
     # Not a coroutine function: each call of a tool would make one coroutine more.
     if mode == "async":
         return run_user_code(invoke())
@@ -159,10 +197,7 @@ def invoke_handler(context: Context, mode: str, invoke: Callable[[], Any]) -> Aw
         return _call_inline(invoke)
     # A thread cannot be stopped: an abandoned one goes on, and keeps its token of the limiter until
     # it ends. So a cancelled request ends at once, and the threads stay bounded all the same.
-    limiter = context.threads
-    return run_user_code(
-        trio.to_thread.run_sync(call_in_thread, invoke, abandon_on_cancel=True, limiter=limiter)
-    )
+    return run_user_code(context.server.abandoned.run(source, invoke, context.threads))
 
 
 async def _call_inline(invoke: Callable[[], Any]) -> Any:
@@ -205,7 +240,7 @@ def answer_of(server: "Server", spec: ToolSpec | None, value: Any) -> Answer:
         text: str = value
         return text
     if isinstance(value, InputRequired):
-        return ToolResult()  # it is never sent: the request has its answer
+        return ASKED  # it is never sent
     result, breach = to_result(spec, value)
     if breach is not None:
         source = "call_tool" if spec is None else spec.source
@@ -324,7 +359,7 @@ async def read_found(
     # Variables are None for a plain resource only: a template without variables has an empty
     # mapping.
     arguments = (uri, context) if variables is None else (uri, variables, context)
-    value = await invoke_handler(context, spec.mode, partial(spec.invoke, *arguments))
+    value = await invoke_handler(context, spec.mode, spec.source, partial(spec.invoke, *arguments))
     if isinstance(value, InputRequired | types.ReadResult):
         return value
     return types.ReadResult(components.to_contents(spec.mime_type, uri, value))

@@ -4,6 +4,7 @@ A handler on asyncio is bound as a coroutine function of trio that runs it there
 request is the same for both, and a server without asyncio neither loads nor pays anything.
 """
 
+import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +13,7 @@ from ...components import expand
 
 if TYPE_CHECKING:
     from ...components import Source
+    from ..policies._policy import Policy
 
 Result = TypeVar("Result")
 
@@ -54,6 +56,21 @@ def _bind(spec: Any, loop: str) -> Any:
 
         fields["complete"] = complete
     return type(spec)(**fields)
+
+
+def bind_policy(policy: "Policy", loop: str) -> Callable[..., Any]:
+    """Give the `check` of a policy as a function for trio.
+
+    Args:
+        policy: The policy.
+        loop: The loop of a policy that names none.
+    """
+    check = policy.check
+    if (policy.loop or loop) == "trio" or not inspect.iscoroutinefunction(check):
+        return check
+    from ._asyncio_context import on_asyncio
+
+    return on_asyncio(check)
 
 
 def bind_methods(server: Any, names: Iterable[str]) -> None:

@@ -272,7 +272,7 @@ def leave(running: "RunningServer", uris: Collection[str], context: "Context") -
         uris: The resources.
         context: The request that watched them, or the session.
     """
-    if uris and running.server.registry.overrides("unsubscribe"):
+    if uris and running.server.registry.takes_ends:
         running.linger(partial(_unsubscribe, running.server, uris, context))
 
 

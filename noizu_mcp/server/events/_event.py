@@ -6,11 +6,15 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 #: The kinds of events.
-EventKind = Literal["start", "stop", "error", "cancelled", "notice", "opened", "renewed", "closed"]
+EventKind = Literal[
+    "start", "stop", "error", "cancelled", "notice", "decision", "opened", "renewed", "closed"
+]
 #: The outcomes of a request.
 Outcome = Literal[
-    "ok", "input_required", "tool_error", "error", "crashed", "timed_out", "cancelled"
+    "ok", "input_required", "tool_error", "error", "crashed", "timed_out", "cancelled", "denied"
 ]
+#: The decisions of policies.
+Decision = Literal["allow", "deny"]
 
 #: The kind of the last event of a request, by outcome: a listener that only counts failures needs
 #: no table of its own.
@@ -21,6 +25,7 @@ ENDS: Final[Mapping[Outcome, EventKind]] = {
     "error": "error",
     "crashed": "error",
     "timed_out": "error",
+    "denied": "error",
     "cancelled": "cancelled",
 }
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -34,8 +39,9 @@ class Event(NamedTuple):
     Attributes:
         kind: `start` of a request, and then exactly one of `stop` (it has its result), `error` (it
             failed, or its tool did) and `cancelled` (nobody waits for it); or `notice`, a
-            notification. Of a connection of a client: `opened` once both sides agree on a
-            revision, `renewed` when a new session begins in it, `closed` at its end.
+            notification; or `decision`, that of the policies on a call. Of a connection of a
+            client: `opened` once both sides agree on a revision, `renewed` when a new session
+            begins in it, `closed` at its end.
         key: The number of the request, or of the connection, in this process: equal in all of its
             events, else unique.
         method: The method, cut; empty for a message that could not be read, and for a connection.
@@ -48,7 +54,8 @@ class Event(NamedTuple):
         task: True for a task, which has a start and an end of its own, with the outcomes of
             requests.
         parent: For a request to the client: the `key` of the request whose handler asks. For a
-            task: the `key` of the request that began it. At a client: the `key` of the connection.
+            task: the `key` of the request that began it. For a decision: the `key` of the request,
+            if that is known. At a client: the `key` of the connection.
         request_id: The JSON-RPC id, a text cut.
         revision: The revision of the protocol; None if it is not known.
         session: A label of the connection: made up, and no secret. None on 2026-07-28.
@@ -60,9 +67,13 @@ class Event(NamedTuple):
         duration: Seconds from the start to the end.
         outcome: The outcome: `ok`; `input_required` (2026-07-28: the client is to come back);
             `tool_error` (a result with `isError`); `error` (an error, see `code`); `crashed` (the
-            handler raised, or its result could not be sent); `timed_out`; `cancelled`.
+            handler raised, or its result could not be sent); `timed_out`; `cancelled`; `denied` (by
+            a policy).
         code: The code of the error that was answered.
         coerced: True at the end of a call of a tool whose arguments had text for other types.
+        decision: `allow` or `deny`.
+        policy: The policy that denied; None for a call that all of them let through.
+        reason: Its reason, cut.
     """
 
     kind: EventKind
@@ -86,6 +97,9 @@ class Event(NamedTuple):
     outcome: Outcome | None = None
     code: int | None = None
     coerced: bool = False
+    decision: Decision | None = None
+    policy: str | None = None
+    reason: str | None = None
 
 
 #: A listener of a server or a client, called with every event in the thread of the loop: it must
@@ -120,6 +134,16 @@ class Listener:
             The context manager; by default one that does nothing.
         """
         return nullcontext(event)
+
+    async def confirm(self, event: Event) -> None:
+        """Wait until a decision is kept: its call goes on after that.
+
+        Only called where a subclass defines it, after the event was heard, in the task of the call.
+        An exception denies the call.
+
+        Args:
+            event: The `decision`.
+        """
 
     def trace_context(self, event: Event) -> Mapping[str, str]:
         """Give the keys of `_meta` that continue a trace at the other end (SEP-414).

@@ -22,7 +22,9 @@ from ._event import ENDS, Event, EventKind, Outcome
 
 if TYPE_CHECKING:
     from .._request_context import RequestContext
+    from .._server_context import SessionContext
     from .._session import Session
+    from ..policies._policy import PolicyCall
     from ._telemetry import Telemetry
 
 #: Characters of a name, a URI or a method in an event. Clients choose these texts, and listeners
@@ -31,6 +33,13 @@ MAX_TEXT: Final = 256
 #: Where W3C trace context travels (2026-07-28 `basic/index`, `_meta`), and the characters that its
 #: formats give it at most: Trace Context 3.2.2 and 3.3.1.5, Baggage 3.3.2.
 TRACE_KEYS: Final[Mapping[str, int]] = {"traceparent": 256, "tracestate": 8192, "baggage": 8192}
+#: The method of each kind of calls that policies judge.
+_METHODS: Final = {
+    "tool": "tools/call",
+    "prompt": "prompts/get",
+    "resource": "resources/read",
+    "completion": "completion/complete",
+}
 _keys: Final = itertools.count(1)
 
 
@@ -242,6 +251,37 @@ def observe_message(
         recording.end("error", answer.code if isinstance(answer, ErrorResponse) else None)
 
 
+def observe_decision(
+    ctx: "RequestContext | SessionContext",
+    call: "PolicyCall",
+    policy: str | None,
+    reason: str | None,
+) -> Event:
+    """Emit the decision of the policies on a call.
+
+    Args:
+        ctx: The request; or the session, for a call of `init`.
+        call: The call.
+        policy: The policy that denied; None if the call may go on.
+        reason: Its reason.
+    """
+    revision, session = ctx.envelope.revision, ctx.dispatcher
+    place = Place(ctx.transport, revision.name) if session is None else _place(session, revision)
+    request: Recording | None = getattr(ctx, "observer", None)  # a session has none
+    principal = ctx.auth
+    event = _event("decision", _METHODS[call.kind], place)._replace(
+        name=call.name[:MAX_TEXT],
+        target=call.registered,
+        parent=None if request is None else request.event.key,
+        principal=None if principal is None else principal.key,
+        decision="allow" if policy is None else "deny",
+        policy=policy,
+        reason=None if reason is None else reason[:MAX_TEXT],
+    )
+    ctx.server.telemetry.emit(event)
+    return event
+
+
 def observe_notice(
     telemetry: "Telemetry",
     place: Place,
@@ -299,7 +339,7 @@ def _cut(id_: Id | None) -> Id | None:
 
 def _start_of(ctx: "RequestContext") -> Event:
     request, envelope = ctx.request, ctx.envelope
-    name, spec = ctx.running.server.registry.subject_of(request)
+    name, spec = ctx.running.server.registry.subject_of(request, ctx, usable=False)
     principal = envelope.origin.principal
     if ctx.dispatcher is None:
         place = Place(ctx.running.transport, envelope.revision.name)

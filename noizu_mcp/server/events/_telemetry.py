@@ -8,7 +8,14 @@ from typing import Any, Final, Protocol
 from weakref import WeakSet
 
 from ..._errors import Problem
-from ...engine import MOST_CRASHES, SHOWN, ThrottledLog, call_user_code, crashes_logged
+from ...engine import (
+    MOST_CRASHES,
+    SHOWN,
+    ThrottledLog,
+    call_user_code,
+    crashes_logged,
+    run_user_code,
+)
 from ._event import Event, Listen, Listener
 
 _FAILED: Final = "the listener %r failed"
@@ -101,6 +108,26 @@ class Telemetry:
         for listener in tuple(self.listeners):
             with crashes_logged(_FAILED, listener, log=self._log):
                 call_user_code(partial(listener, event))
+
+    async def confirm(self, event: Event) -> bool:
+        """Wait until all listeners that keep decisions have kept this one.
+
+        Args:
+            event: The decision; it was emitted.
+
+        Returns:
+            False if one of them failed; the failure goes to the log.
+        """
+        kept = True
+        for listener in tuple(self.listeners):
+            if isinstance(listener, Listener) and type(listener).confirm is not Listener.confirm:
+                kept = False
+                with crashes_logged(_FAILED, listener, log=self._log):
+                    await run_user_code(listener.confirm(event))
+                    kept = True
+                if not kept:
+                    break
+        return kept
 
     def trace_context(self, event: Event) -> dict[str, str]:
         """Gather the `trace_context` of all listeners; one that fails is logged.

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ... import components, types
 from ..._errors import McpError, ProtocolError
-from ...components import Context
+from ...components import Context, PromptSpec, TemplateSpec
 from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from .._request_context import RequestContext
@@ -39,7 +39,17 @@ def complete(ctx: RequestContext) -> Job | None:
         value = await run_user_code(server.complete(reference, name, prefix, ctx))
         ctx.complete(components.to_completion(value).to_wire())
 
-    return ctx.in_time(work)
+    check = None
+    if server.policies.chains and server.registry.overrides("complete"):
+        from ..calls._policy_checks import admit
+
+        # The override may know what is not registered.
+        target = reference.name or reference.uri or ""
+        collection: Any = server.registry.prompts if reference.name else server.registry.templates
+        arguments = {"argument": name, "value": prefix}
+        spec = collection.find(target, ctx)
+        check = partial(admit, "completion", target, arguments, spec, ctx)
+    return ctx.in_time(work, None, check)
 
 
 def _argument(params: Mapping[str, Any]) -> tuple[str, str]:
@@ -74,29 +84,46 @@ async def complete_registered(
         McpError: There is no such prompt, template, argument or variable (-32602).
         InsufficientScope: The caller may not use it.
     """
-    source = _completed_from(server, reference, name, context)
+    spec = _component_of(server, reference, context)
+    if server.policies.chains:
+        from ..calls._policy_checks import admit_again
+
+        target = reference.name or reference.uri or ""
+        arguments = {"argument": name, "value": prefix}
+        ctx = cast("RequestContext", context)
+        await admit_again("completion", target, arguments, spec, ctx)
+    source = _completed_from(spec, name)
     if isinstance(source, components.Completer):
         invoke = partial(source.invoke, prefix, context)
-        return components.to_completion(await invoke_handler(context, source.mode, invoke))
+        return components.to_completion(
+            await invoke_handler(context, source.mode, spec.source, invoke)
+        )
     # A known argument without completions has none to offer: an empty list, not an error.
     return components.complete_from(source or (), prefix)
 
 
-def _completed_from(
-    server: "Server", reference: "Reference", name: str, context: Context
-) -> "components.Source | None":
+def _component_of(
+    server: "Server", reference: "Reference", context: Context
+) -> PromptSpec | TemplateSpec:
+    spec: PromptSpec | TemplateSpec | None
     if reference.type == "ref/prompt":
-        prompt = server.registry.find_prompt(reference.name or "", context)
-        if prompt is None:
+        spec = server.registry.find_prompt(reference.name or "", context)
+        if spec is None:
             raise unknown(server.registry.prompts, reference.name or "", context)
-        demand(prompt, context)
-        if name not in prompt.arguments:
-            raise unknown_word("prompt argument", name, prompt.arguments)
-        return prompt.complete(name)
-    template = server.registry.templates.find(reference.uri or "", context)
-    if template is None:
-        raise unknown_template(reference.uri or "", context)
-    demand(template, context)
-    if name not in template.variables:
-        raise unknown_word("template variable", name, template.variables)
-    return template.complete(name)
+    else:
+        spec = server.registry.templates.find(reference.uri or "", context)
+        if spec is None:
+            raise unknown_template(reference.uri or "", context)
+    demand(spec, context)
+    return spec
+
+
+def _completed_from(spec: PromptSpec | TemplateSpec, name: str) -> "components.Source | None":
+    noun, known = (
+        ("template variable", spec.variables)
+        if isinstance(spec, TemplateSpec)
+        else ("prompt argument", spec.arguments)
+    )
+    if name not in known:
+        raise unknown_word(noun, name, known)
+    return spec.complete(name)

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ... import components
 from ..._errors import InsufficientScope, McpError
@@ -18,6 +18,8 @@ from ..registry._collection import Collection
 if TYPE_CHECKING:
     from .._server import Server
 
+#: The feature that the provider of a list offers, by the name of the collection.
+_FEATURES: Final = {"templates": "resources"}
 #: Computes a list for the caller; returns a `Page`, or a list without further pages.
 _Compute = Callable[[str | None, Context], Awaitable[Any]]
 
@@ -34,7 +36,7 @@ def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
         McpError: The cursor is invalid (-32602).
     """
     server = ctx.running.server
-    collection: Collection[Any] = getattr(server.registry, name)
+    collection: Collection[Any] = getattr(server.registry, name).seen_by(ctx)
     cursor = (ctx.request.params or {}).get("cursor")
     # Before an override of the author's, which expects a text.
     if not isinstance(cursor, str | None):
@@ -43,7 +45,9 @@ def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
     if server.registry.overrides(override):
         compute = getattr(server, override)
     # Only then: a list without instances is served from rendered bytes.
-    elif name == "resources" and any(each.list for each in server.registry.templates.shown):
+    elif name == "resources" and any(
+        each.list for each in server.registry.templates.seen_by(ctx).shown
+    ):
         compute = _list_with_instances
     elif collection.gated:
         compute = collection.list_for
@@ -51,6 +55,10 @@ def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
     # cache must not give it to another one (2026-07-28 `server/utilities/caching`).
     guarded = compute is not None and ctx.envelope.origin.principal is not None
     guarded = guarded or collection.gated or (name == "resources" and server.registry.gated)
+    providers = server.registry.providers
+    guarded = guarded or (
+        providers is not None and providers.depends_on_caller(_FEATURES.get(name, name))
+    )
     caching = server.options.cache_of(name, guarded=guarded)
     if compute is None:
         # Bytes that the collection keeps: a list is rendered once per change, not once per request.
@@ -90,6 +98,8 @@ async def _list_instances(
         crashes_logged(text, template.source, log=server.crash_log),
         suppress(InsufficientScope),
     ):
-        listed = await invoke_handler(context, template.list_mode, partial(method, context))
+        listed = await invoke_handler(
+            context, template.list_mode, template.source, partial(method, context)
+        )
         found = components.to_listed(template, listed)
     return found

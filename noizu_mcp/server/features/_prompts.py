@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ... import components
 from ..._errors import McpError
@@ -50,7 +50,12 @@ def get_prompt(ctx: RequestContext) -> Job | None:
         if not isinstance(value, InputRequired):
             ctx.complete(_write(ctx, components.to_prompt_result(spec, value).to_wire()))
 
-    return ctx.in_time(work, spec)
+    check = None
+    if server.policies.chains and (spec is not None or server.registry.overrides("get_prompt")):
+        from ..calls._policy_checks import admit
+
+        check = partial(admit, "prompt", name, arguments or {}, spec, ctx)
+    return ctx.in_time(work, spec, check)
 
 
 def _write(ctx: RequestContext, result: JSONObject) -> JSONObject:
@@ -72,7 +77,13 @@ async def get_registered(
         McpError: The time is over (-32603), or see `get_found`.
         InsufficientScope: See `get_found`.
     """
+    await server.registry.prepare(context, "prompts", name)
     spec = server.registry.find_prompt(name, context)
+    if spec is not None and server.policies.chains:
+        from ..calls._policy_checks import admit_again
+
+        demand(spec, context)
+        await admit_again("prompt", name, arguments, spec, cast("RequestContext", context))
     return await within(server, spec, partial(get_found, spec, name, arguments, context))
 
 
@@ -94,5 +105,7 @@ async def get_found(
     # Raises -32602: unlike those of a tool, a person chose these arguments, and there is no result
     # that could carry the error (2025-11-25 `server/prompts`, "Error Handling").
     args = spec.prepare(arguments)
-    value = await invoke_handler(context, spec.mode, partial(spec.invoke, args, context))
+    value = await invoke_handler(
+        context, spec.mode, spec.source, partial(spec.invoke, args, context)
+    )
     return value if isinstance(value, InputRequired) else components.to_prompt_result(spec, value)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
 
@@ -12,8 +12,11 @@ from ...components import Context
 from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired
-from .._request_context import LARGE, RequestContext, size_of
+from .._request_context import RequestContext
+from .._server_context import EMPTY
 from ..calls._invoke import read_any, read_found, settle, within
+from ..calls._result_size import LARGE, size_of
+from ..calls._scope_checks import demand
 from ..calls._unknown import not_found
 from ..changes._feed import ChangeFeed, leave
 from ..registry._server_options import Cache
@@ -51,7 +54,12 @@ def read_resource(ctx: RequestContext) -> Job | None:
             if size <= LARGE or await ctx.take_turn(size):
                 ctx.complete(_write(ctx, result.to_wire(), caching))
 
-    return ctx.in_time(work, spec)
+    check = None
+    if server.policies.chains and (spec is not None or server.registry.overrides("read_resource")):
+        from ..calls._policy_checks import admit
+
+        check = partial(admit, "resource", uri, EMPTY, spec, ctx)
+    return ctx.in_time(work, spec, check)
 
 
 def _write(ctx: RequestContext, result: JSONObject, caching: Cache) -> JSONObject:
@@ -75,7 +83,13 @@ async def read_registered(server: "Server", uri: str, context: Context) -> Any:
         McpError: The time is over (-32603), or see `read_found`.
         InsufficientScope: See `read_found`.
     """
+    await server.registry.prepare(context, "resources", uri)
     found = server.registry.find_resource(uri, context)
+    if found is not None and server.policies.chains:
+        from ..calls._policy_checks import admit_again
+
+        demand(found[0], context)
+        await admit_again("resource", uri, EMPTY, found[0], cast("RequestContext", context))
     return await within(server, found and found[0], partial(read_found, uri, found, context))
 
 

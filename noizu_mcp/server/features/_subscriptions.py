@@ -36,7 +36,7 @@ def listen(ctx: RequestContext) -> Job | None:
     if not wanted.uris:
         feed.listen(ctx, wanted)
         return None
-    if not registry.overrides("can_watch", "subscribe"):
+    if not registry.takes_subscriptions:
         allowed = frozenset(uri for uri in wanted.uris if registry.is_subscribable(uri, ctx))
         feed.listen(ctx, wanted._replace(uris=allowed))
         return None

@@ -17,7 +17,7 @@ import trio
 from ..._errors import InsufficientScope, McpError
 from ..._value import JSONObject
 from ...components import Context, ToolSpec
-from ...engine import ClientThreads, Job
+from ...engine import ClientShare, Job
 from ...jsonrpc import INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, memory_of
 from ...protocol import Envelope
 from ...types import TASKS, ToolResult
@@ -123,6 +123,7 @@ class TaskContext(RequestContext):
         super().__init__(ctx.in_flight, ctx.request, envelope, ctx.channel, key=ctx.key)
         self.running = ctx.running
         self.dispatcher = ctx.dispatcher
+        self.admitted = ctx.admitted
         # Nothing may be sent on the channel of the request any more.
         self.answered = True
         self.task = task
@@ -140,7 +141,7 @@ class TaskContext(RequestContext):
         self.running.portal.run(lambda: self.task.require(scopes))
 
     @property
-    def threads(self) -> ClientThreads:
+    def threads(self) -> ClientShare:
         """The threads of sync handlers in tasks: long tasks must not use up those of requests."""
         return self.running.server.task_threads.of(self.envelope.origin.client)
 
@@ -266,7 +267,7 @@ class Opening:
             return result.to_wire()
         except InsufficientScope as error:
             running = self._ctx.running
-            scopes = needed(running.server, self._ctx.request, error.scopes)
+            scopes = needed(self._ctx, error.scopes)
             raise denial(self._ctx, scopes, running.transport) from None
 
 

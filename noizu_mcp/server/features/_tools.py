@@ -4,14 +4,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from ..._errors import InsufficientScope, McpError
+from ..._errors import Denied, InsufficientScope, McpError
 from ..._value import JSONObject
 from ...components import Context, ToolSpec, prepare
 from ...engine import Job
 from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, render
 from ...protocol import adapt_tool_result, param_fault
 from ...types import ToolResult
-from .._request_context import LARGE, RequestContext, size_of
+from .._request_context import RequestContext
 from ..calls._invoke import (
     CRASHED,
     TIMED_OUT,
@@ -21,6 +21,7 @@ from ..calls._invoke import (
     run_inline,
     run_override,
 )
+from ..calls._result_size import LARGE, size_of
 from ..calls._scope_checks import demand
 from ..calls._time_limit import OutOfTime, in_time
 from ..calls._unknown import unknown
@@ -28,7 +29,6 @@ from ..registry._availability import is_available
 
 if TYPE_CHECKING:
     from .._server import Server
-    from .._server_context import ServerContext
 
 
 def call_tool(ctx: RequestContext) -> Job | None:
@@ -43,18 +43,53 @@ def call_tool(ctx: RequestContext) -> Job | None:
     """
     server = ctx.running.server
     name, arguments = _read(ctx.request.params or {})
-    spec = server.registry.tools.specs.get(name)
+    spec = server.registry.tools.look_up(name, ctx)
     if spec is not None and spec.available is not None and not is_available(spec, ctx):
         spec = None
     # Headers before arguments: a proxy has routed or refused by them, so a mismatch makes the whole
     # request invalid, whatever its arguments.
     if spec is not None and spec.mirrored:
         _check_headers(ctx, spec, arguments)
-    work: Callable[[Context], Awaitable[Answer]]
-    if "call_tool" in server.registry.overridden:
-        work = partial(run_override, server, spec, name, arguments)
-    elif spec is None:
+    if spec is None and "call_tool" not in server.registry.overridden:
         raise unknown(server.registry.tools, name, ctx)
+    if server.policies.chains:
+        return _begin_checked(ctx, spec, name, arguments)
+    return _begin(ctx, spec, name, arguments)
+
+
+def _begin_checked(
+    ctx: RequestContext, spec: ToolSpec | None, name: str, arguments: JSONObject
+) -> Job | None:
+    """Ask the policies, and then begin the call; a parked handler goes on without."""
+    from ..calls._policy_checks import admit
+
+    # Before the policies: they are asked once for each run of a handler.
+    if ctx.take_up_rounds():
+        return None
+
+    async def work() -> None:
+        job = _begin(ctx, spec, name, arguments)
+        if job is not None:
+            await job()
+
+    return ctx.in_time(work, spec, partial(admit, "tool", name, arguments, spec, ctx))
+
+
+def _begin(
+    ctx: RequestContext, spec: ToolSpec | None, name: str, arguments: JSONObject
+) -> Job | None:
+    """Check the arguments, and begin the call; see `call_tool`.
+
+    Args:
+        ctx: The request.
+        spec: The tool; None for one that only the override of `call_tool` knows.
+        name: Its name.
+        arguments: The arguments as sent.
+    """
+    server = ctx.running.server
+    work: Callable[[Context], Awaitable[Answer]]
+    if spec is None or "call_tool" in server.registry.overridden:
+        work = partial(run_override, server, spec, name, arguments)
     else:
         args, refusal = prepare(spec, arguments, ctx)
         if refusal is not None:
@@ -137,7 +172,7 @@ def _reply(ctx: RequestContext, spec: ToolSpec | None, result: Answer) -> None:
     # 2026-07-28 allows any JSON value in `structuredContent`; earlier clients refuse others than
     # objects.
     if revision.structured != "any":
-        schema = spec.output.schema if spec is not None and spec.output is not None else None
+        schema = None if spec is None else spec.definition.get("outputSchema")
         wire = adapt_tool_result(wire, schema, revision)
     ctx.complete(wire)
 
@@ -154,17 +189,26 @@ async def call_registered(
         McpError: There is no such tool, or the tool raised it.
         InsufficientScope: The caller may not call it.
     """
+    await server.registry.prepare(context, "tools", name)
     spec = server.registry.find_tool(name, context)
     if spec is None:
         raise unknown(server.registry.tools, name, context)
     # Scopes before arguments: a caller without access must not learn the schema from the errors.
     demand(spec, context)
+    ctx = cast("RequestContext", context)
+    if server.policies.chains or ctx.held is not None:
+        from ..calls._policy_checks import admit_again
+
+        try:
+            await admit_again("tool", name, arguments, spec, ctx)
+        except Denied as denied:
+            return ToolResult.error(str(denied))
     # Invalid arguments are a result with `isError`, not an error: a model can mend them (2025-11-25
     # `server/tools`, "Error Handling").
-    args, refusal = prepare(spec, arguments, cast("ServerContext", context))
+    args, refusal = prepare(spec, arguments, ctx)
     if refusal is not None:
         return refusal
     try:
-        return as_result(await in_time(server, spec, partial(run, server, spec, args, context)))
+        return as_result(await in_time(server, spec, partial(run, server, spec, args, ctx)))
     except OutOfTime:
         return TIMED_OUT

@@ -113,6 +113,7 @@ class ServerOptions(NamedTuple):
         task_poll_interval: Seconds that a client is told to leave between two looks at a task.
         watchdog: Seconds that a handler may block the loop of a serving process before the log
             names it; None for any time.
+        max_result_bytes: Bytes of the result of a tool, as JSON; None for no limit.
         requires: Scopes that every request needs but those of `OPEN`; None for none.
         loop: The loop of its own coroutine functions, and of components that name none.
     """
@@ -134,6 +135,7 @@ class ServerOptions(NamedTuple):
     task_ttl: float = TASK_TTL
     task_poll_interval: float = TASK_POLL_INTERVAL
     watchdog: float | None = WATCHDOG
+    max_result_bytes: int | None = None
     requires: "RequireScopes | None" = None
     loop: str = "trio"
 
@@ -217,6 +219,12 @@ def _read_page_size(value: Any) -> int:
     return value
 
 
+def _read_bytes(value: Any) -> int | None:
+    if value is not None and (type(value) is not int or value < 1):
+        raise ValueError(f"must be a whole number above 0, or None for no limit, {got(value)}")
+    return value
+
+
 #: The options of a `Server` statement, and their readers.
 SERVER_OPTIONS: Final[Table] = {
     "name": read_text,
@@ -236,6 +244,7 @@ SERVER_OPTIONS: Final[Table] = {
     "task_ttl": _read_some_seconds,
     "task_poll_interval": _read_some_seconds,
     "watchdog": _read_watchdog,
+    "max_result_bytes": _read_bytes,
     "requires": read_requires,
     "loop": read_loop,
     "abstract": read_flag,

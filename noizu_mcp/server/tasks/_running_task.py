@@ -16,7 +16,6 @@ import json
 import logging
 import math
 import os
-import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +23,7 @@ import trio
 
 from ... import types
 from ..._errors import ConnectionClosed, InsufficientScope, McpError, RequestTimeout
-from ..._util import UNSET, Unset
+from ..._util import UNSET, Unset, utc_text
 from ..._value import JSONObject
 from ...engine import Ending, throttled_log
 from ...jsonrpc import INTERNAL_ERROR, memory_of, render
@@ -98,7 +97,7 @@ class RunningTask:
         self._poll_interval = poll_interval
         self._on_change = on_change
         self._born = trio.current_time()
-        self._created = self._updated = _now()
+        self._created = self._updated = utc_text()
         self._message: str | None = None
         self._questions: dict[str, _Question] = {}
         self._asked = 0
@@ -156,7 +155,7 @@ class RunningTask:
 
     def _changed(self) -> None:
         # Before the listeners: a notice carries the whole task, with this time.
-        self._updated = _now()
+        self._updated = utc_text()
         self._on_change(self)
 
     # Access
@@ -327,12 +326,6 @@ class RunningTask:
         # A full `ttl` from the end: the result of a long task is not lost to a slow poller.
         self.expires = trio.current_time() + self._ttl
         self._changed()
-
-
-def _now() -> str:
-    """Write the present time as ISO 8601, without `datetime`, which costs import time."""
-    seconds, rest = divmod(time.time_ns() // 1_000_000, 1000)
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest:03}Z"
 
 
 def _milliseconds(seconds: float) -> int:

@@ -138,6 +138,9 @@ async def test_health_is_answered_on_demand(autojump_clock):
         for path in ("/healthz", "/readyz"):
             done = await wire.send("GET", None, {"host": "10.0.0.1"}, path=path)
             assert (done.status, done.body) == (200, b"ok\n")
+        wire.app.server.abandoned.add("handler", 2)
+        done = await wire.send("GET", path="/readyz")
+        assert (done.status, done.body) == (200, b"ok\nabandoned threads: 2\n")
         running = wire.modern(call("wait", {"seconds": 2}))
         await settled()
         wire.nursery.start_soon(wire.app.settle)

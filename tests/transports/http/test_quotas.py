@@ -98,6 +98,42 @@ async def test_blocked_calls_of_one_client_leave_threads_to_others(era):
             assert each.status == 200
 
 
+@pytest.mark.parametrize("era", ["modern", "session"])
+async def test_one_client_leaves_places_of_a_tool_and_of_its_queue_to_others(era):
+    """The calls of another one find both, and the one that has too many is told so."""
+    release = trio.Event()
+
+    class Narrow(Tool, max_concurrency=4, max_queue=4):
+        """Takes four calls at a time."""
+
+        async def call(self):
+            await release.wait()
+            return "done"
+
+    class Office(Server, name="office", version="1"):
+        tools = [Narrow]
+
+    async with serving(Office()) as wire:
+        clients = [wire.at("192.0.2.1"), wire.at("192.0.2.2")]
+        if era == "session":
+            clients = [await each.session() for each in clients]
+        one, other = [each.modern if era == "modern" else each.open for each in clients]
+        waiting = [one(call("narrow", id_=number)) for number in range(6)]
+        await settled()
+        refused = one(call("narrow", id_=6))
+        await refused.ended.wait()
+        assert b"narrow is busy: too many calls wait for it" in refused.body
+        waiting += [other(call("narrow", id_=number)) for number in range(2)]
+        await settled()
+        spec = wire.app.server.registry.find_tool("narrow")
+        places = wire.app.server.registry.slots(spec, 1000)
+        assert (places.borrowed_tokens, places.waiting) == (4, 4)
+        release.set()
+        for each in waiting:
+            await each.ended.wait()
+            assert each.status == 200
+
+
 async def test_addresses_of_one_network_are_one_client(autojump_clock):
     """A client with IPv6 has a whole network of addresses."""
     async with serving(Shop(), limits={"streams": 1}) as wire:

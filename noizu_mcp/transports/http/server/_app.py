@@ -130,14 +130,16 @@ class HttpApp:
                 self.endpoint = Endpoint(app)
                 tasks.spawn(self.endpoint.sessions.sweep)
                 tasks.spawn(app.streams.sweep)
-                self._ready = True
                 try:
+                    await app.running.begin_serving()
+                    self._ready = True
                     yield
                 finally:
                     with trio.CancelScope(shield=True):
                         # Shielded: a host that cancels still lets requests end in order, in bounded
                         # time.
                         await self.settle()
+                    app.running.end_serving()
                     self.endpoint = None
                     tasks.close()
 
@@ -157,6 +159,13 @@ class HttpApp:
             endpoint = self.endpoint
             if endpoint is not None:
                 await endpoint.settle(0 if endpoint.stopping else self.options.limits.grace)
+
+    def _faults(self) -> bytes:
+        """Name the providers that fail, a line each; the server is ready all the same."""
+        providers = self.server.registry.providers
+        health = () if providers is None else providers.health()
+        lines = [f"provider {name}: {', '.join(faults)}\n" for name, faults, _ in health if faults]
+        return "".join(lines).encode()
 
     def _challenge(self, ctx: RequestContext, error: McpError) -> None:
         """Add the challenge that names missing scopes to an answer (RFC 6750 section 3)."""
@@ -194,8 +203,10 @@ class HttpApp:
         try:
             # Before any check: load balancers ask by address, without a token.
             if self.options.health and http.path in PROBES:
-                if self._ready or http.path == "/healthz":
+                if http.path == "/healthz":
                     await http.respond(200, b"ok\n", [TEXT])
+                elif self._ready:
+                    await http.respond(200, self._details() + self._faults(), [TEXT])
                 else:
                     await http.respond(503, b"stopping\n", [TEXT])
             else:
@@ -204,6 +215,11 @@ class HttpApp:
             await http.respond(refused.status, refused.body(http.id), refused.headers)
         except Disconnected:
             logger.debug("a client at %s left before its request was complete", http.client)
+
+    def _details(self) -> bytes:
+        """Write the body of `/readyz`: numbers only, since nobody needs a token for it."""
+        abandoned = self.server.abandoned.count
+        return b"ok\n" + (b"abandoned threads: %d\n" % abandoned if abandoned else b"")
 
     def _route(self, http: HttpRequest) -> Awaitable[None]:
         """Choose what answers a request: the return value, to be awaited."""

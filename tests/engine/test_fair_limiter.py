@@ -9,12 +9,12 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp.engine import Threads
+from noizu_mcp.engine import FairLimiter
 
 
 async def test_a_client_leaves_threads_to_others():
     """A quarter is free while one has its share; a client without a name may take all."""
-    threads = Threads(40)
+    threads = FairLimiter(40)
     async with trio.open_nursery() as nursery:
         for _ in range(50):
             nursery.start_soon(threads.acquire, "one")
@@ -30,7 +30,7 @@ async def test_a_client_leaves_threads_to_others():
 
 async def test_who_waits_gets_what_becomes_free_in_turns():
     """Of two clients with many calls, each gets one after the other."""
-    threads, order = Threads(1), []
+    threads, order = FairLimiter(1), []
 
     async def work(client):
         await threads.acquire(client)
@@ -49,7 +49,7 @@ async def test_who_waits_gets_what_becomes_free_in_turns():
 
 async def test_a_thread_given_in_the_moment_of_a_cancellation_is_given_back():
     """Nobody would release it."""
-    threads = Threads(1)
+    threads = FairLimiter(1)
     await threads.acquire("one")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(threads.acquire, "other")
@@ -61,7 +61,7 @@ async def test_a_thread_given_in_the_moment_of_a_cancellation_is_given_back():
 
 async def test_it_limits_the_threads_of_trio():
     """An abandoned thread keeps its token until it ends."""
-    threads, release = Threads(2), threading.Event()
+    threads, release = FairLimiter(2), threading.Event()
     of_one = threads.of("one")
     run = partial(trio.to_thread.run_sync, release.wait, limiter=of_one, abandon_on_cancel=True)
     async with trio.open_nursery() as nursery:
@@ -87,7 +87,7 @@ def test_threads_are_shared(total, steps):
     """A client without a thread waits only if none is free; none is lost."""
 
     async def run():
-        threads = Threads(total)
+        threads = FairLimiter(total)
         held, waiting = [], []
 
         async def hold(client, end):

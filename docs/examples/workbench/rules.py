@@ -1,0 +1,126 @@
+"""Policies in a file, which is read again when it changes."""
+
+import json
+import logging
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from noizu_mcp import (
+    AllowTools,
+    Context,
+    Denied,
+    DenyTools,
+    Policy,
+    PolicyCall,
+    RateLimit,
+    TimeWindow,
+)
+
+from .folder import Folder
+
+logger = logging.getLogger("workbench")
+
+
+class Closed(Policy):
+    """Refuses every call, as long as the file of the policies cannot be read."""
+
+    def check(self, call: PolicyCall, ctx: Context) -> None:
+        raise Denied("the policies cannot be read; the log of the server says why")
+
+
+class MaxDepth(Policy):
+    """Refuses calls that are nested too deep.
+
+    Args:
+        calls: Tools around a call: 1 lets a workflow run skills that call nothing.
+    """
+
+    def __init__(self, calls: int) -> None:
+        self.calls = calls
+
+    def check(self, call: PolicyCall, ctx: Context) -> None:
+        if call.depth > self.calls:
+            raise Denied(f"calls may be nested {self.calls} deep here")
+
+
+def _deny(tools: list[str]) -> Policy:
+    return DenyTools(*tools)
+
+
+def _allow(tools: list[str]) -> Policy:
+    return AllowTools(*tools)
+
+
+#: The kinds of rules. The other members of a rule are the arguments.
+KINDS: dict[str, Callable[..., Policy]] = {
+    "deny": _deny,
+    "allow": _allow,
+    "rate": RateLimit,
+    "hours": TimeWindow,
+    "depth": MaxDepth,
+}
+
+
+class Rules:
+    """The policies in a file.
+
+    Args:
+        path: The file, of TOML: a table `[[policy]]` for each, in the order in which they are
+            asked.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._kept: dict[str, Policy] = {}
+        self._folder = Folder(path.parent, path.name, self._read)
+
+    def load(self) -> list[Policy]:
+        """Read the file, and return the policies.
+
+        Without a file that can be read they refuse everything: nobody knows what it would have
+        refused.
+        """
+        (policies,) = self._folder.load() or [[Closed()]]
+        return policies
+
+    async def watch(self, changed: Callable[[], object]) -> None:
+        """Report changes of the file; see `Folder.watch`."""
+        await self._folder.watch(changed)
+
+    def _read(self, path: Path, content: bytes) -> list[Policy]:
+        try:
+            texts = _rules_in(content)
+            # A rule that did not change stays the same object: a rate limit goes on counting.
+            self._kept = {text: self._kept.get(text) or _policy_of(text) for text in texts}
+            return [self._kept[text] for text in texts]
+        except Exception as error:  # noqa: BLE001 - whatever is wrong, it must not let calls through
+            logger.warning("every call is denied: %s: %s", path.name, error)
+            return [Closed()]
+
+
+def _rules_in(content: bytes) -> list[str]:
+    """Return the rules of a file, each as canonical JSON.
+
+    Raises:
+        ValueError: The file is malformed.
+    """
+    found = tomllib.loads(content.decode())
+    # No mistake may be overlooked, such as [[policies]].
+    if wrong := found.keys() - {"policy"}:
+        raise ValueError(f"there is no {', '.join(sorted(wrong))}; write [[policy]]")
+    return [json.dumps(rule, sort_keys=True) for rule in found.get("policy", [])]
+
+
+def _policy_of(text: str) -> Policy:
+    """Make the policy of a rule.
+
+    Raises:
+        ValueError: A value is wrong.
+        TypeError: There is an argument too many, or one is missing.
+    """
+    rule: dict[str, Any] = json.loads(text)
+    kind = rule.pop("kind", None)
+    if kind not in KINDS:
+        raise ValueError(f"no kind of policy {kind!r}; there are: {', '.join(KINDS)}")
+    return KINDS[kind](**rule)

@@ -1,0 +1,111 @@
+"""Threads that outlive their calls: they are counted, and bounded for each handler.
+
+Theory of operation. Python cannot stop a thread. A sync handler that ignores its timeout keeps its
+thread, and its place among the threads of the server, until it ends; a handler that never ends
+would so take all of them, one call after the other. A call is *running*, then *ended*; its caller
+may leave at any time, and if it leaves a running one, the thread counts as abandoned until it ends.
+`_lock` guards the counts, which the loop and the threads change.
+"""
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import trio
+
+from .._log import throttled_log
+from ._failure import call_in_thread
+
+Result = TypeVar("Result")
+
+
+class TooManyAbandoned(Exception):
+    """Too many threads of a handler go on after their calls have ended."""
+
+
+class AbandonedThreads:
+    """The abandoned threads of a server.
+
+    Args:
+        most: Threads of one handler; while there are so many, its calls are refused.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most: Final = most
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def count(self) -> int:
+        """The number of all abandoned threads; for any thread."""
+        with self._lock:
+            return self._counts.total()
+
+    async def run(self, handler: str, work: Callable[[], Result], limiter: Any) -> Result:
+        """Run a sync handler in a thread, which is left behind if the caller is cancelled.
+
+        Args:
+            handler: Names the handler.
+            work: The handler.
+            limiter: Takes a token for the thread, until it ends.
+
+        Raises:
+            TooManyAbandoned: So many threads of the handler were left behind, and have not ended.
+        """
+        # Read without the lock: most counts are empty, and a thread that ends now is no matter.
+        if self._counts and self._counts[handler] >= self._most:
+            text = "%s: %d of its threads go on after their calls; its calls are refused meanwhile"
+            throttled_log.entry(logging.ERROR, (text, handler), text, handler, self._most)
+            raise TooManyAbandoned("Earlier calls have not ended yet; try again later")
+        call = _Call(self, handler, work)
+        try:
+            return await trio.to_thread.run_sync(call.run, abandon_on_cancel=True, limiter=limiter)
+        except BaseException:
+            call.leave()
+            raise
+
+    def add(self, handler: str, number: int) -> None:
+        """Change the count of a handler; the lock is held."""
+        self._counts[handler] += number
+        if not self._counts[handler]:
+            del self._counts[handler]
+
+    @property
+    def lock(self) -> threading.Lock:
+        """Guards the counts, and the states of calls."""
+        return self._lock
+
+
+class _Call:
+    """One call in a thread."""
+
+    __slots__ = ("_all", "_handler", "_left", "_running", "_work")
+
+    def __init__(self, counts: AbandonedThreads, handler: str, work: Callable[[], Any]) -> None:
+        self._all = counts
+        self._handler = handler
+        self._work = work
+        self._running = False
+        self._left = False
+
+    def run(self) -> Any:
+        with self._all.lock:
+            self._running = True
+            if self._left:  # while the thread was about to begin
+                self._all.add(self._handler, 1)
+        try:
+            return call_in_thread(self._work)
+        finally:
+            with self._all.lock:
+                self._running = False
+                if self._left:
+                    self._all.add(self._handler, -1)
+
+    def leave(self) -> None:
+        with self._all.lock:
+            # One that waits for a token never begins; one that has failed has ended.
+            self._left = True
+            if self._running:
+                self._all.add(self._handler, 1)

@@ -1,0 +1,75 @@
+"""Answers of an API as results of tools."""
+
+import json
+from typing import Any, Final
+
+from .._util import json_text
+from ..types import Content, ResourceContents, ToolResult
+from ._operations import Request, is_json
+
+#: Characters of the body of an error that a model gets to see.
+SHOWN: Final = 4000
+#: Media types beside `text/*` whose bodies are texts.
+_TEXTS: Final = ("/xml", "+xml", "/javascript", "/yaml", "+yaml", "/x-www-form-urlencoded")
+
+
+def read_answer(request: Request, status: str, media_type: str, body: bytes) -> ToolResult:
+    """Convert the answer to a request into the result of its tool.
+
+    Args:
+        request: The request.
+        status: Status and reason: `404 Not Found`.
+        media_type: The media type of the body, with its parameters.
+        body: The bytes.
+
+    Returns:
+        The result; with `is_error` unless the status is 2xx. An object of JSON is structured
+        content, too.
+    """
+    kind = media_type.partition(";")[0].strip().lower()
+    if not status.startswith("2"):
+        shown = _decode(body[: 4 * SHOWN], media_type)[:SHOWN] if _is_text(kind) else ""
+        place = "" if not status.startswith("3") else "; redirects are not followed"
+        return ToolResult.error(f"{request.label}: {status}{place}\n{shown}".strip())
+    if not body:
+        return ToolResult(status)
+    if is_json(kind):
+        return _read_json(request, body)
+    if _is_text(kind):
+        return ToolResult(_decode(body, media_type))
+    return ToolResult(_block(request, kind, body))
+
+
+def _block(request: Request, kind: str, body: bytes) -> Content:
+    """Make a block of bytes."""
+    if kind.startswith("image/"):
+        return Content.image(body, kind)
+    if kind.startswith("audio/"):
+        return Content.audio(body, kind)
+    return Content.resource(ResourceContents(request.shown_url, kind, blob=body))
+
+
+def _read_json(request: Request, body: bytes) -> ToolResult:
+    try:
+        value: Any = json.loads(body)
+        # A text as it is: a model reads it better without the marks of JSON.
+        text = value if isinstance(value, str) else json_text(value)
+    except (ValueError, RecursionError):
+        return ToolResult.error(f"{request.label}: the answer says that it is JSON, and is not")
+    # Up to 2025-11-25 structured content is an object.
+    return ToolResult(text, value) if isinstance(value, dict) else ToolResult(text)
+
+
+def _is_text(kind: str) -> bool:
+    return kind.startswith("text/") or kind.endswith(_TEXTS) or is_json(kind) or not kind
+
+
+def _decode(body: bytes, media_type: str) -> str:
+    for part in media_type.split(";")[1:]:
+        name, _, value = part.partition("=")
+        if name.strip().lower() == "charset":
+            try:
+                return body.decode(value.strip().strip('"'), "replace")
+            except LookupError:
+                break
+    return body.decode("utf-8", "replace")

@@ -1,0 +1,128 @@
+"""HTTP requests of the tools of one API: bounded in size, without redirects.
+
+Imported with the first `OpenAPI`, since the library is.
+"""
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final, NamedTuple
+
+import httpx2
+import trio
+
+from .._errors import ToolError, TransportError
+from .._version import __version__
+from ._operations import Request
+
+#: Seconds to connect, and for the API to take a part of a body.
+STEP_TIMEOUT: Final = 30.0
+_FAILURES: Final = (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError)
+
+
+class Answer(NamedTuple):
+    """The answer to a request.
+
+    Attributes:
+        status: Status and reason: `404 Not Found`.
+        media_type: The media type of the body, with its parameters.
+        body: The whole body.
+    """
+
+    status: str
+    media_type: str
+    body: bytes
+
+
+class Connections:
+    """Connections to an API.
+
+    Args:
+        client: The client of the HTTP library.
+        max_size: Bytes of an answer.
+    """
+
+    def __init__(self, client: httpx2.AsyncClient, max_size: int) -> None:
+        self._client = client
+        self._max_size = max_size
+
+    async def send(self, request: Request) -> Answer:
+        """Send one request; a redirect is an answer like any other.
+
+        Args:
+            request: The request.
+
+        Raises:
+            ToolError: No answer came, or it is too large or compressed; the text is for a model.
+        """
+        try:
+            return await self._exchange(request)
+        except _FAILURES as error:
+            reason = str(error) or type(error).__name__
+            raise ToolError(f"{request.label}: no answer: {reason}") from error
+
+    async def _exchange(self, request: Request) -> Answer:
+        stream = self._client.stream(
+            request.method,
+            request.url,
+            headers=list(request.headers),
+            content=request.body,
+        )
+        async with stream as response:
+            # A compressed body of a kilobyte can unpack to a gigabyte.
+            if response.headers.get("content-encoding", "identity") != "identity":
+                raise ToolError(f"{request.label}: the answer is compressed, against our request")
+            body = bytearray()
+            # Breaking out of the loop would leave the async generators of the library unfinished.
+            # Cancelled while they wait for more, they run to their end.
+            with trio.CancelScope() as enough:
+                async for part in response.aiter_raw():
+                    body += part
+                    if len(body) > self._max_size:
+                        enough.cancel()
+            if len(body) > self._max_size:
+                text = f"{request.label}: the answer has more than {self._max_size} bytes"
+                raise ToolError(f"{text}; ask for less")
+            status = f"{response.status_code} {response.reason_phrase}".strip()
+            return Answer(status, response.headers.get("content-type", ""), bytes(body))
+
+
+@asynccontextmanager
+async def open_connections(
+    tls: ssl.SSLContext | None, max_size: int, *, secure: bool
+) -> AsyncIterator[Connections]:
+    """Open connections for as long as the block runs.
+
+    Args:
+        tls: The trusted certificates; None: those of the system.
+        max_size: Bytes of an answer.
+        secure: False if no URL is `https`: reading the certificates takes tens of milliseconds.
+    """
+    verify: ssl.SSLContext | bool = False
+    if secure:
+        if tls is None:
+            tls = await trio.to_thread.run_sync(httpx2.create_ssl_context)
+        verify = tls
+    timeout = httpx2.Timeout(None, connect=STEP_TIMEOUT, write=STEP_TIMEOUT)
+    headers = {"user-agent": f"noizu-mcp/{__version__}", "accept-encoding": "identity"}
+    async with httpx2.AsyncClient(
+        verify=verify, timeout=timeout, headers=headers, follow_redirects=False
+    ) as client:
+        yield Connections(client, max_size)
+
+
+async def fetch_document(url: str, tls: ssl.SSLContext | None, max_size: int) -> bytes:
+    """Fetch a document.
+
+    Raises:
+        TransportError: It did not come.
+    """
+    request = Request(label=f"GET {url.partition('?')[0]}", method="GET", url=url)
+    async with open_connections(tls, max_size, secure=url.startswith("https:")) as connections:
+        try:
+            answer = await connections.send(request)
+        except ToolError as error:
+            raise TransportError(str(error)) from error
+    if not answer.status.startswith("200"):
+        raise TransportError(f"{request.label}: {answer.status}")
+    return answer.body

@@ -1,0 +1,464 @@
+"""Operations of an OpenAPI document as tools: names, schemas, and the request of a call.
+
+Nothing here does I/O: an `Operation` turns checked arguments into a `Request`, which the provider
+sends.
+"""
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import quote, unquote
+
+import attrs
+
+from .._log import logger
+from .._util import json_text
+from .._value import JSONObject
+from ..types import Annotations
+from ._document import Document, DocumentError
+from ._parameters import BadValue, Pairs, Parameter, read_parameter, text_of
+from ._schemas import SchemaConverter
+
+#: Operations of one document: the largest public API has a thousand.
+MAX_OPERATIONS: Final = 2000
+#: Characters of the name of a tool; interfaces of models take no longer ones.
+MAX_NAME: Final = 64
+#: Characters of a description; a model reads those of all tools before each answer.
+MAX_DESCRIPTION: Final = 2000
+
+_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+_SAFE: Final = ("get", "head", "options", "trace")
+_IDEMPOTENT: Final = (*_SAFE, "put", "delete")
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+_VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
+#: Statuses whose response describes the result, in this order.
+_SUCCESS: Final = ("200", "201", "202", "203", "2XX", "default")
+_FORM: Final = "application/x-www-form-urlencoded"
+_BYTES: Final = "application/octet-stream"
+_SLASHES: Final = re.compile(r"[/\\]")
+#: Times that a segment is decoded to look at it.
+MAX_DECODINGS: Final = 4
+#: A path: a query in it would mix with that of the parameters.
+_PATH: Final = re.compile(r"[^?#\s\\]*")
+
+
+@attrs.frozen(kw_only=True)
+class Request:
+    """An HTTP request of a call.
+
+    Attributes:
+        label: The method and path of its operation, for messages.
+        method: The method in capitals.
+        url: The absolute URL, percent-encoded.
+        headers: Names in small letters, and values.
+        body: The bytes of the body; None for none.
+    """
+
+    label: str
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+
+    @property
+    def shown_url(self) -> str:
+        """The URL without its query, which may hold secrets."""
+        return self.url.partition("?")[0]
+
+
+@attrs.frozen(kw_only=True)
+class Body:
+    """The body of a request.
+
+    Attributes:
+        media_type: Its media type.
+        required: True if it must be sent.
+        description: Its description, or None.
+        schema: Its schema, as it stands in the document.
+    """
+
+    media_type: str
+    required: bool
+    description: str | None
+    schema: Any
+
+    def encode(self, value: Any) -> bytes:
+        """Write the body.
+
+        Raises:
+            BadValue: The value cannot be written in this media type.
+        """
+        if is_json(self.media_type):
+            return json_text(value).encode()
+        if self.media_type == _FORM:
+            if not isinstance(value, Mapping):
+                raise BadValue("the body of a form must be an object")
+            pairs: Pairs = []
+            for name, each in value.items():
+                values = each if isinstance(each, list) else [each]
+                pairs += [(quote(name, safe=""), quote(text_of(one), safe="")) for one in values]
+            return _join(pairs).encode()
+        if self.media_type.startswith("text/"):
+            return text_of(value).encode()
+        try:
+            return base64.b64decode(value, validate=True)
+        except (binascii.Error, TypeError, ValueError):
+            raise BadValue("the body must be base64") from None
+
+
+@attrs.frozen(kw_only=True)
+class Operation:
+    """An operation of a document.
+
+    Attributes:
+        name: The name of its tool.
+        label: Its method and path: `GET /pets/{id}`.
+        method: Its method in small letters.
+        path: Its path, with variables.
+        base_url: The URL that the path is appended to.
+        tags: Its tags.
+        title: Its summary, or None.
+        description: Its summary and description, or None.
+        parameters: Its parameters, by the names of arguments.
+        body_argument: The name of the argument that is the body; empty without one.
+        body: Its body, or None.
+        security: The names of the security schemes that it needs, in groups of which one suffices.
+        input_schema: The schema of the arguments.
+        output_schema: The schema of the result, if that is an object; or None.
+    """
+
+    name: str
+    label: str
+    method: str
+    path: str
+    base_url: str
+    tags: tuple[str, ...]
+    title: str | None
+    description: str | None
+    parameters: Mapping[str, Parameter]
+    body_argument: str
+    body: Body | None
+    security: tuple[tuple[str, ...], ...]
+    input_schema: JSONObject
+    output_schema: JSONObject | None
+
+    @property
+    def annotations(self) -> Annotations:
+        """The hints of its tool, from its method (RFC 9110, 9.2)."""
+        return Annotations(
+            read_only_hint=self.method in _SAFE,
+            destructive_hint=self.method not in (*_SAFE, "post"),
+            idempotent_hint=self.method in _IDEMPOTENT,
+            open_world_hint=True,
+        )
+
+    def request(self, arguments: Mapping[str, Any]) -> Request:
+        """Make the request of a call.
+
+        Args:
+            arguments: The arguments, which fit `input_schema`.
+
+        Raises:
+            BadValue: A value cannot be sent in its place, or would lead to another path.
+        """
+        paths: dict[str, str] = {}
+        query: Pairs = []
+        cookies: Pairs = []
+        headers = [("accept", "application/json, */*;q=0.5")]
+        for argument, parameter in self.parameters.items():
+            if argument not in arguments:
+                continue
+            value = arguments[argument]
+            if parameter.place == "path":
+                paths[parameter.name] = parameter.to_path(value)
+            elif parameter.place == "query":
+                query += parameter.to_query(value)
+            elif parameter.place == "cookie":
+                cookies += parameter.to_query(value)
+            else:
+                headers.append((parameter.name.lower(), parameter.to_header(value)))
+        if cookies:
+            headers.append(("cookie", _join(cookies, "; ")))
+        body = None
+        if self.body is not None and self.body_argument in arguments:
+            body = self.body.encode(arguments[self.body_argument])
+            headers.append(("content-type", self.body.media_type))
+        url = self.base_url + self._expand(paths) + ("?" if query else "") + _join(query)
+        method = self.method.upper()
+        sent = tuple(headers)
+        return Request(label=self.label, method=method, url=url, headers=sent, body=body)
+
+    def _expand(self, values: Mapping[str, str]) -> str:
+        """Fill in the variables of the path; none of them may change the path around it.
+
+        Raises:
+            BadValue: A segment would be empty, or lead to another folder.
+        """
+        segments = []
+        for segment in self.path.split("/"):
+            filled = _VARIABLE.sub(lambda found: values.get(found[1], ""), segment)
+            if filled != segment and (not filled or _leads_away(filled)):
+                raise BadValue(f"{segment} must not be empty, and have no part '.' or '..'")
+            segments.append(filled)
+        return "/".join(segments)
+
+
+def read_operations(
+    document: Document, base_url: str | None = None, given: Collection[str] = ()
+) -> Iterator[Operation]:
+    """Read the operations of a document, in its order.
+
+    One that cannot be used is left out, with a log entry.
+
+    Args:
+        document: The document.
+        base_url: The base URL of all operations; None: that of their servers.
+        given: The names, in small letters, of headers that are sent with each request: they are no
+            arguments.
+
+    Raises:
+        DocumentError: There are too many, or `paths` is malformed.
+    """
+    paths = document.root.get("paths", {})
+    if not isinstance(paths, dict):
+        raise DocumentError("paths must be an object")
+    names: set[str] = set()
+    for path, node in paths.items():
+        try:
+            item = document.resolve(node)
+        except DocumentError as error:
+            logger.warning("left out %s: %s", path[:200], error)
+            continue
+        for method in [each for each in item if each in _METHODS]:
+            if len(names) >= MAX_OPERATIONS:
+                raise DocumentError(f"there are more than {MAX_OPERATIONS} operations")
+            reader = _Reader(document, path, method, item, base_url, given)
+            try:
+                operation = reader.read(names)
+            except (DocumentError, ValueError) as error:
+                logger.warning("left out %s: %s", reader.label, error)
+                continue
+            names.add(operation.name)
+            yield operation
+
+
+class _Reader:
+    """Reads one operation."""
+
+    def __init__(
+        self,
+        document: Document,
+        path: str,
+        method: str,
+        item: JSONObject,
+        base_url: str | None,
+        given: Collection[str],
+    ) -> None:
+        self._document = document
+        self._path = path
+        self._method = method
+        self._item = item
+        self._base_url = base_url
+        self._given = given
+        self.label = f"{method.upper()} {path}"
+
+    def read(self, taken: set[str]) -> Operation:
+        """Read it.
+
+        Args:
+            taken: The names of other tools.
+
+        Raises:
+            DocumentError: It needs something that is not read, or is malformed.
+            ValueError: A parameter is malformed.
+        """
+        document, path = self._document, self._path
+        if not _PATH.fullmatch(path):
+            raise DocumentError("its path has a query, a fragment, a space or a backslash")
+        node = document.resolve(self._item[self._method])
+        parameters = _name(self._parameters(node), path)
+        body = self._body(node)
+        body_name = _free("body", parameters) if body is not None else ""
+        summary, description = _text(node.get("summary")), _text(node.get("description"))
+        both = "\n\n".join(part for part in (summary, description) if part)
+        tags = node.get("tags")
+        base_url = self._base_url or document.server_of(node, self._item)
+        return Operation(
+            name=_free(_tool_name(node.get("operationId"), f"{self._method} {path}"), taken),
+            label=self.label,
+            method=self._method,
+            path=path if path.startswith("/") else f"/{path}",
+            base_url=base_url,
+            tags=tuple(map(str, tags)) if isinstance(tags, list) else (),
+            title=summary,
+            description=both[:MAX_DESCRIPTION] or None,
+            parameters=parameters,
+            body_argument=body_name,
+            body=body,
+            security=_security(node.get("security", document.root.get("security"))),
+            input_schema=self._input(parameters, body_name, body),
+            output_schema=self._output(node),
+        )
+
+    def _parameters(self, node: JSONObject) -> Iterator[Parameter]:
+        """Read the parameters; those of the operation win over those of the path."""
+        found: dict[tuple[str, str], Parameter] = {}
+        for each in [*_listed(self._item, "parameters"), *_listed(node, "parameters")]:
+            parameter = read_parameter(self._document.resolve(each))
+            if parameter is not None and not self._is_given(parameter):
+                found[parameter.place, parameter.name] = parameter
+        return iter(found.values())
+
+    def _is_given(self, parameter: Parameter) -> bool:
+        return parameter.place == "header" and parameter.name.lower() in self._given
+
+    def _body(self, node: JSONObject) -> Body | None:
+        if "requestBody" not in node:
+            return None
+        body = self._document.resolve(node["requestBody"])
+        content = body.get("content")
+        content = content if isinstance(content, dict) else {}
+        media_type = _choose(content)
+        required = body.get("required") is True
+        if media_type is None:
+            if not required:
+                return None
+            raise DocumentError(f"its body has no media type that is sent here: {list(content)}")
+        schema = content[media_type].get("schema", {})
+        if not (is_json(media_type) or media_type == _FORM):
+            schema = {"type": "string"}
+            if not media_type.startswith("text/"):
+                schema["contentEncoding"] = "base64"
+        return Body(
+            media_type=media_type,
+            required=required,
+            description=_text(body.get("description")),
+            schema=schema,
+        )
+
+    def _input(
+        self, parameters: Mapping[str, Parameter], body_name: str, body: Body | None
+    ) -> JSONObject:
+        converter = SchemaConverter(self._document, is_input=True)
+        properties: JSONObject = {}
+        required = []
+        parts: list[tuple[str, Parameter | Body]] = list(parameters.items())
+        if body is not None:
+            parts.append((body_name, body))
+        for name, part in parts:
+            schema = converter.convert(part.schema)
+            if part.description is not None and isinstance(schema, dict):
+                # Siblings of a reference count in JSON Schema 2020-12.
+                schema = {**schema, "description": part.description[:MAX_DESCRIPTION]}
+            properties[name] = schema
+            if part.required:
+                required.append(name)
+        schema = {"type": "object", "properties": properties, "additionalProperties": False}
+        if required:
+            schema["required"] = required
+        if converter.definitions:
+            schema["$defs"] = converter.definitions
+        return schema
+
+    def _output(self, node: JSONObject) -> JSONObject | None:
+        """Give the schema of the result, if the API promises an object of JSON; or None."""
+        responses = node.get("responses")
+        status = next((each for each in _SUCCESS if each in (responses or ())), None)
+        if status is None or not isinstance(responses, dict):
+            return None
+        content = self._document.resolve(responses[status]).get("content")
+        kinds = content if isinstance(content, dict) else {}
+        media = next((media for kind, media in kinds.items() if is_json(kind)), None)
+        if not isinstance(media, dict) or "schema" not in media:
+            return None
+        converter = SchemaConverter(self._document, is_input=False)
+        schema = converter.convert(media["schema"])
+        target = schema
+        if isinstance(schema, dict) and "$ref" in schema:
+            target = converter.definitions[schema["$ref"].rpartition("/")[2]]
+        if not isinstance(target, dict) or target.get("type") != "object":
+            return None
+        # The root of an output schema is an object itself, not a reference to one.
+        return {**target, "$defs": converter.definitions} if converter.definitions else target
+
+
+def _leads_away(segment: str) -> bool:
+    """Tell whether some server or proxy could read a step to another folder in a segment.
+
+    Encoded slashes and dots count: many decode before they look, and some of them twice.
+    """
+    for _ in range(MAX_DECODINGS):
+        if any(part in (".", "..") for part in _SLASHES.split(segment)):
+            return True
+        segment = unquote(segment)
+    return False
+
+
+def is_json(media_type: str) -> bool:
+    """Tell whether a media type is JSON: `application/json`, `application/problem+json`."""
+    kind = media_type.partition(";")[0].strip().lower()
+    return kind == "application/json" or kind.endswith("+json")
+
+
+def _choose(content: Mapping[str, Any]) -> str | None:
+    """Choose the media type of a body that can be sent here; JSON before all others."""
+    usable = [kind for kind, media in content.items() if isinstance(media, dict)]
+    ranks = (is_json, _FORM.__eq__, lambda kind: kind.startswith("text/"), _BYTES.__eq__)
+    return next((kind for fits in ranks for kind in usable if fits(kind)), None)
+
+
+def _name(parameters: Iterable[Parameter], path: str) -> dict[str, Parameter]:
+    """Give each parameter the name of an argument; those of one name get their place added.
+
+    Raises:
+        DocumentError: A variable of the path has no parameter.
+    """
+    listed = list(parameters)
+    declared = {each.name for each in listed if each.place == "path"}
+    missing = [name for name in _VARIABLE.findall(path) if name not in declared]
+    if missing:
+        raise DocumentError(f"no parameter describes {{{missing[0]}}}")
+    found: dict[str, Parameter] = {}
+    for each in listed:
+        name = each.name if each.name not in found else _free(f"{each.name}_{each.place}", found)
+        found[name] = each
+    return found
+
+
+def _free(name: str, taken: Iterable[str]) -> str:
+    """Return the name, with a number if it is taken."""
+    found, number = name, 1
+    while found in taken:
+        number += 1
+        found = f"{name[: MAX_NAME - 5]}_{number}"
+    return found
+
+
+def _tool_name(operation_id: Any, other: str) -> str:
+    """Make the name of a tool; one that is too long ends in a digest of the whole."""
+    given = operation_id if isinstance(operation_id, str) else other
+    name = _UNFIT.sub("_", given).strip("_") or "operation"
+    if len(name) <= MAX_NAME:
+        return name
+    return f"{name[: MAX_NAME - 9]}_{hashlib.sha256(given.encode()).hexdigest()[:8]}"
+
+
+def _security(groups: Any) -> tuple[tuple[str, ...], ...]:
+    listed = groups if isinstance(groups, list) else []
+    return tuple(tuple(each) for each in listed if isinstance(each, dict))
+
+
+def _listed(node: Mapping[str, Any], key: str) -> list[Any]:
+    found = node.get(key)
+    return found if isinstance(found, list) else []
+
+
+def _text(value: Any) -> str | None:
+    return value.strip() or None if isinstance(value, str) else None
+
+
+def _join(pairs: Pairs, delimiter: str = "&") -> str:
+    return delimiter.join(f"{name}={text}" for name, text in pairs)

@@ -1,0 +1,314 @@
+"""`OpenAPI`: the operations of an HTTP API as tools."""
+
+import base64
+import os
+import ssl
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+import attrs
+import trio
+
+from .._errors import DefinitionError, TransportError
+from .._limits import MIB
+from .._log import logger
+from .._value import JSONObject
+from ..components import (
+    Changes,
+    Context,
+    Registration,
+    ToolProvider,
+    add_prefix,
+    read_prefix,
+    read_requires,
+    tool,
+)
+from ..types import ToolResult
+from ._answers import read_answer
+from ._document import (
+    MAX_DOCUMENT,
+    Document,
+    DocumentError,
+    check_document,
+    origin_of,
+    parse_document,
+    read_base,
+)
+from ._operations import Operation, Request, read_operations
+
+if TYPE_CHECKING:
+    from ..types import RequireScopes
+    from ._http import Connections
+
+#: Bytes of an answer; a model reads all of it.
+MAX_ANSWER: Final = MIB
+#: Seconds of a call.
+CALL_TIMEOUT: Final = 30.0
+
+Headers = Mapping[str, str]
+
+
+class OpenAPI(ToolProvider, shared=True):
+    """A provider of tools: the operations of an HTTP API that an OpenAPI document describes.
+
+    Each operation is a tool with the name of its `operationId`. Parameters and the body are its
+    arguments. An object of JSON is structured content; an answer that is not 2xx is a result with
+    `is_error`. Requests go to the servers that the document names, and nowhere else; redirects are
+    not followed. An operation that cannot be used is left out, with a log entry.
+
+    Args:
+        source: The path of a document of OpenAPI 3.0 or 3.1, in JSON or YAML; its URL; or the
+            document itself, a mapping. A file is read now, a URL when a server begins to serve.
+        include: Rules; an operation is a tool if one of them fits. Empty: all are. A rule is a
+            pattern of names (`get*`), of methods and paths (`GET /pets/*`), or of tags
+            (`tag:pets`).
+        exclude: Rules; no operation that one of them fits is a tool.
+        base_url: The URL before all paths; None: the first server of the document.
+        headers: Headers of each request, such as credentials; or an async function that is called
+            before each request and returns them.
+        auth: Credentials by the names of the `securitySchemes` of the document: a key for
+            `apiKey`, a token for `bearer`, `oauth2` and `openIdConnect`, `user:password` for
+            `basic`. They are sent with the operations that need them.
+        prefix: Put before each name, `pets_getPet`; see `Mount`.
+        output_schemas: True to publish the schemas of results, which the API must keep then: a
+            result that breaks its schema is an error.
+        call_timeout: Seconds that a call may take; None for no limit.
+        max_answer: Bytes of an answer.
+        requires: Scopes that a caller must hold to use any of the tools: `RequireScopes`, or names.
+        tls: Checks the certificates of the servers; None: the authorities of the system.
+
+    Raises:
+        ValueError: The document or the prefix cannot be used, or a rule fits no operation. A
+            document at a URL is read later; then this is in the log, and there are no tools.
+        OSError: The file cannot be read.
+        TransportError: The HTTP library is not installed.
+        TypeError: A rule is not a text, or `headers` are not.
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | JSONObject,
+        *,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        base_url: str | None = None,
+        headers: Headers | Callable[[], Awaitable[Headers]] | None = None,
+        auth: Mapping[str, str] | None = None,
+        prefix: str = "",
+        output_schemas: bool = False,
+        call_timeout: float | None = CALL_TIMEOUT,
+        max_answer: int = MAX_ANSWER,
+        requires: "RequireScopes | str | Sequence[str] | None" = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._include, self._exclude = _rules(include, "include"), _rules(exclude, "exclude")
+        self._base_url = None if base_url is None else read_base(base_url)
+        self._headers = headers if callable(headers) else _lower(headers or {})
+        self._auth = dict(auth or {})
+        self._prefix = read_prefix(prefix) if prefix else ""
+        self._output_schemas = output_schemas
+        self._call_timeout = call_timeout
+        self._max_answer = max_answer
+        self._requires = read_requires(requires)
+        self._tls = tls
+        self._tools: list[Registration] = []
+        self._schemes: Mapping[str, Any] = {}
+        self._operations: list[Operation] = []
+        # One for each server that has this provider, the newest last.
+        self._connections: list[Connections] = []
+        self._opened = trio.Event()
+        self._tried = trio.Event()
+        self._failure: TransportError | None = None
+        try:
+            from ._http import fetch_document, open_connections
+        except ImportError:
+            text = "OpenAPI needs httpx2: pip install 'noizu-mcp[http]'"
+            raise TransportError(text) from None
+        self._open, self._fetch = open_connections, fetch_document
+        self._url = ""
+        if isinstance(source, Mapping):
+            self._read(Document(check_document(dict(source), "the document")))
+        elif "://" in (text := os.fspath(source)):
+            self._url = text
+        else:
+            data = Path(text).read_bytes()
+            self._read(Document(parse_document(data, text)))
+
+    @property
+    def name(self) -> str:
+        """The name of the provider in logs and metrics."""
+        return f"OpenAPI {self._prefix or self._url.partition('?')[0]}".strip()
+
+    async def tools(self, _ctx: Context) -> Iterable[Registration]:
+        """List the tools; see `ToolProvider`."""
+        while self._url and not self._operations:
+            if self._failure is not None:
+                raise self._failure
+            # The server limits the time of this.
+            await self._tried.wait()
+        return self._tools
+
+    async def watch(self, _changed: Changes) -> None:
+        """Fetch a document that has a URL, and keep the connections; see `ToolProvider`."""
+        if self._url and not self._operations:
+            await self._load()
+        secure = any(each.base_url.startswith("https:") for each in self._operations)
+        async with self._open(self._tls, self._max_answer, secure=secure) as connections:
+            self._connections.append(connections)
+            self._opened.set()
+            try:
+                await trio.sleep_forever()
+            finally:
+                self._connections.remove(connections)
+                self._opened = self._opened if self._connections else trio.Event()
+
+    async def _load(self) -> None:
+        """Fetch the document of a URL, and make its tools.
+
+        Raises:
+            TransportError: It did not come, or cannot be used.
+        """
+        self._failure = None
+        try:
+            data = await self._fetch(self._url, self._tls, MAX_DOCUMENT)
+            document = parse_document(data, self._url.partition("?")[0])
+            # Hundreds of schemas are compiled: not on the loop.
+            await trio.to_thread.run_sync(self._read, Document(document, self._url))
+        except (TransportError, ValueError) as error:
+            self._failure = TransportError(str(error))
+            raise self._failure from error
+        finally:
+            self._tried.set()
+            self._tried = trio.Event()
+
+    def _read(self, document: Document) -> None:
+        """Make the tools of a document.
+
+        Raises:
+            DocumentError: It cannot be used, or a rule fits no operation.
+        """
+        given = () if callable(self._headers) else self._headers.keys()
+        found = list(read_operations(document, self._base_url, given))
+        for rules, option in ((self._include, "include"), (self._exclude, "exclude")):
+            for rule in rules:
+                # A slip in a rule must not offer what it was to keep out.
+                if not any(_fits(rule, each) for each in found):
+                    raise DocumentError(f"{option}: {rule!r} fits no operation")
+        kept = [each for each in found if self._is_wanted(each)]
+        if self._url and self._base_url is None and (self._headers or self._auth):
+            for each in kept:
+                # Whoever writes the document must not choose who gets the credentials.
+                if origin_of(each.base_url) != origin_of(self._url):
+                    text = f"its server is {each.base_url}; confirm that with base_url="
+                    raise DocumentError(f"{text}, since credentials are given")
+        components = document.root.get("components")
+        schemes = components.get("securitySchemes") if isinstance(components, dict) else None
+        self._schemes = schemes if isinstance(schemes, dict) else {}
+        for name in self._auth:
+            if name not in self._schemes:
+                known = ", ".join(self._schemes) or "none"
+                raise DocumentError(f"auth: there is no security scheme {name!r}; known: {known}")
+        self._tools = [made for each in kept if (made := self._register(each)) is not None]
+        self._operations = kept
+
+    def _is_wanted(self, operation: Operation) -> bool:
+        wanted = not self._include or any(_fits(rule, operation) for rule in self._include)
+        return wanted and not any(_fits(rule, operation) for rule in self._exclude)
+
+    def _register(self, operation: Operation) -> Registration | None:
+        """Make the tool of an operation; None if a schema of it cannot be used."""
+        options: dict[str, Any] = {}
+        if operation.description is not None:
+            options["description"] = operation.description
+        if operation.title is not None:
+            options["title"] = operation.title
+        if self._output_schemas and operation.output_schema is not None:
+            options["output_schema"] = operation.output_schema
+
+        async def call(args: dict[str, Any]) -> ToolResult:
+            return await self._call(operation, args)
+
+        name = operation.name
+        try:
+            return tool(
+                call,
+                name=add_prefix(self._prefix, "name", name) if self._prefix else name,
+                input_schema=operation.input_schema,
+                annotations=operation.annotations,
+                timeout=self._call_timeout,
+                requires=self._requires,
+                **options,
+            )
+        except DefinitionError as error:
+            logger.warning("left out %s: %s", operation.label, error)
+            return None
+
+    async def _call(self, operation: Operation, args: Mapping[str, Any]) -> ToolResult:
+        try:
+            request = operation.request(args)
+        except ValueError as error:
+            return ToolResult.error(str(error))
+        headers = await self._headers() if callable(self._headers) else self._headers
+        request = self._authorize(request, operation)
+        given = _lower(headers)
+        own = [(name, value) for name, value in request.headers if name not in given]
+        request = attrs.evolve(request, headers=(*own, *given.items()))
+        await self._opened.wait()
+        answer = await self._connections[-1].send(request)
+        return read_answer(request, answer.status, answer.media_type, answer.body)
+
+    def _authorize(self, request: Request, operation: Operation) -> Request:
+        """Add the credentials of the first group of schemes that are all there."""
+        group = next((g for g in operation.security if g and self._auth.keys() >= set(g)), ())
+        for name in group:
+            request = _add_credentials(request, self._schemes[name], self._auth[name])
+        return request
+
+
+def _add_credentials(request: Request, scheme: Any, secret: str) -> Request:
+    kind = scheme.get("type") if isinstance(scheme, Mapping) else None
+    name, value = "authorization", f"Bearer {secret}"
+    if kind == "http" and str(scheme.get("scheme")).lower() == "basic":
+        value = f"Basic {base64.b64encode(secret.encode()).decode()}"
+    elif kind == "apiKey":
+        name, value = str(scheme.get("name")), secret
+        if scheme.get("in") == "query":
+            mark = "&" if "?" in request.url else "?"
+            pair = f"{quote(name, safe='')}={quote(value, safe='')}"
+            return attrs.evolve(request, url=f"{request.url}{mark}{pair}")
+        if scheme.get("in") == "cookie":
+            name, value = "cookie", f"{name}={quote(value, safe='')}"
+    others = [(key, each) for key, each in request.headers if key != name.lower()]
+    before = [each for key, each in request.headers if key == name == "cookie"]
+    value = "; ".join([*before, value])
+    return attrs.evolve(request, headers=(*others, (name.lower(), value)))
+
+
+def _rules(rules: Iterable[str], option: str) -> tuple[str, ...]:
+    found = (rules,) if isinstance(rules, str) else tuple(rules)
+    for rule in found:
+        if not isinstance(rule, str):
+            raise TypeError(f"{option} must be a list of texts, got {rule!r}")
+    return found
+
+
+def _fits(rule: str, operation: Operation) -> bool:
+    if rule.startswith("tag:"):
+        return any(fnmatchcase(tag, rule.removeprefix("tag:")) for tag in operation.tags)
+    if " " in rule:
+        method, _, path = rule.partition(" ")
+        fits = fnmatchcase(operation.method, method.lower())
+        return fits and fnmatchcase(operation.path, path.strip())
+    return fnmatchcase(operation.name, rule)
+
+
+def _lower(headers: Any) -> dict[str, str]:
+    if not isinstance(headers, Mapping):
+        raise TypeError(f"headers must be a mapping, got {headers!r}")
+    for name, value in headers.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(f"headers must map texts to texts; {name!r} does not")
+    return {name.lower(): value for name, value in headers.items()}

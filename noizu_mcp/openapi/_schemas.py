@@ -1,0 +1,133 @@
+"""Schemas of OpenAPI as JSON Schema 2020-12, with everything that they refer to in `$defs`.
+
+OpenAPI 3.1 uses JSON Schema itself; 3.0 has a dialect of its own (`nullable`, boolean
+`exclusiveMinimum`). A reference stays a reference, so schemas that refer to themselves are fine.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from .._value import JSONObject
+from ._document import Document, DocumentError
+
+#: Schemas behind one argument or result; a model reads all of them.
+MAX_DEFINITIONS: Final = 500
+#: Nesting of one schema, references not counted.
+MAX_DEPTH: Final = 100
+
+#: Keywords that hold a schema, a list of schemas, and schemas by name.
+_ONE: Final = frozenset(
+    {"items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else"}
+    | {"unevaluatedItems", "unevaluatedProperties", "contentSchema"}
+)
+_MANY: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs"})
+#: Keywords of OpenAPI that are for documentation, or about XML; and those that would give the
+#: references another base.
+_DROPPED: Final = frozenset({"xml", "externalDocs", "discriminator", "example", "nullable"}) | {
+    *("$id", "$schema", "$anchor"),
+}
+
+
+class SchemaConverter:
+    """Converts the schemas of one argument list, or of one result.
+
+    Args:
+        document: The document.
+        is_input: True for what a caller sends: properties with `readOnly` are left out; for what
+            the API returns those with `writeOnly` are.
+
+    Attributes:
+        definitions: The schemas that were referred to, by their names in `$defs`.
+    """
+
+    def __init__(self, document: Document, *, is_input: bool) -> None:
+        self.definitions: JSONObject = {}
+        self._document = document
+        self._left_out = "readOnly" if is_input else "writeOnly"
+        self._names: dict[str, str] = {}
+
+    def convert(self, schema: Any, depth: int = 0) -> Any:
+        """Convert one schema.
+
+        Args:
+            schema: The schema.
+            depth: Its nesting.
+
+        Raises:
+            DocumentError: It is malformed, too deep, or refers to something that is not there.
+        """
+        if isinstance(schema, bool):
+            return schema
+        if not isinstance(schema, Mapping):
+            raise DocumentError(f"expected a schema, got {str(schema)[:60]!r}")
+        if depth > MAX_DEPTH:
+            raise DocumentError("a schema is nested too deeply")
+        if "$ref" in schema and self._document.is_30:
+            # Siblings of a reference are ignored (OpenAPI 3.0, "Reference Object").
+            return {"$ref": self._refer(schema["$ref"])}
+        found = dict(self._members(schema, depth + 1))
+        if "example" in schema and "examples" not in found:
+            found["examples"] = [schema["example"]]
+        if self._document.is_30:
+            _modernize(schema, found)
+        return found
+
+    def _members(self, schema: Mapping[str, Any], depth: int) -> Iterator[tuple[str, Any]]:
+        for key, value in schema.items():
+            if key == "$ref":
+                yield key, self._refer(value)
+            elif key in _ONE:
+                yield key, self.convert(value, depth)
+            elif key in _MANY and isinstance(value, list):
+                yield key, [self.convert(each, depth) for each in value]
+            elif key == "properties" and isinstance(value, Mapping):
+                yield key, {k: self.convert(v, depth) for k, v in self._own(value)}
+            elif key in _NAMED and isinstance(value, Mapping):
+                yield key, {name: self.convert(each, depth) for name, each in value.items()}
+            elif key == "required" and isinstance(value, list):
+                properties = schema.get("properties")
+                hidden = properties if isinstance(properties, Mapping) else {}
+                kept = [each for each in value if not self._is_left_out(hidden.get(each))]
+                if kept:
+                    yield key, kept
+            elif key not in _DROPPED and not key.startswith("x-"):
+                yield key, value
+
+    def _own(self, properties: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        return ((k, v) for k, v in properties.items() if not self._is_left_out(v))
+
+    def _is_left_out(self, schema: Any) -> bool:
+        return isinstance(schema, Mapping) and schema.get(self._left_out) is True
+
+    def _refer(self, pointer: Any) -> str:
+        """Put the schema behind a reference into the definitions; return the reference to it."""
+        name = self._names.get(str(pointer))
+        if name is None:
+            target = self._document.at(pointer)
+            if len(self._names) >= MAX_DEFINITIONS:
+                raise DocumentError(f"a schema refers to more than {MAX_DEFINITIONS} others")
+            last = "".join(c if c.isalnum() else "_" for c in pointer.rpartition("/")[2]) or "root"
+            name, number = last, 1
+            while name in self.definitions:
+                number += 1
+                name = f"{last}_{number}"
+            # Noted before it is converted: it may refer to itself.
+            self._names[pointer] = name
+            self.definitions[name] = {}
+            self.definitions[name] = self.convert(target)
+        return f"#/$defs/{name}"
+
+
+def _modernize(schema: Mapping[str, Any], found: JSONObject) -> None:
+    """Rewrite the keywords of OpenAPI 3.0 that mean something else in JSON Schema."""
+    for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        flag = found.get(exclusive)
+        if isinstance(flag, bool):
+            del found[exclusive]
+            if flag and bound in found:
+                found[exclusive] = found.pop(bound)
+    if schema.get("nullable") is True and isinstance(found.get("type"), str):
+        found["type"] = [found["type"], "null"]
+        if "enum" in found and None not in found["enum"]:
+            found["enum"] = [*found["enum"], None]

@@ -1,0 +1,290 @@
+"""One connection of a `Remote` to its server: requests of callers, and the messages that find them.
+
+Theory of operation. A request of a caller becomes one request to the server. While it is in flight
+the caller stands in `_calls`. Everything that the server sends on its own account must find one of
+these callers:
+
+- Progress, and the questions of 2026-07-28, belong to one request by the rules of the protocol.
+- Questions up to 2025-11-25, and log messages, come on the connection. They belong to the caller
+  of the requests in flight, if that is one: a session, a verified principal, or else one request.
+  With several of them, or none, nobody can tell whose they are: a question is refused, since it
+  may show the data of one person to another, and a log message is dropped.
+
+A question ends with the request that it belongs to.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import trio
+
+from .._errors import (
+    PEER_FAILURES,
+    ConnectionClosed,
+    LocalProtocolError,
+    McpError,
+    RequestTimeout,
+    TargetError,
+    ToolError,
+)
+from .._value import JSONObject
+from ..client import Client, ClientHandler, KeptConnection, Opened, Progress, told
+from ..jsonrpc import (
+    HEADER_MISMATCH,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    MISSING_CLIENT_CAPABILITY,
+    Notification,
+)
+from ..server import ServerContext
+from ..types import ELICIT, LOG_LEVELS, META_PROGRESS_TOKEN, ROOTS, SAMPLE, InputRequest
+
+#: Keys of `_meta` with this beginning belong to one connection (2026-07-28 `basic/index`, `_meta`).
+_RESERVED: Final = "io.modelcontextprotocol/"
+_LOG: Final = "notifications/message"
+
+
+class Unavailable(Exception):
+    """The server cannot be reached, or its answer is lost; the text names the server."""
+
+
+def caller_of(ctx: ServerContext) -> Hashable:
+    """Return what stands for the caller of a request: its session, its principal, or itself."""
+    if ctx.dispatcher is not None:
+        return id(ctx.dispatcher)
+    return id(ctx) if ctx.auth is None else ctx.auth.key
+
+
+class _Call:
+    """A request of a caller that is in flight.
+
+    Attributes:
+        ctx: The request.
+        caller: Its caller; see `caller_of`.
+        questions: The scopes of its questions.
+        missing: The error for a question that its client cannot take; None while there is none.
+    """
+
+    def __init__(self, ctx: ServerContext) -> None:
+        self.ctx = ctx
+        self.caller = caller_of(ctx)
+        self.questions: set[trio.CancelScope] = set()
+        self.missing: McpError | None = None
+
+
+class Lane:
+    """One connection to a server, and the callers whose requests are in flight on it.
+
+    Args:
+        name: The name of the server, for errors.
+        target: The server; or the failure to read its target.
+        options: The options of `connect`.
+        observe: Called with each notification that belongs to no caller.
+        on_question: Called with each question that may belong to a caller.
+        more: Further arguments of `KeptConnection`.
+
+    Attributes:
+        connection: The connection.
+        last: The last caller; None before the first.
+        used: The time of its last request.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        target: Opened | TargetError | ValueError,
+        options: Mapping[str, Any],
+        *,
+        observe: Callable[[Notification], object] = lambda _: None,
+        on_question: Callable[[], object],
+        **more: Any,
+    ) -> None:
+        self.last: Hashable = None
+        self.used = trio.current_time()
+        self._calls: list[_Call] = []
+        self._level: int | None = None
+        self._leveled: Client | None = None
+        self._observe_other = observe
+        self._on_question = on_question
+        self.connection = KeptConnection(
+            name, target, _Questions(self), options, observe=self._observe, **more
+        )
+
+    def is_free_for(self, caller: Hashable) -> bool:
+        """Tell whether no other caller has a request in flight."""
+        return all(call.caller == caller for call in self._calls)
+
+    def is_idle_since(self, time: float) -> bool:
+        """Tell whether nothing was in flight since a time on the clock of trio."""
+        return not self._calls and self.used <= time
+
+    async def ready(self) -> Client:
+        """Return the client.
+
+        Raises:
+            Unavailable: The server is not connected.
+        """
+        connection = self.connection
+        client = connection.client
+        try:
+            return client or await connection.ready(connection.timeout)
+        except (ConnectionClosed, RequestTimeout) as error:
+            raise Unavailable(str(error)) from error
+
+    async def request(self, method: str, params: JSONObject, ctx: ServerContext) -> JSONObject:
+        """Send a request of a caller, and return its result.
+
+        Args:
+            method: The method.
+            params: The params, without `_meta`.
+            ctx: The request of the caller.
+
+        Raises:
+            McpError: The server answered with an error.
+            Unavailable: The server is not connected, did not answer, or the connection ended.
+        """
+        params = _with_meta(params, ctx.meta)
+        progress = None
+        if META_PROGRESS_TOKEN in ctx.meta:
+
+            def progress(found: Progress) -> None:
+                ctx.report_progress(found.progress, found.total, found.message)
+
+        with self._in_flight(ctx) as call:
+            client = await self.ready()
+            with self.naming():
+                await self._set_level(client, ctx)
+                try:
+                    result = await client.request(method, params, progress=progress)
+                except McpError as error:
+                    if error.code != HEADER_MISMATCH:
+                        raise
+                    # The server has not run the tool. Listing notes the headers that each wants.
+                    await client.list_tools()
+                    result = await client.request(method, params, progress=progress)
+            if call.missing is not None:
+                # A client of 2026-07-28 must get this error, whatever the server made of it.
+                raise call.missing
+            return result
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Name the server in failures that are none of its answers."""
+        name = self.connection.name
+        try:
+            yield
+        except McpError:
+            raise
+        except RequestTimeout as error:
+            raise Unavailable(f"{name} did not answer in time") from error
+        except PEER_FAILURES as error:
+            raise Unavailable(f"{name}: {told(error)}") from error
+
+    @contextmanager
+    def _in_flight(self, ctx: ServerContext) -> Iterator[_Call]:
+        call = _Call(ctx)
+        self._calls.append(call)
+        self.last = call.caller
+        try:
+            yield call
+        finally:
+            self._calls.remove(call)
+            self.used = trio.current_time()
+            for question in call.questions:
+                question.cancel()
+
+    def _owner(self) -> _Call | None:
+        """Return the request that a message of the server belongs to; None if nobody can tell."""
+        callers = {call.caller for call in self._calls}
+        return self._calls[-1] if len(callers) == 1 else None
+
+    # Questions
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask the caller that a question belongs to, and return its answer.
+
+        Raises:
+            McpError: Nobody can tell who that is, or the caller refused.
+        """
+        if self._calls:
+            self._on_question()
+        call = self._owner()
+        if call is None:
+            several = "several callers have" if self._calls else "no caller has"
+            text = f"{several} a request in flight here, so nobody can tell whom to ask"
+            raise McpError(INVALID_REQUEST, text)
+        params = _with_meta(params, params.get("_meta", {}))
+        if call.ctx.envelope.revision.stateless:
+            # 2026-07-28 has none; a handler that runs again would have another one.
+            params.pop("elicitationId", None)
+        with trio.CancelScope() as scope:
+            call.questions.add(scope)
+            try:
+                answer: Mapping[str, Any] = await call.ctx.relay(InputRequest(method, params))
+            except McpError as error:
+                if error.code == MISSING_CLIENT_CAPABILITY:
+                    call.missing = error
+                raise
+            except (ToolError, LocalProtocolError) as error:
+                raise McpError(INVALID_REQUEST, str(error)) from None
+            except (RequestTimeout, ConnectionClosed) as error:
+                raise McpError(INTERNAL_ERROR, f"the caller did not answer: {error}") from None
+            finally:
+                call.questions.discard(scope)
+            return answer
+        raise McpError(INTERNAL_ERROR, "the request that the question belongs to has ended")
+
+    # Messages of the server
+
+    def _observe(self, notice: Notification) -> None:
+        if notice.method != _LOG:
+            self._observe_other(notice)
+            return
+        params, call = notice.params or {}, self._owner()
+        if call is not None and params.get("level") in LOG_LEVELS:
+            call.ctx.log(params["level"], params.get("data"), params.get("logger"))
+
+    async def _set_level(self, client: Client, ctx: ServerContext) -> None:
+        """Ask the server for log messages of the level of the caller, unless it sends them."""
+        level = ctx.log_level
+        if level is None or not client.capabilities.has("logging"):
+            return
+        if client is not self._leveled:  # a new connection knows of no level
+            self._leveled, self._level = client, None
+        rank = LOG_LEVELS.index(level)
+        if self._level is None or rank < self._level:
+            await client.set_log_level(level)
+            self._level = rank
+
+
+def _with_meta(params: Mapping[str, Any], meta: Any) -> JSONObject:
+    """Return params with those keys of `_meta` that do not belong to one connection."""
+    found = {key: value for key, value in params.items() if key != "_meta"}
+    kept = {
+        key: value
+        for key, value in (meta.items() if isinstance(meta, Mapping) else ())
+        if key != META_PROGRESS_TOKEN and not key.startswith(_RESERVED)
+    }
+    return {**found, "_meta": kept} if kept else found
+
+
+class _Questions(ClientHandler):
+    """Passes the questions of a server on to its callers."""
+
+    sampling_tools = True
+
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
+
+    async def handle_elicitation(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask the person."""
+        return await self._lane.ask(ELICIT, params)
+
+    async def handle_sampling(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask the model."""
+        return await self._lane.ask(SAMPLE, params)
+
+    async def list_roots(self) -> Mapping[str, Any]:
+        """List the roots of the caller."""
+        return await self._lane.ask(ROOTS, {})

@@ -1,0 +1,468 @@
+"""`Remote`: another server, on any transport and of either era, as a part of this one."""
+
+import inspect
+import os
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+import attrs
+import trio
+
+from .._errors import (
+    ConnectionClosed,
+    McpError,
+    ProtocolError,
+    ResourceNotFound,
+    TargetError,
+    ToolError,
+)
+from .._log import logger
+from .._nearest import hint_at
+from .._value import JSONObject
+from ..client import TIMEOUT, Target, bound_name, connect, read_entry, read_servers
+from ..components import (
+    Bound,
+    Changes,
+    Context,
+    Provider,
+    add_prefix,
+    bind_definition,
+    read_prefix,
+    read_requires,
+)
+from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
+from ..schema import header_faults
+from ..server import ServerContext
+from ..transports import Http, Stdio
+from ..types import (
+    Completion,
+    InputRequest,
+    InputRequired,
+    PromptDefinition,
+    PromptResult,
+    ReadResult,
+    ResourceDefinition,
+    ResourceTemplateDefinition,
+    ToolDefinition,
+    ToolResult,
+)
+from ._addresses import Addresses, in_content, in_contents, in_messages
+from ._lane import Unavailable
+from ._upstream import Upstream
+
+if TYPE_CHECKING:
+    from ..types import RequireScopes
+
+#: Seconds that the lists of a server may take when a client lists something: from its first
+#: connection on they are there.
+LIST_TIMEOUT: Final = 10.0
+#: Connections to a server that asks questions up to 2025-11-25, one for each caller at a time.
+CONNECTIONS: Final = 8
+#: Options of `connect` that a `Remote` sets itself.
+_OWN: Final = frozenset({"target", "handler", "timeout", "roots", "capabilities"})
+#: Members of a result that are for one connection (2026-07-28 `server/utilities/caching`).
+_CACHING: Final = frozenset({"ttlMs", "cacheScope"})
+#: Characters of a name of a server that a prefix does not have, and of a prefix.
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]")
+_PREFIX_LENGTH: Final = 64
+
+Result = TypeVar("Result")
+
+
+class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
+    """Another server as a part of this one: its tools, prompts, resources and templates.
+
+    Everything of the protocol passes in both directions, between clients and servers of either
+    era: results and definitions as they are, progress, log messages, cancellation, completion,
+    subscriptions, notices of changed lists, and the questions of the server (elicitation,
+    sampling, roots) to the caller whose request it works on. Tasks and skills do not pass.
+
+    The connection is opened when this server begins to serve, and again with growing pauses
+    whenever it ends. Meanwhile its components are not listed, and a call ends in one clear error.
+    A call that was in flight is not sent again. All callers share the connection, so a server
+    that keeps state for each session is not for several users. The credentials of callers are never
+    passed on: the server sees those of `auth`.
+
+    Args:
+        target: The server, in any form that `connect` takes.
+        prefix: Put before the names of tools and prompts, `github_search`, and before URIs,
+            `github+repo://…`; both ways. Empty for none.
+        label: The name of the server in errors and logs; by default the prefix, or the target.
+        call_timeout: Seconds that a call may take; progress starts them again, and they stand
+            still while a caller is asked something.
+        list_timeout: Seconds that a client waits for the first connection when it lists.
+        connections: The number of connections to a server that asks questions up to 2025-11-25:
+            each caller gets one to itself while it has requests in flight. All others have one.
+        requires: Scopes that a caller must hold to use anything of the server: `RequireScopes`, or
+            names.
+        **options: Options of `connect`, such as `auth`, `version`, `limits` and `telemetry`.
+
+    Raises:
+        TypeError: An option is unknown.
+        ValueError: The prefix has characters that names of tools must not have, or `requires`
+            names no scopes.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        prefix: str = "",
+        label: str | None = None,
+        call_timeout: float = TIMEOUT,
+        list_timeout: float = LIST_TIMEOUT,
+        connections: int = CONNECTIONS,
+        requires: "RequireScopes | str | Sequence[str] | None" = None,
+        **options: Any,
+    ) -> None:
+        if prefix:
+            try:
+                read_prefix(prefix)
+            except ValueError as error:
+                raise ValueError(f"prefix {error}") from None
+        known = set(inspect.signature(connect).parameters) - _OWN
+        for name in options:
+            if name not in known:
+                text = f"Remote has no option {name}"
+                raise TypeError(f"{text}; {hint_at(name, sorted(known))}")
+        self.timeout = list_timeout
+        self._connections = connections
+        # The timeouts are those of the connection, which know of progress.
+        self._common: dict[str, Any] = {"timeout": None, "requires": read_requires(requires)}
+        self._prefix = prefix
+        self._addresses = Addresses(prefix)
+        self._options = {"strictness": "off", **options, "timeout": call_timeout}
+        self._target: Any
+        try:
+            self._target = read_entry(target, label or prefix or "the target")
+        except (TargetError, ValueError) as error:
+            self._target = error
+        self._label = label or prefix or _label_of(self._target)
+        # One for each served server that has this provider, the newest last.
+        self._upstreams: list[Upstream] = []
+        self._made: dict[str, tuple[Sequence[Any], list[Bound]]] = {}
+        self._anything = self._bind_anything()
+
+    @classmethod
+    def from_config(
+        cls,
+        config: str | os.PathLike[str] | Mapping[str, Any],
+        *,
+        per_server: Mapping[str, Mapping[str, Any]] | None = None,
+        **options: Any,
+    ) -> "list[Remote]":
+        """Make a `Remote` for each server of a file of the `mcpServers` form.
+
+        Their prefixes are the names of the servers. An entry that is malformed is told in the log
+        when it is served, and takes no other down.
+
+        Args:
+            config: The path of the file, or its content as a mapping.
+            per_server: Options for some servers, by name; `prefix` among them.
+            **options: Options for all of them, but for `auth`, which would send the credentials of
+                one server to all.
+
+        Raises:
+            TransportError: The file cannot be read, or names no servers.
+            TypeError: An option is unknown, or `auth` is given for all.
+            ValueError: `per_server` names no server, or a prefix is not valid.
+        """
+        if "auth" in options:
+            raise TypeError(
+                "auth= would send the credentials of one server to all of them; write "
+                "per_server={'name': {'auth': …}}"
+            )
+        entries, own = read_servers(config), per_server or {}
+        for name in own:
+            if name not in entries:
+                raise ValueError(
+                    f"per_server names no server {name}; {hint_at(name, list(entries))}"
+                )
+        return [
+            cls(
+                entry,
+                **{"prefix": _fitting(name), "label": name, **options, **own.get(name, {})},
+            )
+            for name, entry in entries.items()
+        ]
+
+    @property
+    def name(self) -> str:
+        """The name of the provider in logs and metrics."""
+        return f"Remote {self._label}"
+
+    def unknown(self, name: str) -> str | None:
+        """Word the error for a name of this server while it is not connected."""
+        upstream = self._upstreams[-1] if self._upstreams else None
+        mine = bool(self._prefix) and name.startswith(self._name(""))
+        if upstream is None or not mine or upstream.connection.client is not None:
+            return None
+        return str(upstream.connection.unavailable())
+
+    async def watch(self, changed: Changes) -> None:
+        """Keep the connection for as long as this server is served; see `BaseProvider`."""
+
+        def updated(uri: str) -> None:
+            changed.resource_updated(self._addresses.outward(uri))
+
+        options = self._options
+        upstream = Upstream(
+            self._label,
+            self._target,
+            options,
+            most=self._connections,
+            changed=changed,
+            updated=updated,
+        )
+        self._upstreams.append(upstream)
+        changed()
+        try:
+            await upstream.run()
+            # It failed for good, and goes on to say so.
+            await trio.sleep_forever()
+        finally:
+            self._upstreams.remove(upstream)
+
+    # Lists
+
+    async def tools(self, _ctx: Context) -> Iterable[Bound]:
+        """List the tools; see `ToolProvider`."""
+        return await self._list("tools", self._bind_tool)
+
+    async def prompts(self, _ctx: Context) -> Iterable[Bound]:
+        """List the prompts; see `PromptProvider`."""
+        return await self._list("prompts", self._bind_prompt)
+
+    async def resources(self, _ctx: Context) -> Iterable[Bound]:
+        """List the resources; see `ResourceProvider`."""
+        return await self._list("resources", self._bind_resource)
+
+    async def templates(self, _ctx: Context) -> Iterable[Bound]:
+        """List the templates, and a hidden one for URIs that are not listed."""
+        found = await self._list("resource_templates", self._bind_template)
+        return found if self._anything is None else [*found, self._anything]
+
+    async def _list(self, kind: str, bind: Callable[[Any], Bound]) -> list[Bound]:
+        listed = await self._upstream.list(kind)
+        # The same objects while the list is the same: they are not bound again.
+        before = self._made.get(kind)
+        if before is None or before[0] is not listed:
+            bound = [made for each in listed if (made := self._try(bind, each)) is not None]
+            before = self._made[kind] = (listed, bound)
+        return before[1]
+
+    def _try(self, bind: Callable[[Any], Bound], definition: Any) -> Bound | None:
+        """Bind a definition; None for one that clients must not get."""
+        try:
+            return bind(definition)
+        except ValueError as error:
+            logger.warning("left out %r of %s: %s", definition.name, self._label, error)
+            return None
+
+    @property
+    def _upstream(self) -> Upstream:
+        if not self._upstreams:
+            raise ConnectionClosed(f"{self._label} is not connected: this server is not served")
+        return self._upstreams[-1]
+
+    def _name(self, name: str) -> str:
+        return bound_name(add_prefix(self._prefix, "name", name)) if self._prefix else name
+
+    # Components
+
+    def _bind_tool(self, definition: ToolDefinition) -> Bound:
+        fault = next(header_faults(definition.input_schema), None)
+        if fault is not None:
+            raise ValueError(fault.text)
+        # Tasks do not pass, so no tool may promise them.
+        listed = attrs.evolve(definition, name=self._name(definition.name), execution=None)
+        handler = partial(self._call_tool, definition.name)
+        return bind_definition(listed, handler, source=self._source(listed.name), **self._common)
+
+    def _bind_prompt(self, definition: PromptDefinition) -> Bound:
+        listed = attrs.evolve(definition, name=self._name(definition.name))
+        return bind_definition(
+            listed,
+            partial(self._get_prompt, definition.name),
+            partial(self._complete, {"type": "ref/prompt", "name": definition.name}),
+            source=self._source(listed.name),
+            # A result without a description stays without: here it would get that of the list.
+            description=None,
+            **self._common,
+        )
+
+    def _bind_resource(self, definition: ResourceDefinition) -> Bound:
+        listed = self._addresses.resource(definition)
+        source = self._source(listed.uri)
+        return bind_definition(
+            listed, self._read, source=source, subscribable=self._can_subscribe, **self._common
+        )
+
+    def _bind_template(self, definition: ResourceTemplateDefinition) -> Bound:
+        listed = self._addresses.template(definition)
+        return bind_definition(
+            listed,
+            self._read_matched,
+            partial(self._complete, {"type": "ref/resource", "uri": definition.uri_template}),
+            source=self._source(listed.uri_template),
+            subscribable=self._can_subscribe,
+            **self._common,
+        )
+
+    def _bind_anything(self) -> Bound | None:
+        """Make a hidden template for URIs that the server has, and does not list."""
+        template = self._addresses.any_template
+        if template is None:
+            return None
+        definition = ResourceTemplateDefinition(template, "any resource")
+        source = self._source(template)
+        return bind_definition(
+            definition, self._read_matched, hidden=True, source=source, **self._common
+        )
+
+    def _source(self, name: str) -> str:
+        return f"{name!r} of {self._label}"
+
+    @property
+    def _can_subscribe(self) -> bool:
+        client = self._upstream.connection.client
+        return client is not None and client.capabilities.has("resources.subscribe")
+
+    # Requests
+
+    async def _call_tool(
+        self, name: str, arguments: JSONObject, ctx: ServerContext
+    ) -> ToolResult | InputRequired:
+        params = {"name": name, "arguments": arguments}
+        read = cast("Callable[[JSONObject], ToolResult]", ToolResult.from_wire)
+        try:
+            result = await self._request("tools/call", params, ctx)
+            return self._answer(result, in_content, read)
+        except Unavailable as error:
+            # A model reads the result of a tool, and can go on without it.
+            raise ToolError(str(error)) from error
+
+    async def _get_prompt(
+        self, name: str, arguments: JSONObject, ctx: ServerContext
+    ) -> PromptResult | InputRequired:
+        params = {"name": name, "arguments": arguments}
+        with_errors = self._with_errors(self._request("prompts/get", params, ctx))
+        return self._answer(await with_errors, in_messages, PromptResult.from_wire)
+
+    async def _read_matched(
+        self, uri: str, _: Any, ctx: ServerContext
+    ) -> ReadResult | InputRequired:
+        return await self._read(uri, ctx)
+
+    async def _read(self, uri: str, ctx: ServerContext) -> ReadResult | InputRequired:
+        params = {"uri": self._addresses.inward(uri)}
+        try:
+            result = await self._with_errors(self._request("resources/read", params, ctx))
+        except McpError as error:
+            # 2026-07-28 has no code of its own for it (`server/resources`, "Error Handling").
+            unknown = error.code == INVALID_PARAMS and error.data == {"uri": params["uri"]}
+            if unknown or error.code == RESOURCE_NOT_FOUND:
+                raise ResourceNotFound(uri) from error
+            raise
+        # Hints for the caches of one connection: this server gives its own.
+        result = {key: value for key, value in result.items() if key not in _CACHING}
+        return self._answer(result, in_contents, ReadResult.from_wire)
+
+    async def _complete(
+        self, ref: JSONObject, name: str, prefix: str, ctx: ServerContext
+    ) -> Completion:
+        params: JSONObject = {"ref": ref, "argument": {"name": name, "value": prefix}}
+        if ctx.completion_arguments:
+            params["context"] = {"arguments": dict(ctx.completion_arguments)}
+        upstream = self._upstream
+        return Completion.from_wire(
+            await self._with_errors(upstream.request("completion/complete", params, ctx))
+        )
+
+    async def _request(self, method: str, params: JSONObject, ctx: ServerContext) -> JSONObject:
+        """Send a request that the server may answer with questions (2026-07-28)."""
+        if ctx.input_responses:
+            params["inputResponses"] = dict(ctx.input_responses)
+        if ctx.request_state is not None:
+            params["requestState"] = ctx.request_state
+        return await self._upstream.request(method, params, ctx)
+
+    async def _with_errors(self, work: Awaitable[JSONObject]) -> JSONObject:
+        try:
+            return await work
+        except Unavailable as error:
+            raise McpError(INTERNAL_ERROR, str(error)) from error
+
+    def _answer(
+        self,
+        result: JSONObject,
+        rewrite: Callable[[Addresses, JSONObject], JSONObject],
+        read: Callable[[JSONObject], Result],
+    ) -> Result | InputRequired:
+        """Read a result of the server: the last one, or questions to the caller.
+
+        Raises:
+            McpError: It is malformed (-32603).
+        """
+        kind = result.get("resultType", "complete")
+        if kind not in ("complete", "input_required"):
+            text = f"{self._label} gave an unknown kind of result: {str(kind)[:60]!r}"
+            raise McpError(INTERNAL_ERROR, text)
+        try:
+            if kind == "input_required":
+                return _read_questions(result)
+            return read(self._addresses.result(result, rewrite))
+        except (ProtocolError, TypeError, ValueError) as error:
+            text = f"{self._label} gave a malformed result: {error}"
+            raise McpError(INTERNAL_ERROR, text) from error
+
+    # Subscriptions
+
+    async def subscribe(self, uri: str, _ctx: Context) -> None:
+        """Watch a resource of the server; see `ResourceProvider`."""
+        try:
+            await self._upstream.watch(self._addresses.inward(uri))
+        except Unavailable as error:
+            raise McpError(INTERNAL_ERROR, str(error)) from error
+
+    async def unsubscribe(self, uri: str, _ctx: Context) -> None:
+        """Watch it no longer; see `ResourceProvider`."""
+        inside = self._addresses.inward(uri)
+        if self._upstreams and self._addresses.outward(inside) == uri:
+            await self._upstream.unwatch(inside)
+
+
+def _read_questions(result: JSONObject) -> InputRequired:
+    """Read an `InputRequiredResult`; the caller is asked in the words of its own era.
+
+    Raises:
+        TypeError: It is malformed.
+        ValueError: It asks for nothing.
+    """
+    requests, state = result.get("inputRequests") or {}, result.get("requestState")
+    if not isinstance(requests, dict) or not isinstance(state, str | None):
+        raise TypeError("an input_required result is malformed")
+    found = {}
+    for key, request in requests.items():
+        if not isinstance(request, dict) or not isinstance(request.get("method"), str):
+            raise TypeError("an input request has no method")
+        found[key] = InputRequest(request["method"], request.get("params") or {})
+    return InputRequired(found, state)
+
+
+def _fitting(name: str) -> str:
+    """Return the name of a server as a prefix."""
+    text = _UNFIT.sub("_", name)
+    return (text if text[:1].isalpha() else f"x{text}")[:_PREFIX_LENGTH]
+
+
+def _label_of(target: Any) -> str:
+    """Name a server that has no prefix; without arguments and queries, which may be secret."""
+    if isinstance(target, Http):
+        return target.shown
+    if isinstance(target, Stdio):
+        return target.command
+    options = getattr(target, "options", None)
+    return type(target).__name__ if options is None else str(options.name)

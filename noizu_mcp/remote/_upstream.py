@@ -1,0 +1,286 @@
+"""The server behind a `Remote`: its connections, lists and watched resources.
+
+Theory of operation. One connection, the first lane, is kept for as long as this server is served.
+It carries everything, until the server asks a question up to 2025-11-25 while a request is in
+flight. From then on, each caller gets a lane to itself for as long as it has requests in flight, so
+that questions find it; see `_lane.py`. A lane that is free is used again, first by the caller that
+had it last, and one that was free for `IDLE` seconds is closed. Where all of them are taken, the
+first one is shared. Servers that never ask, and those of 2026-07-28, have one lane.
+
+The lists of the server are read when it connects, and again when it says that they changed. So a
+list request of a client never waits for a slow server, and many clients cause one request.
+
+Watched resources are counted: the server is asked to tell of a URI once, for the first caller that
+watches it, and after each new connection. On 2026-07-28 one listen request has all URIs; a new one
+is open before the old one ends, so that no change is lost in between.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import trio
+
+from .._errors import PEER_FAILURES, McpError, ProtocolError, RequestTimeout, TargetError
+from .._log import logger
+from .._value import JSONObject
+from ..client import Client, Opened, told
+from ..engine import MessageStream
+from ..jsonrpc import Notification
+from ..protocol import CHANGES, RESOURCE_UPDATED
+from ..server import ServerContext
+from ._lane import Lane, caller_of
+
+#: The pauses before a list is read again that could not be read, in seconds.
+FIRST_PAUSE: Final = 1.0
+MAX_PAUSE: Final = 60.0
+#: Seconds after which a further connection that nobody uses is closed.
+IDLE: Final = 60.0
+_LISTS: Final = {method: kind for kind, (method, _) in CHANGES.items()}
+
+
+class Upstream:
+    """The server behind a `Remote`.
+
+    Args:
+        name: The name of the server, for errors.
+        target: The server; or the failure to read its target.
+        options: The options of `connect`.
+        most: The number of connections; see above.
+        changed: Called with the kind of each list that was read anew, or is not served any more.
+        updated: Called with the URI of each resource that changed.
+
+    Attributes:
+        first: The connection that is always kept.
+        connection: The same, without its callers.
+        lists: The definitions that the server listed last, by kind: `tools`, `prompts`,
+            `resources`, `resource_templates`. Kinds that were not read yet are missing.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        target: Opened | TargetError | ValueError,
+        options: Mapping[str, Any],
+        *,
+        most: int,
+        changed: Callable[[str], object],
+        updated: Callable[[str], object],
+    ) -> None:
+        self.lists: dict[str, Sequence[Any]] = {}
+        self._changed = changed
+        self._updated = updated
+        # Lists to be read, and what to wait for until there is one, or one was read.
+        self._outdated: set[str] = set()
+        self._turn = trio.Event()
+        self._watched: dict[str, int] = {}
+        self._rewatch = trio.Event()
+        self._acknowledged: set[str] = set()
+        # A stream cannot be opened twice.
+        self._most = 1 if isinstance(target, MessageStream) else most
+        self._asks = False
+        self._nursery: trio.Nursery
+        self._make = partial(Lane, name, target, options, on_question=self._note_question)
+        self.first = self._make(observe=self._observe, use=self._use, on_status=self._note_status)
+        self.connection = self.first.connection
+        self._lanes = [self.first]
+
+    async def run(self) -> None:
+        """Keep the connection until the calling task is cancelled, or no attempt can succeed."""
+        async with trio.open_nursery() as self._nursery:
+            await self.connection.run()
+
+    async def request(self, method: str, params: JSONObject, ctx: ServerContext) -> JSONObject:
+        """Send a request of a caller, and return its result; see `Lane.request`."""
+        lane = self._choose(ctx) if self._asks else self.first
+        return await lane.request(method, params, ctx)
+
+    def _note_question(self) -> None:
+        self._asks = True
+
+    def _choose(self, ctx: ServerContext) -> Lane:
+        """Choose the connection of a request: one on which nobody else has a request in flight."""
+        caller = caller_of(ctx)
+        free = [lane for lane in self._lanes if lane.is_free_for(caller)]
+        if free:
+            return next((lane for lane in free if lane.last == caller), free[0])
+        if len(self._lanes) >= self._most:
+            return self.first
+        lane = self._make()
+        self._lanes.append(lane)
+        self._nursery.start_soon(self._keep, lane)
+        return lane
+
+    async def _keep(self, lane: Lane) -> None:
+        """Keep a further connection until nobody has used it for some time."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(lane.connection.run)
+            while True:
+                await trio.sleep(IDLE)
+                if lane.is_idle_since(trio.current_time() - IDLE):
+                    break
+            self._lanes.remove(lane)
+            nursery.cancel_scope.cancel()
+
+    # Messages of the server
+
+    def _observe(self, notice: Notification) -> None:
+        params = notice.params or {}
+        kind = _LISTS.get(notice.method)
+        if kind is not None:
+            self._outdated.add(kind)
+            self._wake()
+        elif notice.method == RESOURCE_UPDATED:
+            self._updated(str(params.get("uri")))
+
+    def _note_status(self, status: str) -> None:
+        if status == "connected":
+            self._outdated.update(CHANGES)
+        elif status != "connecting" and self.lists:
+            # An attempt has failed: nobody knows how long it will be away.
+            self.lists.clear()
+            for kind in CHANGES:
+                self._changed(kind)
+        self._wake()
+
+    def _wake(self) -> None:
+        self._turn.set()
+        self._turn = trio.Event()
+
+    # Lists
+
+    async def list(self, kind: str) -> Sequence[Any]:
+        """Return the definitions of a kind that the server listed last.
+
+        Args:
+            kind: `tools`, `prompts`, `resources` or `resource_templates`.
+
+        Raises:
+            ConnectionClosed: The server is not connected.
+        """
+        while kind not in self.lists:
+            if self.connection.status in ("waiting", "failed"):
+                raise self.connection.unavailable()
+            await self._turn.wait()
+        return self.lists[kind]
+
+    async def _refresh(self, client: Client) -> None:
+        """Read each list that has changed, for as long as the server is connected."""
+        pause = FIRST_PAUSE
+        while True:
+            while not self._outdated:
+                pause = FIRST_PAUSE
+                await self._turn.wait()
+            kind = self._outdated.pop()
+            try:
+                for part in ("resources", "resource_templates") if kind == "resources" else (kind,):
+                    has = client.capabilities.has(kind)
+                    self.lists[part] = await getattr(client, f"list_{part}")() if has else ()
+            except (McpError, ProtocolError, RequestTimeout) as error:
+                name = self.connection.name
+                logger.warning("%s does not list its %s: %s", name, kind, told(error))
+                self._outdated.add(kind)
+                await trio.sleep(pause)
+                pause = min(2 * pause, MAX_PAUSE)
+                continue
+            self._wake()
+            self._changed(kind)
+
+    # Watched resources
+
+    async def watch(self, uri: str) -> None:
+        """Watch a resource; each time that this succeeds belongs to one `unwatch`.
+
+        Args:
+            uri: The URI, as the server knows it.
+
+        Raises:
+            McpError: The server refused.
+            Unavailable: The server is not connected.
+        """
+        client = await self.first.ready()
+        count = self._watched[uri] = self._watched.get(uri, 0) + 1
+        try:
+            with self.first.naming():
+                if not client.is_stateless and count == 1:
+                    await client.subscribe(uri)
+            if client.is_stateless and count == 1:
+                self._rewatch.set()
+                await self._wait_acknowledged(uri)
+        except BaseException:
+            self._forget(uri)
+            raise
+
+    async def _wait_acknowledged(self, uri: str) -> None:
+        with trio.move_on_after(self.connection.timeout):
+            while uri not in self._acknowledged:
+                await self._turn.wait()
+
+    def _forget(self, uri: str) -> bool:
+        """Count one watcher less; return True if it was the last."""
+        self._watched[uri] -= 1
+        if self._watched[uri]:
+            return False
+        del self._watched[uri]
+        return True
+
+    async def unwatch(self, uri: str) -> None:
+        """End a `watch`."""
+        client = self.connection.client
+        if not self._forget(uri) or client is None:
+            return
+        if client.is_stateless:
+            self._rewatch.set()
+        else:
+            with self.first.naming():
+                await client.unsubscribe(uri)
+
+    async def _use(self, client: Client) -> None:
+        """Read the lists, and keep the watched resources watched, on a new connection."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._refresh, client)
+            again = tuple(self._watched)
+            if client.is_stateless:
+                self._acknowledged = set()
+                self._rewatch = trio.Event()
+                if again:
+                    self._rewatch.set()
+                nursery.start_soon(self._keep_listening, client)
+            for uri in again:
+                if not client.is_stateless:
+                    try:
+                        await client.subscribe(uri)
+                    except McpError as error:
+                        logger.warning("%s is not watched any more: %s", uri, error)
+                # Changes while it was not connected were told to nobody.
+                self._updated(uri)
+
+    async def _keep_listening(self, client: Client) -> None:
+        """Keep one listen request open for all watched resources."""
+        async with trio.open_nursery() as nursery:
+            before: trio.CancelScope | None = None
+            while True:
+                await self._rewatch.wait()
+                self._rewatch = trio.Event()
+                uris = tuple(self._watched)
+                scope = await nursery.start(self._listen, client, uris) if uris else None
+                if before is not None:
+                    before.cancel()
+                before = scope
+                self._acknowledged = set(uris)
+                self._wake()
+
+    async def _listen(
+        self, client: Client, uris: tuple[str, ...], *, task_status: trio.TaskStatus[Any]
+    ) -> None:
+        started = False
+        with trio.CancelScope() as scope:
+            try:
+                async with client.listen(uris=uris):
+                    started = True
+                    task_status.started(scope)
+                    await trio.sleep_forever()
+            except PEER_FAILURES as error:
+                logger.warning("resources of %s are not watched: %s", self.connection.name, error)
+        if not started:
+            task_status.started(scope)

@@ -1,0 +1,307 @@
+"""Checks of policies, before a handler runs; they fail closed.
+
+Each run of a handler is checked once. A handler that waits for an answer, and goes on with it, runs
+once; one that is run again from its start is checked again. An override that passes a call on
+unchanged is not checked a second time; a call that it changes, or makes, is another call.
+"""
+
+import copy
+import inspect
+import math
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import trio
+
+from ..._errors import Denied, DeniedHidden
+from ...engine import is_crash, run_user_code, unwrap_single
+from ..events._recording import observe_decision
+from ..policies._policy import CallKind, Chain, Guard, PolicyCall
+from ._unknown import not_found, unknown, unknown_template
+
+if TYPE_CHECKING:
+    from ...components import Context
+    from .._request_context import RequestContext
+    from .._server_context import SessionContext
+
+    Caller: TypeAlias = RequestContext | SessionContext
+
+#: The reason of a policy that failed. The details go to the log only: they may hold secrets.
+FAILED: Final = "policy failed"
+#: The reason where a decision could not be kept.
+UNKEPT: Final = "audit failed"
+
+
+#: The method of a server between the check and the handler.
+_OVERRIDES: Final[Mapping[CallKind, str]] = {
+    "tool": "call_tool",
+    "prompt": "get_prompt",
+    "resource": "read_resource",
+    "completion": "complete",
+}
+
+
+class Admitted(NamedTuple):
+    """A call that policies have let through to an override, and that it may pass on once."""
+
+    kind: CallKind
+    name: str
+    arguments: Mapping[str, Any]
+
+
+async def admit(
+    kind: CallKind,
+    name: str,
+    arguments: Mapping[str, Any],
+    spec: Any,
+    ctx: "Caller",
+    *,
+    within: bool = False,
+) -> None:
+    """Ask the policies about a call that is about to begin.
+
+    Args:
+        kind: The kind of the call.
+        name: The name or URI.
+        arguments: The arguments as sent.
+        spec: The registration; None if only an override knows it.
+        ctx: The request; or the session.
+        within: True for a call that the handler of `ctx` makes; else it is that of `ctx` itself.
+
+    Raises:
+        Denied: The call must not go on.
+        DeniedHidden: The same, and the caller must not learn that the component exists.
+    """
+    server = ctx.running.server
+    chain = server.policies.chains.get(kind)
+    if chain is None:
+        return
+    call = call_of(kind, name, arguments, spec, ctx, within=within)
+    policy, denied = await _decide(chain, call, ctx)
+    if denied is not None or server.telemetry.listeners:
+        await note_decision(call, policy, denied, ctx)
+    if server.registry.overrides(_OVERRIDES[kind]):
+        let_through(kind, name, arguments, ctx)
+
+
+def call_of(
+    kind: CallKind,
+    name: str,
+    arguments: Mapping[str, Any],
+    spec: Any,
+    ctx: "Caller",
+    *,
+    within: bool,
+) -> PolicyCall:
+    """Describe a call for policies; see `admit`."""
+    return PolicyCall(
+        kind,
+        name,
+        MappingProxyType(arguments),
+        spec,
+        ctx.auth,
+        ctx.envelope.origin.client,
+        ctx.running.transport,
+        ctx.around if within else ctx.chain,
+    )
+
+
+def let_through(kind: CallKind, name: str, arguments: Mapping[str, Any], ctx: "Caller") -> None:
+    """Note that an override may pass this call on, once."""
+    # A copy: the override may change the mapping that it gets.
+    ctx.admitted = Admitted(kind, name, copy.deepcopy(dict(arguments)))
+    ctx.passed_on = False
+
+
+async def admit_within(
+    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "Caller"
+) -> None:
+    """Ask the policies about a call that a handler or an override makes; see `admit`.
+
+    Raises:
+        Denied: The call must not go on.
+        McpError: The same; the error for an unknown component.
+    """
+    await hide(admit(kind, name, arguments, spec, ctx, within=True))
+
+
+async def hide(check: Awaitable[None]) -> None:
+    """Await a check whose refusal reaches code of the author.
+
+    Raises:
+        Denied: The call must not go on.
+        McpError: The same; the error for an unknown component.
+    """
+    try:
+        await check
+    except DeniedHidden as denied:
+        raise denied.answer from None
+
+
+async def admit_again(
+    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "Caller"
+) -> None:
+    """Ask about a registered component that an override or a handler calls; see `admit_within`.
+
+    The call that the override itself was let through with is not asked about again, once.
+    """
+    passed_on, ctx.passed_on = ctx.passed_on, True
+    if passed_on or ctx.admitted != (kind, name, arguments):
+        held = ctx.held if kind == "tool" else None
+        denied = None if held is None else held.refusal(name, arguments)
+        if denied is not None:
+            call = call_of(kind, name, arguments, spec, ctx, within=True)
+            await hide(note_decision(call, "capability", denied, ctx))
+        await admit_within(kind, name, arguments, spec, ctx)
+        ctx.passed_on = True
+
+
+async def note_decision(
+    call: PolicyCall, policy: str | None, denied: Denied | None, ctx: "Caller"
+) -> None:
+    """Tell listeners of a decision, and raise it if the call was denied.
+
+    Args:
+        call: The call.
+        policy: The policy that denied; None if the call may go on.
+        denied: The refusal; None if the call may go on.
+        ctx: The request.
+
+    Raises:
+        Denied: The call was denied, or its record could not be kept.
+        DeniedHidden: The same, and the caller must not learn that the component exists.
+    """
+    telemetry = ctx.running.server.telemetry
+    if telemetry.listeners:
+        event = observe_decision(ctx, call, policy, None if denied is None else denied.reason)
+        if not await telemetry.confirm(event) and denied is None:
+            denied = Denied(UNKEPT)
+            # Another listener may have kept that the call was let through.
+            await telemetry.confirm(observe_decision(ctx, call, "audit", UNKEPT))
+    if denied is not None:
+        raise _refusal(call, denied, ctx)
+
+
+def _refusal(call: PolicyCall, denied: Denied, ctx: "Context") -> Denied:
+    """Return the error for a denied call; a hidden component is like an unknown one."""
+    spec, registry = call.spec, ctx.server.registry
+    if spec is None or not spec.hidden:
+        return denied
+    # Word for word what a caller gets for a name that does not exist.
+    if spec.key == "name":
+        collection = registry.tools if call.kind == "tool" else registry.prompts
+        answer = unknown(collection, call.name, ctx)
+    elif call.kind == "completion":
+        answer = unknown_template(call.name, ctx)
+    else:
+        answer = not_found(call.name, ctx)
+    return DeniedHidden(denied.reason, (answer.code, answer.message, answer.data))
+
+
+async def _decide(
+    chain: Chain, call: PolicyCall, ctx: "Caller"
+) -> tuple[str | None, Denied | None]:
+    """Ask the policies in order.
+
+    Returns:
+        The policy that denied and its refusal; None twice if the call may go on.
+    """
+    asked: list[Guard] = []
+    try:
+        if not chain.waits:
+            await run_user_code(_ask_all(chain, call, ctx, None, asked))
+            return None, None
+        # One scope for all, without a deadline until a policy waits: most never do, and each scope
+        # costs as much as ten policies.
+        with trio.CancelScope() as scope:
+            await run_user_code(_ask_all(chain, call, ctx, scope, asked))
+            # It may have swallowed the cancellation by its timeout.
+            if not scope.cancel_called:
+                return None, None
+        error: BaseException = TimeoutError(f"no decision within {asked[-1].timeout:g} s")
+    except BaseException as raised:
+        if not is_crash(raised):
+            raise
+        error = unwrap_single(raised)
+    label = asked[-1].label
+    if isinstance(error, Denied):
+        return label, error
+    log = ctx.running.server.crash_log
+    log.crash(label, "the policy %s failed; the call was denied", label, error=error)
+    return label, Denied(FAILED)
+
+
+async def _ask_all(
+    chain: Chain,
+    call: PolicyCall,
+    ctx: "Caller",
+    scope: trio.CancelScope | None,
+    asked: list[Guard],
+) -> None:
+    """Ask the policies of a chain; see `_decide`.
+
+    Args:
+        chain: The policies.
+        call: The call.
+        ctx: The request.
+        scope: A scope around it; None if no policy can wait.
+        asked: Takes each policy before it is asked.
+
+    Raises:
+        Denied: A policy refuses.
+        TypeError: A policy returned something.
+    """
+    for guard in chain.guards:
+        asked.append(guard)
+        answer = guard.check(call, ctx)
+        if guard.waits and scope is not None:
+            # Most decide without waiting: their first step is the last one.
+            try:
+                trap = answer.send(None)
+            except StopIteration as end:
+                answer = end.value
+            else:
+                answer = await _go_on(answer, trap, scope, guard.timeout)
+        if answer is not None:
+            raise _wrong(answer)
+
+
+def _wrong(answer: object) -> TypeError:
+    """Make the error for a policy that returned something.
+
+    `return False` must not let a call through whose author meant to refuse it; nor must a coroutine
+    that nobody awaits.
+    """
+    if inspect.iscoroutine(answer):
+        answer.close()  # else Python warns, at some later time, in some other place
+    return TypeError(f"check must return None, or raise Denied; it returned {answer!r}")
+
+
+@types.coroutine
+def _go_on(
+    work: Coroutine[Any, Any, Any], trap: Any, scope: trio.CancelScope, seconds: float
+) -> Generator[Any, Any, Any]:
+    """Await the rest of a policy that waits.
+
+    Args:
+        work: The policy.
+        trap: Its first wait, as trio is to have it.
+        scope: A scope around it; it gets a deadline meanwhile.
+        seconds: The time for the rest.
+    """
+    scope.deadline = trio.current_time() + seconds
+    try:
+        while True:
+            resume: Callable[[Any], Any] = work.send
+            try:
+                value = yield trap
+            except BaseException as error:  # thrown into `work`, not swallowed
+                resume, value = work.throw, error
+            try:
+                trap = resume(value)
+            except StopIteration as end:
+                return end.value
+    finally:
+        scope.deadline = math.inf

@@ -1,0 +1,1 @@
+"""Policies: who may call what, and when; and capabilities, which only narrow."""

@@ -1,0 +1,52 @@
+"""Patterns of names: `*` stands for any text, every other character for itself."""
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def read_patterns(patterns: Iterable[Any]) -> tuple[str, ...]:
+    """Check patterns.
+
+    Args:
+        patterns: The patterns.
+
+    Raises:
+        ValueError: There is none, or one is no text, or empty.
+    """
+    # A single text would become a pattern for each of its letters.
+    found = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+    if not found:
+        raise ValueError("needs the name of a tool, or a pattern such as 'skill:*'")
+    for pattern in found:
+        if not isinstance(pattern, str) or not pattern:
+            raise ValueError(f"{pattern!r} is no name of a tool, and no pattern such as 'skill:*'")
+    return found
+
+
+def first_match(patterns: Iterable[str], name: str) -> str | None:
+    """Return the first pattern that fits a name; None if none does."""
+    return next((pattern for pattern in patterns if matches(pattern, name)), None)
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Tell whether a pattern fits the whole of a name.
+
+    Args:
+        pattern: The pattern; capital and small letters differ.
+        name: The name.
+    """
+    # Not a regular expression: several stars would let a long name take quadratic time.
+    first, *rest = pattern.split("*")
+    if not rest:
+        return name == pattern
+    *middle, last = rest
+    at, end = len(first), len(name) - len(last)
+    if at > end or not (name.startswith(first) and name.endswith(last)):
+        return False
+    for part in middle:
+        # The leftmost place leaves the most room for the parts that follow.
+        found = name.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True

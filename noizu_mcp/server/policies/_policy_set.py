@@ -1,0 +1,65 @@
+"""The policies of a running server, which may be replaced while it serves.
+
+Loaded with every server, so nothing here but the empty set: a server without policies neither loads
+nor runs anything else.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from ._policy import Chain, Policy
+
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class PolicySet:
+    """The policies of a server, in the order in which they are asked.
+
+    Args:
+        policies: The first policies.
+        bind: Gives the `check` of a policy as a function for trio.
+
+    Attributes:
+        chains: The policies for each kind of call; empty without policies.
+    """
+
+    def __init__(
+        self,
+        policies: Iterable["Policy"],
+        bind: Callable[["Policy"], Callable[..., Any]],
+    ) -> None:
+        self._bind = bind
+        self._policies: tuple[Policy, ...] = ()
+        self.chains: Mapping[str, Chain] = _NONE
+        if policies:
+            self.replace(policies)
+
+    def __repr__(self) -> str:
+        return f"<PolicySet {list(self._policies)!r}>"
+
+    def __iter__(self) -> "Iterator[Policy]":
+        return iter(self._policies)
+
+    def __len__(self) -> int:
+        return len(self._policies)
+
+    def replace(self, policies: Iterable["Policy"]) -> None:
+        """Put other policies in the place of all; callable from any task or thread.
+
+        A call that is being checked goes on with the policies that it began with; each later one
+        meets all of the new policies.
+
+        Args:
+            policies: The policies, in order; an empty list for none.
+
+        Raises:
+            DefinitionError: One is not a policy; nothing is replaced then.
+        """
+        from ._policy import make_chains
+
+        policies = tuple(policies)
+        # One assignment: a call sees the old chains or the new ones.
+        self.chains = make_chains(policies, self._bind)
+        self._policies = policies

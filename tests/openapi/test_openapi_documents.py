@@ -1,0 +1,482 @@
+"""Documents of OpenAPI: their forms, references, schemas and operations."""
+
+import json
+import sys
+
+import pytest
+
+from noizu_mcp import Server, TransportError, connect
+from noizu_mcp.openapi import OpenAPI
+from noizu_mcp.openapi import _document as reader
+from noizu_mcp.openapi import _operations as operations
+from noizu_mcp.openapi import _schemas as schemas
+
+from .api_kit import document, reading
+
+PET = {
+    "type": "object",
+    "required": ["id", "name", "secret"],
+    "properties": {
+        "id": {"type": "integer", "readOnly": True},
+        "secret": {"type": "string", "writeOnly": True},
+        "name": {"type": "string"},
+        "parent": {"$ref": "#/components/schemas/Pet"},
+    },
+}
+
+
+async def tools_of(source, **options):
+    """The definitions of the tools of a document, by name."""
+    source.setdefault("servers", [{"url": "https://api.test/v1"}])
+    providers = [OpenAPI(source, **options)]
+    front = type(Server)("Front", (Server,), {"providers": providers}, name="f", version="1")
+    async with connect(front) as client:
+        return {tool.name: tool for tool in await client.list_tools()}
+
+
+def properties_of(schema, version="3.1.0"):
+    """The published schema of an argument that a document declares."""
+    one = {"name": "a", "in": "query", "schema": schema}
+    node = document({"/x": {"get": {"operationId": "x", "parameters": [one]}}}, version)
+    node["components"] = {"schemas": {"Pet": PET, "a/b": {"type": "string"}}}
+    node["components"]["schemas"]["name"] = {"type": "boolean"}
+    (found,) = operations.read_operations(reader.Document(node), "https://api.test")
+    return found.input_schema
+
+
+async def test_an_operation_is_a_tool():
+    """Name, title, description, arguments and hints come from the operation."""
+    listed = {
+        "operationId": "listPets",
+        "summary": "List pets",
+        "description": "All of them.",
+        "parameters": [
+            {
+                "name": "limit",
+                "in": "query",
+                "description": "At most",
+                "schema": {"type": "integer", "maximum": 100},
+            }
+        ],
+    }
+    tools = await tools_of(document({"/pets": {"get": listed, "delete": {}}}))
+
+    tool = tools["listPets"]
+    assert (tool.title, tool.description) == ("List pets", "List pets\n\nAll of them.")
+    assert tool.input_schema == {
+        "type": "object",
+        "properties": {"limit": {"type": "integer", "maximum": 100, "description": "At most"}},
+        "additionalProperties": False,
+    }
+    assert tool.annotations.read_only_hint
+    assert tools["delete_pets"].annotations.destructive_hint
+
+
+async def test_names_are_unique_and_bounded():
+    """A name that is taken gets a number, a long one a digest, and all letters fit."""
+    ids = ["a b", "a/b", "x" * 100, "x" * 99 + "y", "ü", "q" * 64, "q" * 64]
+    paths = {f"/{n}": {"get": {"operationId": each}} for n, each in enumerate(ids)}
+
+    names = list(await tools_of(document(paths), prefix="p"))
+
+    assert names[:2] == ["p_a_b", "p_a_b_2"]
+    assert len(set(names)) == len(ids)
+    assert all(len(name) <= 2 + operations.MAX_NAME for name in names)
+    assert names[4] == "p_operation"
+
+
+async def test_parameters_of_one_name_get_their_place():
+    """Each parameter is an argument of its own, and so is the body."""
+    places = ("path", "query", "header")
+    one = [{"name": "body", "in": place, "schema": {}} for place in places]
+    node = {
+        "operationId": "x",
+        "parameters": one,
+        "requestBody": {"content": {"application/json": {}}, "description": "All"},
+    }
+    tools = await tools_of(document({"/{body}": {"post": node}}))
+
+    schema = tools["x"].input_schema
+    assert list(schema["properties"]) == ["body", "body_query", "body_header", "body_2"]
+    assert schema["required"] == ["body"]
+    assert schema["properties"]["body_2"] == {"description": "All"}
+
+
+async def test_parameters_of_a_path_hold_for_its_operations():
+    """Those of the operation win."""
+    both = {"name": "a", "in": "query"}
+    item = {
+        "parameters": [
+            {**both, "schema": {"type": "string"}},
+            {"$ref": "#/components/parameters/B"},
+        ],
+        "get": {"operationId": "x", "parameters": [{**both, "schema": {"type": "integer"}}]},
+    }
+    source = document({"/x": {"$ref": "#/paths/~1y"}, "/y": item})
+    source["components"] = {"parameters": {"B": {"name": "b", "in": "query", "required": True}}}
+
+    tools = await tools_of(source)
+
+    assert list(tools) == ["x", "x_2"]
+    schema = tools["x"].input_schema
+    assert schema["properties"] == {"a": {"type": "integer"}, "b": {}}
+    assert schema["required"] == ["b"]
+
+
+def test_recursive_schemas():
+    """A schema that refers to itself is one definition, without what the caller must not send."""
+    found = properties_of({"$ref": "#/components/schemas/Pet", "deprecated": True})
+
+    pet = {
+        "type": "object",
+        "required": ["name", "secret"],
+        "properties": {
+            "secret": {"type": "string", "writeOnly": True},
+            "name": {"type": "string"},
+            "parent": {"$ref": "#/$defs/Pet"},
+        },
+    }
+    assert found["properties"]["a"] == {"$ref": "#/$defs/Pet", "deprecated": True}
+    assert found["$defs"] == {"Pet": pet}
+
+
+def test_references_of_one_name_stay_apart():
+    """Two schemas whose references end alike are two definitions; one schema is one."""
+    pointers = ("schemas/a~1b", "schemas/a~1b", "schemas/Pet/properties/name", "schemas/name")
+    refs = [{"$ref": f"#/components/{pointer}"} for pointer in pointers]
+
+    found = properties_of({"anyOf": refs, "$defs": {"x": refs[0]}})
+
+    assert found["$defs"] == {
+        "a_1b": {"type": "string"},
+        "name": {"type": "string"},
+        "name_2": {"type": "boolean"},
+    }
+    shown = [each["$ref"] for each in found["properties"]["a"]["anyOf"]]
+    assert shown == [f"#/$defs/{name}" for name in ("a_1b", "a_1b", "name", "name_2")]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"type": "string", "nullable": True}, {"type": ["string", "null"]}),
+        (
+            {"type": "string", "nullable": True, "enum": ["a"]},
+            {"type": ["string", "null"], "enum": ["a", None]},
+        ),
+        ({"minimum": 1, "exclusiveMinimum": True}, {"exclusiveMinimum": 1}),
+        ({"maximum": 1, "exclusiveMaximum": False}, {"maximum": 1}),
+        ({"exclusiveMinimum": True}, {}),
+        ({"example": 3}, {"examples": [3]}),
+        ({"xml": {}, "externalDocs": {}, "x-internal": 1, "discriminator": {}}, {}),
+        (
+            {"$ref": "#/components/schemas/a~1b", "nullable": True},
+            {"$ref": "#/$defs/a_1b"},
+        ),
+        (
+            {"type": "array", "items": {"nullable": True, "type": "integer"}},
+            {"type": "array", "items": {"type": ["integer", "null"]}},
+        ),
+        ({"additionalProperties": False}, {"additionalProperties": False}),
+        (
+            {"allOf": [{"nullable": True, "type": "string"}]},
+            {"allOf": [{"type": ["string", "null"]}]},
+        ),
+        ({"properties": {"a": {"readOnly": True}}, "required": ["a"]}, {"properties": {}}),
+    ],
+)
+def test_the_dialect_of_3_0(given, expected):
+    """Keywords of OpenAPI 3.0 become those of JSON Schema."""
+    assert properties_of(given, "3.0.3")["properties"]["a"] == expected
+
+
+def test_3_1_is_json_schema():
+    """Keywords of 3.1 stay as they are."""
+    given = {"type": ["string", "null"], "exclusiveMinimum": 3, "const": {"nullable": True}}
+
+    assert properties_of(given)["properties"]["a"] == given
+
+
+async def test_results_with_a_schema():
+    """`output_schemas` publishes the schema of an object, and of nothing else."""
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Pet"}}}
+    plain = {"application/json": {"schema": {"type": "object"}}}
+    listed = {"application/json": {"schema": {"type": "array"}}}
+    made = {
+        "pet": {"200": {"content": content}},
+        "plain": {"default": {"content": plain}},
+        "many": {"200": {"content": listed}},
+        "text": {"200": {"content": {"text/plain": {}}}},
+        "untyped": {"200": {"content": {"application/json": {}}}},
+        "yes": {"200": {"content": {"application/json": {"schema": True}}}},
+        "none": {"204": {"description": "nothing"}},
+        "empty": {"200": {}},
+        "odd": ["200"],
+    }
+    paths = {f"/{n}": {"get": {"operationId": n, "responses": each}} for n, each in made.items()}
+    source = document(paths, components={"schemas": {"Pet": PET}})
+
+    tools = await tools_of(source, output_schemas=True)
+
+    assert set(tools) == set(made)
+    schema = tools["pet"].output_schema
+    assert set(schema["$defs"]["Pet"]["properties"]) == {"id", "name", "parent"}
+    assert schema["type"] == "object"
+    assert tools["plain"].output_schema == {"type": "object"}
+    assert [name for name in tools if tools[name].output_schema] == ["pet", "plain"]
+    assert all(tool.output_schema is None for tool in (await tools_of(source)).values())
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        ({"parameters": [{"$ref": "other.json#/a"}]}, "$ref to another document"),
+        ({"parameters": [{"$ref": "#/nowhere"}]}, "$ref leads nowhere: #/nowhere"),
+        ({"parameters": [{"$ref": "#/paths/~1bad/get/parameters/9"}]}, "leads nowhere"),
+        ({"parameters": [{"$ref": "#/paths/~1bad/get/parameters/0"}]}, "leads in circles"),
+        ({"parameters": ["?"]}, "expected an object, got '?'"),
+        ({"parameters": [{"in": "query"}]}, "a parameter needs a name and a place"),
+        ({"parameters": [{"name": "a", "in": "body"}]}, "a parameter needs a name and a place"),
+        ({"parameters": [{"name": "a", "in": "query", "style": "matrix"}]}, "has the style"),
+        ({"parameters": [{"name": "a", "in": "query", "schema": 3}]}, "expected a schema, got"),
+        (
+            {"requestBody": {"required": True, "content": {"multipart/form-data": {}}}},
+            "its body has no media type that is sent here: ['multipart/form-data']",
+        ),
+        ({"requestBody": {"required": True}}, "no media type"),
+        (
+            {"parameters": [{"name": "a", "in": "query", "schema": {"type": "sting"}}]},
+            "sting",
+        ),
+        ({"servers": [{"url": "/v1"}]}, "give base_url="),
+        ({"servers": [{}]}, "a server has no url"),
+        ({"servers": [{"url": "ftp://api.test"}]}, "give base_url="),
+        ({"servers": [{"url": "https://api.test:99999"}]}, "not a URL"),
+        ({"servers": [{"url": "https://u:p@api.test"}]}, "has no user, query or fragment"),
+        ({"servers": [{"url": "https://api.test?a=b"}]}, "has no user, query or fragment"),
+    ],
+)
+async def test_bad_operations_are_left_out(node, reason, caplog):
+    """An operation that cannot be used is named in the log, and the others are there."""
+    source = reading("/good")
+    source["paths"]["/bad"] = {"get": node}
+
+    assert list(await tools_of(source)) == ["read"]
+    (line,) = caplog.messages
+    assert line.startswith("left out GET /bad: ")
+    assert reason in line
+
+
+@pytest.mark.parametrize("path", ["/a?b", "/a#b", "/a b", "/a\\b", "/{id}"])
+async def test_bad_paths_are_left_out(path, caplog):
+    """A path with a query, or with a variable that nothing describes, is left out."""
+    source = reading("/good")
+    source["paths"][path] = {"get": {}}
+
+    assert list(await tools_of(source)) == ["read"]
+    assert f"left out GET {path}: " in caplog.text
+
+
+async def test_bad_path_items_are_left_out(caplog):
+    """A path item that leads nowhere is left out."""
+    source = reading("/good")
+    source["paths"]["/bad"] = {"$ref": "#/nowhere"}
+
+    assert list(await tools_of(source)) == ["read"]
+    assert caplog.messages == ["left out /bad: $ref leads nowhere: #/nowhere"]
+
+
+async def test_optional_bodies_that_cannot_be_sent_are_left_out():
+    """The operation is a tool without a body."""
+    source = reading(requestBody={"content": {"multipart/form-data": {}}})
+
+    assert (await tools_of(source))["read"].input_schema["properties"] == {}
+
+
+async def test_headers_of_the_connection_are_no_parameters():
+    """`Authorization`, `Host` and the like are ignored, and so are headers with wrong names."""
+    names = ("Authorization", "Host", "content-type", "a b", "X-Fine")
+    one = [{"name": name, "in": "header", "schema": {}} for name in names]
+
+    schema = (await tools_of(reading(parameters=one)))["read"].input_schema
+
+    assert list(schema["properties"]) == ["X-Fine"]
+
+
+def test_servers_have_variables():
+    """The defaults of variables are filled in."""
+    variables = {"tier": {"default": "eu"}, "odd": "x"}
+    node = document({}, servers=[{"url": "https://{tier}.api.test/{odd}/", "variables": variables}])
+
+    assert reader.Document(node).server_of() == "https://eu.api.test/None"
+
+
+def test_relative_servers_belong_to_the_document():
+    """A relative server is read against the URL of the document; so is the default, `/`."""
+    url = "https://api.test/specs/pets.json"
+
+    assert reader.Document(document({}), url).server_of() == "https://api.test"
+    node = document({}, servers=[{"url": "../v2"}])
+    assert reader.Document(node, url).server_of() == "https://api.test/v2"
+
+
+@pytest.mark.parametrize(
+    ("root", "reason"),
+    [
+        ([], "the document must be an object"),
+        ({"swagger": "2.0"}, "is Swagger 2.0; convert it"),
+        ({"openapi": "4.0.0"}, "must be OpenAPI 3.0 or 3.1, not '4.0.0'"),
+        ({"openapi": 3.1}, "must be OpenAPI 3.0 or 3.1, not 3.1"),
+        ({"openapi": "3.1.0", "paths": []}, "paths must be an object"),
+    ],
+)
+def test_other_documents_are_refused(root, reason, tmp_path):
+    """A file that is no document of OpenAPI 3 is an error at once."""
+    file = tmp_path / "api.json"
+    file.write_text(json.dumps(root))
+
+    with pytest.raises(ValueError, match=reason.replace("the document", "api.json")):
+        OpenAPI(file)
+
+
+YAML = """
+openapi: 3.0.3
+info: {title: Pets, version: 2024-01-01}
+servers: [{url: https://api.test}]
+paths:
+  /pets:
+    get:
+      operationId: listPets
+      responses:
+        200: {description: ok, content: {application/json: {schema: {type: object}}}}
+"""
+
+
+def test_yaml(tmp_path):
+    """YAML is read, with its dates and numeric keys as texts."""
+    root = reader.parse_document(YAML.encode(), "api.yaml")
+
+    assert root["info"]["version"] == "2024-01-01"
+    (found,) = operations.read_operations(reader.Document(root))
+    assert found.output_schema == {"type": "object"}
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"{oops", "api is no JSON: "),
+        (b"a: [", "api is neither JSON nor YAML: "),
+        (b"a: &x [1]\nb: *x", r"aliases \(\*name\) are not read"),
+        (b"!!python/object:os.system {}", "neither JSON nor YAML"),
+        (b"[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_broken_documents(data, reason):
+    """What is neither JSON nor plain YAML is refused with a reason."""
+    with pytest.raises(ValueError, match=reason):
+        reader.parse_document(data, "api")
+
+
+def test_yaml_needs_its_library(monkeypatch):
+    """Without PyYAML the error says how to get it."""
+    monkeypatch.setitem(sys.modules, "yaml", None)
+
+    with pytest.raises(ValueError, match="pip install pyyaml"):
+        reader.parse_document(YAML.encode(), "api.yaml")
+
+
+def test_the_http_library_is_an_extra(monkeypatch):
+    """Without httpx2 the error says how to get it."""
+    monkeypatch.setitem(sys.modules, "noizu_mcp.openapi._http", None)
+
+    with pytest.raises(TransportError, match=r"pip install 'noizu-mcp\[http\]'"):
+        OpenAPI(document({}))
+
+
+def test_documents_are_bounded(monkeypatch):
+    """Size, number of operations, definitions and depth have bounds."""
+    monkeypatch.setattr(reader, "MAX_DOCUMENT", 10)
+    with pytest.raises(ValueError, match="more than 10 bytes"):
+        reader.parse_document(b"{}" * 6, "api")
+    monkeypatch.setattr(operations, "MAX_OPERATIONS", 1)
+    node = document({"/a": {"get": {}, "put": {}}}, servers=[{"url": "https://api.test"}])
+    with pytest.raises(ValueError, match="more than 1 operations"):
+        OpenAPI(node)
+
+
+def test_schemas_are_bounded(monkeypatch):
+    """A schema that is too deep, or refers to too much, is refused."""
+    converter = schemas.SchemaConverter(
+        reader.Document(document({}, components={"schemas": {"A": {}, "B": {}}})), is_input=True
+    )
+    deep = {}
+    for _ in range(schemas.MAX_DEPTH + 1):
+        deep = {"items": deep}
+    with pytest.raises(ValueError, match="nested too deeply"):
+        converter.convert(deep)
+    monkeypatch.setattr(schemas, "MAX_DEFINITIONS", 1)
+    with pytest.raises(ValueError, match="more than 1 others"):
+        converter.convert({"anyOf": [{"$ref": f"#/components/schemas/{n}"} for n in "AB"]})
+
+
+def tagged():
+    paths = {
+        "/pets": {"get": {"operationId": "listPets", "tags": ["pets"]}, "post": {"tags": ["pets"]}},
+        "/pets/{id}": {
+            "parameters": [{"name": "id", "in": "path", "schema": {}}],
+            "delete": {"operationId": "deletePet", "tags": ["pets", "admin"]},
+        },
+        "/store": {"get": {"operationId": "getStore"}},
+    }
+    return document(paths)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, ["listPets", "post_pets", "deletePet", "getStore"]),
+        ({"include": ["tag:pets"]}, ["listPets", "post_pets", "deletePet"]),
+        ({"include": ["GET /*"]}, ["listPets", "getStore"]),
+        ({"include": ["* /pets*"], "exclude": ["tag:admin"]}, ["listPets", "post_pets"]),
+        ({"exclude": "DELETE *"}, ["listPets", "post_pets", "getStore"]),
+        ({"include": ["get*", "list*"]}, ["listPets", "getStore"]),
+    ],
+)
+async def test_rules_choose_operations(options, expected):
+    """Rules are patterns of names, of methods and paths, and of tags."""
+    assert list(await tools_of(tagged(), **options)) == expected
+
+
+@pytest.mark.parametrize("option", ["include", "exclude"])
+def test_rules_must_fit(option):
+    """A slip in a rule is an error: it would offer what it was to keep out."""
+    with pytest.raises(ValueError, match=f"{option}: 'tag:pest' fits no operation"):
+        OpenAPI(tagged() | {"servers": [{"url": "https://a.test"}]}, **{option: ["tag:pest"]})
+
+
+def test_wrong_options():
+    """Wrong options are errors that name them."""
+    with pytest.raises(TypeError, match="include must be a list of texts, got 3"):
+        OpenAPI(document({}), include=[3])
+    with pytest.raises(TypeError, match="headers must map texts to texts; 'a' does not"):
+        OpenAPI(document({}), headers={"a": 1})
+    with pytest.raises(TypeError, match="headers must be a mapping"):
+        OpenAPI(document({}), headers=3)
+    with pytest.raises(ValueError, match="no security scheme 'x'; known: none"):
+        OpenAPI(document({}), auth={"x": "y"})
+    with pytest.raises(ValueError, match="no server is known for '/v1'"):
+        OpenAPI(document({}), base_url="/v1")
+    with pytest.raises(ValueError, match="must be a letter, then"):
+        OpenAPI(document({}), prefix="a b")
+    with pytest.raises(OSError, match="nothing"):
+        OpenAPI("nothing.json")
+
+
+async def test_base_urls_win():
+    """`base_url` takes the place of all servers."""
+    source = reading(servers=[{"url": "https://other.test"}])
+    provider = OpenAPI(source, base_url="https://api.test/x/")
+
+    (found,) = operations.read_operations(reader.Document(source), "https://api.test/x")
+    assert found.request({}).url == "https://api.test/x/things"
+    assert provider.name == "OpenAPI"

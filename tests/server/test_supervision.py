@@ -1,0 +1,384 @@
+"""Bounds on the work of tools: calls that wait, shares, threads that go on, sizes of results."""
+
+import threading
+
+import pytest
+import trio
+import trio.testing
+
+from noizu_mcp import (
+    Accept,
+    ClientHandler,
+    Content,
+    Context,
+    DefinitionError,
+    Limits,
+    McpError,
+    Prompt,
+    Reference,
+    Resource,
+    ResourceTemplate,
+    Schema,
+    Server,
+    Tool,
+    Toolkit,
+    ToolResult,
+    argument,
+    connect,
+    mcp,
+)
+from noizu_mcp.engine import AbandonedThreads, FairLimiter, QueueFull, TooManyAbandoned
+from noizu_mcp.engine._abandoned import _Call
+
+VERSIONS = ["2025-11-25", "2026-07-28"]
+BUSY = "work is busy: too many calls wait for it; try again later"
+
+
+class Name(Schema):
+    name: str
+
+
+# Calls that wait
+
+
+def busy(max_queue=None, call_queue=1000, max_concurrency=1):
+    """Make a server whose tool works until it is told to end."""
+    release = trio.Event()
+
+    class Work(Tool, max_concurrency=max_concurrency, max_queue=max_queue):
+        async def call(self):
+            await release.wait()
+            return "done"
+
+    class Office(Server, name="office", version="1", limits=Limits(call_queue=call_queue)):
+        tools = [Work]
+
+    return Office(), release
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(("max_queue", "call_queue"), [(2, 1000), (None, 2), (2, 5)])
+async def test_so_many_calls_wait_and_no_more(version, max_queue, call_queue):
+    """The next one is told at once; the number is that of the tool, or of the server."""
+    server, release = busy(max_queue, call_queue)
+    results = []
+
+    async def call(client):
+        results.append((await client.call_tool("work")).text)
+
+    async with connect(server, version=version) as client, trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(call, client)
+        await trio.testing.wait_all_tasks_blocked()
+        refused = await client.call_tool("work")
+        assert (refused.is_error, refused.text) == (True, BUSY)
+        assert results == []
+        release.set()
+    assert results == ["done"] * 3
+
+
+async def test_no_call_waits_where_none_may():
+    """It runs, or it is refused."""
+    server, release = busy(0)
+    async with connect(server) as client, trio.open_nursery() as nursery:
+        nursery.start_soon(client.call_tool, "work")
+        await trio.testing.wait_all_tasks_blocked()
+        assert (await client.call_tool("work")).text == BUSY
+        release.set()
+    async with connect(server) as client:
+        assert (await client.call_tool("work")).text == "done"
+
+
+async def test_a_call_that_was_answered_waits_whatever_the_queue():
+    """It has had a place before; to refuse it would lose its work."""
+    turn = trio.Event()
+
+    class Ask(Tool, max_concurrency=1, max_queue=0):
+        async def call(self, ctx: Context, ask: bool) -> str:
+            if ask:
+                return (await ctx.elicit("Name?", Name)).content.name
+            turn.set()
+            await trio.testing.wait_all_tasks_blocked(0.01)
+            return "other"
+
+    class Asking(Server, name="asking", version="1"):
+        tools = [Ask]
+
+    class Waits(ClientHandler):
+        async def handle_elicitation(self, params):
+            await turn.wait()
+            return Accept({"name": "Ann"})
+
+    results = []
+
+    async def call(client, *, ask):
+        results.append((await client.call_tool("ask", {"ask": ask})).text)
+
+    async with connect(Asking, version="2025-11-25", handler=Waits()) as client:
+        with trio.fail_after(60):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(lambda: call(client, ask=True))
+                await trio.testing.wait_all_tasks_blocked()
+                nursery.start_soon(lambda: call(client, ask=False))
+    assert sorted(results) == ["Ann", "other"]
+
+
+async def test_no_client_takes_all_places_nor_all_of_the_queue():
+    """The others find some, of both."""
+    places = FairLimiter(4, queue=4)
+    async with trio.open_nursery() as nursery:
+        for _ in range(6):  # three run, three wait
+            nursery.start_soon(places.acquire, "one")
+        await trio.testing.wait_all_tasks_blocked()
+        assert (places.borrowed_tokens, places.waiting) == (3, 3)
+        with pytest.raises(QueueFull):
+            await places.acquire("one")
+        await places.acquire("other")
+        nursery.start_soon(places.acquire, "other")
+        await trio.testing.wait_all_tasks_blocked()
+        assert (places.borrowed_tokens, places.waiting) == (4, 4)
+        with pytest.raises(QueueFull):
+            await places.acquire("third")
+        nursery.cancel_scope.cancel()
+    assert (places.borrowed_tokens, places.waiting) == (4, 0)
+
+
+async def test_the_principal_is_the_client_that_has_a_share(monkeypatch):
+    """Over HTTP it names the caller; a client with a server of its own has all places."""
+    server, release = busy(max_concurrency=4)
+    seen = []
+    acquire = FairLimiter.acquire
+
+    async def note(self, client, **options):
+        seen.append(client)
+        await acquire(self, client, **options)
+
+    monkeypatch.setattr(FairLimiter, "acquire", note)
+    release.set()
+    async with connect(server) as client:
+        await client.call_tool("work")
+    assert seen == [None]
+
+
+# Threads that go on
+
+
+class Stuck(Toolkit):
+    """Handlers that ignore their timeouts."""
+
+    def __init__(self):
+        self.release = threading.Event()
+
+    @mcp(timeout=0.01)
+    def stuck(self) -> str:
+        self.release.wait()
+        return "at last"
+
+    @mcp
+    def quick(self) -> str:
+        return "quick"
+
+
+async def all_ended(server):
+    """Wait until no thread goes on."""
+    with trio.fail_after(60):
+        while True:
+            if server.abandoned.count == 0:
+                return
+            await trio.sleep(0.01)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_threads_that_outlive_their_calls_are_counted_and_bounded(version, caplog):
+    """For each handler: the others go on."""
+    kit = Stuck()
+
+    class Bench(Server, name="bench", version="1", limits=Limits(abandoned_threads=2)):
+        tools = [kit]
+
+    server = Bench()
+    try:
+        async with connect(server, version=version) as client:
+            for _ in range(2):
+                assert (await client.call_tool("stuck")).text == "Tool execution timed out"
+            assert server.abandoned.count == 2
+            refused = await client.call_tool("stuck")
+            text = "Earlier calls have not ended yet; try again later"
+            assert (refused.is_error, refused.text) == (True, text)
+            assert "2 of its threads go on after their calls" in caplog.text
+            assert (await client.call_tool("quick")).text == "quick"
+            kit.release.set()
+            await all_ended(server)
+            assert (await client.call_tool("stuck")).text == "at last"
+    finally:
+        kit.release.set()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_prompts_resources_and_completions_are_bounded_too(version):
+    """Their callers get an error."""
+    release = threading.Event()
+
+    class Page(Resource, uri="page://one", timeout=0.01):
+        def read(self, uri, ctx):
+            release.wait()
+            return "one"
+
+    class Row(ResourceTemplate, uri_template="row://{n}", timeout=0.01):
+        def read(self, uri, args, ctx):
+            release.wait()
+            return "one"
+
+    class Greet(Prompt, timeout=0.01):
+        class Arguments(Schema):
+            name: str | None = argument(default=None, complete=lambda prefix, ctx: ["Ann"])
+
+        def get(self, args, ctx):
+            release.wait()
+            return []
+
+    class Bench(Server, name="bench", version="1", limits=Limits(abandoned_threads=1)):
+        resources = [Page, Row]
+        prompts = [Greet]
+
+    server = Bench()
+    try:
+        async with connect(server, version=version) as client:
+            for text in ("Request timed out", "Earlier calls have not ended yet; try again later"):
+                for ask in (
+                    lambda: client.read_resource("page://one"),
+                    lambda: client.read_resource("row://1"),
+                    lambda: client.get_prompt("greet"),
+                ):
+                    with pytest.raises(McpError, match=text):
+                        await ask()
+            assert server.abandoned.count == 3
+            ref = Reference("ref/prompt", name="greet")
+            with pytest.raises(McpError, match="Earlier calls"):
+                await client.complete(ref, "name", "")
+            release.set()
+            await all_ended(server)
+            assert (await client.complete(ref, "name", "")).values == ("Ann",)
+    finally:
+        release.set()
+
+
+async def test_a_call_that_never_got_a_thread_leaves_none_behind():
+    """It waited for one when it was cancelled."""
+    threads, abandoned = FairLimiter(1), AbandonedThreads(5)
+    await threads.acquire("one")
+    with trio.move_on_after(0.01):
+        await abandoned.run("handler", lambda: None, threads.of("one"))
+    assert abandoned.count == 0
+
+
+def test_a_thread_that_begins_after_its_call_was_left_counts():
+    """The cancellation may come between the start of the thread and that of the handler."""
+    abandoned = AbandonedThreads(1)
+    counts = []
+    call = _Call(abandoned, "handler", lambda: counts.append(abandoned.count))
+    call.leave()
+    assert abandoned.count == 0
+    call.run()
+    assert (counts, abandoned.count) == ([1], 0)
+
+
+async def test_a_handler_that_fails_is_not_left_behind():
+    """Its exception comes out."""
+    threads, abandoned = FairLimiter(1), AbandonedThreads(1)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            await abandoned.run("handler", lambda: 1 / 0, threads.of(None))
+    assert abandoned.count == 0
+    abandoned.add("other", 1)
+    assert await abandoned.run("handler", lambda: "ran", threads.of(None)) == "ran"
+    with pytest.raises(TooManyAbandoned):
+        await abandoned.run("other", lambda: "ran", threads.of(None))
+
+
+# Sizes of results
+
+
+class Sizes(Toolkit, max_result_bytes=200):
+    @mcp
+    async def text(self, size: int) -> str:
+        return "x" * size
+
+    @mcp(inline=True)
+    def inline(self, size: int) -> str:
+        return "ü" * size
+
+    @mcp
+    def structured(self, size: int) -> list[str]:
+        return ["x"] * size
+
+    @mcp(max_concurrency=1)
+    async def picture(self, size: int) -> Content:
+        return Content.image(b"x" * size, "image/png")
+
+    @mcp(max_result_bytes=None)
+    async def unbound(self, size: int) -> str:
+        return "x" * size
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("tool", ["text", "inline", "structured", "picture"])
+async def test_a_result_has_so_many_bytes_and_no_more(version, tool):
+    """A model is told to ask for less."""
+
+    class Bench(Server, name="bench", version="1"):
+        tools = [Sizes]
+
+    async with connect(Bench, version=version) as client:
+        assert not (await client.call_tool(tool, {"size": 10})).is_error
+        large = await client.call_tool(tool, {"size": 1000})
+        assert large.is_error
+        start, _, rest = large.text.partition(" has ")
+        assert start == f"The result of {tool}"
+        assert rest.endswith(" bytes, and may have 200: ask for less")
+        assert not (await client.call_tool("unbound", {"size": 1000})).is_error
+
+
+async def test_a_server_has_a_bound_for_all_of_its_tools():
+    """Those of an override, too; that of a tool goes before."""
+
+    class Bench(Server, name="bench", version="1", max_result_bytes=500):
+        tools = [Sizes]
+
+        async def call_tool(self, name, args, ctx):
+            if name == "own":
+                return ToolResult.ok("x" * args["size"])
+            return await super().call_tool(name, args, ctx)
+
+    async with connect(Bench) as client:
+        assert not (await client.call_tool("own", {"size": 100})).is_error
+        assert (await client.call_tool("own", {"size": 1000})).text.startswith(
+            "The result of the tool has 10"
+        )
+        assert (await client.call_tool("unbound", {"size": 1000})).is_error
+        assert (await client.call_tool("text", {"size": 300})).text.endswith(
+            "may have 200: ask for less"
+        )
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ({"max_queue": -1}, "max_queue: must be a whole number of calls, or None for the limit"),
+        ({"max_queue": True}, "max_queue: must be a whole number of calls, or None"),
+        ({"max_result_bytes": 0}, "max_result_bytes: must be a whole number above 0"),
+    ],
+)
+def test_a_wrong_bound_is_refused(statement, text):
+    """When the class statement runs."""
+    with pytest.raises(DefinitionError, match=text):
+
+        class Wrong(Tool, **statement):
+            async def call(self):
+                pass
+
+    if "max_result_bytes" in statement:
+        with pytest.raises(DefinitionError, match=text):
+
+            class WrongServer(Server, name="wrong", version="1", **statement):
+                pass
