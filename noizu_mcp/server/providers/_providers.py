@@ -268,8 +268,11 @@ class Providers:
         feature, param = needed
         # A malformed name is refused by the method itself.
         name = params.get(param)
-        known = isinstance(name, str) and self.server.registry.has(feature, name)
-        return None if known else feature
+        if isinstance(name, str):
+            for collection in self.server.registry.parts[feature]:
+                if name in collection.specs:
+                    return None
+        return feature
 
     async def prepare(self, context: Context, feature: str) -> None:
         """Ask for the lists of a caller that are out of date; see `Registry.prepare`."""

@@ -329,12 +329,9 @@ class Registry:
             name: The name or URI that is looked for; a registration has precedence, and then no
                 provider is asked. None: the whole list is wanted.
         """
-        if self.providers is not None and (name is None or not self.has(feature, name)):
+        registered = any(name in collection.specs for collection in self.parts[feature])
+        if self.providers is not None and not registered:
             await self.providers.prepare(context, feature)
-
-    def has(self, feature: str, name: str) -> bool:
-        """Tell whether a name or URI is registered for a feature; see `parts`."""
-        return any(name in collection.specs for collection in self.parts[feature])
 
     def required_for(self, uri: str, context: Context) -> "RequireScopes | None":
         """Return the scopes that a caller needs to read or watch a resource; None for none."""
