@@ -244,6 +244,10 @@ class Providers:
             for name, faults, count in () if inner is None else inner.health():
                 yield Health(f"{provider.name}.{name}", faults, count)
 
+    def offer(self, feature: str) -> bool:
+        """Tell whether any of them offers a feature."""
+        return any(feature in entry.versions for entry in self.entries)
+
     def depends_on_caller(self, feature: str) -> bool:
         """Tell whether a list may differ by caller."""
         return any(

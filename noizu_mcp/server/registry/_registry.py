@@ -81,6 +81,9 @@ class Provided(Protocol):
     def raise_generation(self) -> None:
         """Let every caller's lists be put together anew."""
 
+    def offer(self, feature: str) -> bool:
+        """Tell whether any of them offers a feature."""
+
     def depends_on_caller(self, feature: str) -> bool:
         """Tell whether a list may differ by caller."""
 
@@ -189,7 +192,7 @@ class Registry:
         self.scoped = provides or any(
             each.scoped for each in (self.tools, self.resources, self.templates, self.prompts)
         )
-        provides = providers is not None and providers.depends_on_caller("resources")
+        provides = providers is not None and providers.offer("resources")
         self.gated = self.resources.gated or self.templates.gated or provides
 
     @property
