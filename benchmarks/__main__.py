@@ -19,6 +19,7 @@ from . import (
     bench_import,
     bench_list,
     bench_memory,
+    bench_mount,
     bench_notify,
     bench_read,
     bench_schema,
