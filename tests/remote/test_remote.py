@@ -460,3 +460,16 @@ async def test_a_remote_in_a_mounted_server(version, autojump_clock):
         up.notify_resource_updated("cfg://app")
         await trio.sleep(10)
         assert len([name for name, _ in handler.notifications if "updated" in name]) == 1
+
+
+async def test_two_servers_may_share_a_remote(behind):
+    """Each server that is served has its own connection, which ends with that server."""
+    front = behind(Up)
+    async with connect(front) as first, trio.open_nursery() as nursery:
+        async with connect(front) as second:
+            assert (await second.call_tool("up_echo", {"text": "b"})).text == "b"
+            nursery.start_soon(first.call_tool, "up_hang")
+            await Kit.entered.wait()
+        assert (await first.call_tool("up_echo", {"text": "a"})).text == "a"
+        assert not Kit.left.is_set()
+        nursery.cancel_scope.cancel()

@@ -3,6 +3,7 @@
 import logging
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import trio
@@ -383,8 +384,8 @@ async def test_targets_that_fail(behind, target, reason, caplog):
 async def test_unserved():
     """Before the server is served there is nothing to list."""
     remote = Remote(Life().server)
-    with pytest.raises(Exception, match="up is not connected: this server is not served"):
-        await remote.tools(None)
+    with pytest.raises(Exception, match="up is not connected: the server is not served"):
+        await remote.tools(SimpleNamespace(server=None))
     assert remote.unknown("x") is None
 
 
