@@ -4,6 +4,7 @@ import inspect
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -433,7 +434,9 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         inside = self._addresses.inward(uri)
         upstream = self._upstreams.get(ctx.server)
         if upstream is not None and self._addresses.outward(inside) == uri:
-            await upstream.unwatch(inside)
+            # The client wants no more of it, whatever the server says.
+            with suppress(Unavailable, McpError):
+                await upstream.unwatch(inside)
 
 
 def _read_questions(result: JSONObject) -> InputRequired:
