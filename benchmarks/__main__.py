@@ -19,7 +19,6 @@ from . import (
     bench_import,
     bench_list,
     bench_memory,
-    bench_mount,
     bench_notify,
     bench_read,
     bench_schema,
