@@ -438,7 +438,7 @@ def test_wrong_schemas():
         ({"type": "integer"}, {0, 2**31, 2**53 + 1, -(2**63), 2**64}),
         ({"type": "integer", "multipleOf": 5, "minimum": 1}, {5, 10}),
     ],
-    ids=str,
+    ids=["limits", "any", "multiples"],
 )
 def test_numbers_at_the_limits(schema, expected):
     """The least and the greatest number, and the edges of machine words, are drawn often."""
