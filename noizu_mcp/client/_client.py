@@ -92,11 +92,6 @@ class Client:
         """The revision in use."""
         return self._session.peer.revision.name
 
-    @property
-    def is_stateless(self) -> bool:
-        """True on 2026-07-28 and later, which have no sessions."""
-        return self._session.peer.revision.stateless
-
     async def request(
         self,
         method: str,

@@ -235,7 +235,7 @@ def read_operations(
         for method in [each for each in item if each in _METHODS]:
             if len(names) >= MAX_OPERATIONS:
                 raise DocumentError(f"there are more than {MAX_OPERATIONS} operations")
-            reader = _Reader(document, path, method, item, base_url, given)
+            reader = _Reader(document, path, method, item, base_url=base_url, given=given)
             try:
                 operation = reader.read(names)
             except (DocumentError, ValueError) as error:
@@ -254,6 +254,7 @@ class _Reader:
         path: str,
         method: str,
         item: JSONObject,
+        *,
         base_url: str | None,
         given: Collection[str],
     ) -> None:

@@ -27,7 +27,7 @@ from .._value import JSONObject
 from ..client import Client, Opened, told
 from ..engine import MessageStream
 from ..jsonrpc import Notification
-from ..protocol import CHANGES, RESOURCE_UPDATED
+from ..protocol import CHANGES, RESOURCE_UPDATED, REVISIONS
 from ..server import ServerContext
 from ._lane import Lane, caller_of
 
@@ -202,9 +202,9 @@ class Upstream:
         count = self._watched[uri] = self._watched.get(uri, 0) + 1
         try:
             with self.first.naming():
-                if not client.is_stateless and count == 1:
+                if not _is_stateless(client) and count == 1:
                     await client.subscribe(uri)
-            if client.is_stateless and count == 1:
+            if _is_stateless(client) and count == 1:
                 self._rewatch.set()
                 await self._wait_acknowledged(uri)
         except BaseException:
@@ -229,7 +229,7 @@ class Upstream:
         client = self.connection.client
         if not self._forget(uri) or client is None:
             return
-        if client.is_stateless:
+        if _is_stateless(client):
             self._rewatch.set()
         else:
             with self.first.naming():
@@ -240,14 +240,14 @@ class Upstream:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._refresh, client)
             again = tuple(self._watched)
-            if client.is_stateless:
+            if _is_stateless(client):
                 self._acknowledged = set()
                 self._rewatch = trio.Event()
                 if again:
                     self._rewatch.set()
                 nursery.start_soon(self._keep_listening, client)
             for uri in again:
-                if not client.is_stateless:
+                if not _is_stateless(client):
                     try:
                         await client.subscribe(uri)
                     except McpError as error:
@@ -284,3 +284,8 @@ class Upstream:
                 logger.warning("resources of %s are not watched: %s", self.connection.name, error)
         if not started:
             task_status.started(scope)
+
+
+def _is_stateless(client: Client) -> bool:
+    """Tell whether the server speaks 2026-07-28, which has no sessions."""
+    return REVISIONS[client.protocol_version].stateless
