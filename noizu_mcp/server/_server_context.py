@@ -320,7 +320,7 @@ class SessionContext(ServerContext):
         self.session: Mapping[str, Any] = dispatcher.values
         self.provided: Mapping[str, Any] | None = None
         if running.server.registry.providers is not None:
-            running.provider_lists.attach(self)
+            self.provided = running.provider_lists.known_to(dispatcher)
         self.admitted = None
         self.passed_on = False
 
