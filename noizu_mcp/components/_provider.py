@@ -29,6 +29,10 @@ LISTS: Final = {
 class Changes(Protocol):
     """Tells a server that a provider has changed; callable from any task or thread."""
 
+    @property
+    def server(self) -> Any:
+        """The server; `ctx.server` of its requests."""
+
     def __call__(self, kind: str | None = None, /) -> None:
         """Say that a list changed: the server asks for it again, and tells its clients.
 

@@ -366,10 +366,11 @@ class _Reader:
     def _output(self, node: JSONObject) -> JSONObject | None:
         """Give the schema of the result, if the API promises an object of JSON; or None."""
         responses = node.get("responses")
-        status = next((each for each in _SUCCESS if each in (responses or ())), None)
-        if status is None or not isinstance(responses, dict):
+        found = responses if isinstance(responses, dict) else {}
+        status = next((each for each in _SUCCESS if each in found), None)
+        if status is None:
             return None
-        content = self._document.resolve(responses[status]).get("content")
+        content = self._document.resolve(found[status]).get("content")
         kinds = content if isinstance(content, dict) else {}
         media = next((media for kind, media in kinds.items() if is_json(kind)), None)
         if not isinstance(media, dict) or "schema" not in media:

@@ -124,14 +124,14 @@ def read_parameter(node: JSONObject) -> Parameter | None:
         ValueError: It is malformed, or has a style that its place does not have.
     """
     name, place = node.get("name"), node.get("in")
-    if not isinstance(name, str) or not name or place not in _STYLES:
+    if not isinstance(name, str) or not name or place not in [*_STYLES]:
         raise ValueError(f"a parameter needs a name and a place, got {str(node)[:80]!r}")
     if place == "header" and (name.lower() in _OTHER_HEADERS or not _TOKEN.fullmatch(name)):
         return None
     content = node.get("content")
     media: Any = next(iter(content.values()), {}) if isinstance(content, Mapping) else None
     style = node.get("style", _STYLES[place])
-    if style not in _STYLES_OF[place]:
+    if style not in [*_STYLES_OF[place]]:  # it may be anything, also what has no hash
         raise ValueError(f"the parameter {name} in {place} has the style {str(style)[:40]!r}")
     description = node.get("description")
     return Parameter(
@@ -142,7 +142,7 @@ def read_parameter(node: JSONObject) -> Parameter | None:
         as_json=media is not None,
         required=place == "path" or node.get("required") is True,
         description=description if isinstance(description, str) else None,
-        schema=(node if media is None else media).get("schema", {}),
+        schema=(media if isinstance(media, Mapping) else node).get("schema", {}),
     )
 
 

@@ -117,10 +117,10 @@ class OpenAPI(ToolProvider, shared=True):
         self._tools: list[Registration] = []
         self._schemes: Mapping[str, Any] = {}
         self._operations: list[Operation] = []
-        # One for each server that has this provider, the newest last.
-        self._connections: list[Connections] = []
-        self._opened = trio.Event()
-        self._tried = trio.Event()
+        # One for each served server that has this provider: they end with that server.
+        self._connections: dict[Any, Connections] = {}
+        # Set after each attempt to fetch the document, and each time that connections are opened.
+        self._turn = trio.Event()
         self._failure: TransportError | None = None
         try:
             from ._http import fetch_document, open_connections
@@ -148,22 +148,26 @@ class OpenAPI(ToolProvider, shared=True):
             if self._failure is not None:
                 raise self._failure
             # The server limits the time of this.
-            await self._tried.wait()
+            await self._turn.wait()
         return self._tools
 
-    async def watch(self, _changed: Changes) -> None:
+    async def watch(self, changed: Changes) -> None:
         """Fetch a document that has a URL, and keep the connections; see `ToolProvider`."""
         if self._url and not self._operations:
             await self._load()
         secure = any(each.base_url.startswith("https:") for each in self._operations)
         async with self._open(self._tls, self._max_answer, secure=secure) as connections:
-            self._connections.append(connections)
-            self._opened.set()
+            self._connections[changed.server] = connections
+            self._wake()
             try:
                 await trio.sleep_forever()
             finally:
-                self._connections.remove(connections)
-                self._opened = self._opened if self._connections else trio.Event()
+                if self._connections.get(changed.server) is connections:
+                    del self._connections[changed.server]
+
+    def _wake(self) -> None:
+        self._turn.set()
+        self._turn = trio.Event()
 
     async def _load(self) -> None:
         """Fetch the document of a URL, and make its tools.
@@ -181,8 +185,7 @@ class OpenAPI(ToolProvider, shared=True):
             self._failure = TransportError(str(error))
             raise self._failure from error
         finally:
-            self._tried.set()
-            self._tried = trio.Event()
+            self._wake()
 
     def _read(self, document: Document) -> None:
         """Make the tools of a document.
@@ -228,8 +231,8 @@ class OpenAPI(ToolProvider, shared=True):
         if self._output_schemas and operation.output_schema is not None:
             options["output_schema"] = operation.output_schema
 
-        async def call(args: dict[str, Any]) -> ToolResult:
-            return await self._call(operation, args)
+        async def call(args: dict[str, Any], ctx: Context) -> ToolResult:
+            return await self._call(operation, args, ctx.server)
 
         name = operation.name
         try:
@@ -246,7 +249,7 @@ class OpenAPI(ToolProvider, shared=True):
             logger.warning("left out %s: %s", operation.label, error)
             return None
 
-    async def _call(self, operation: Operation, args: Mapping[str, Any]) -> ToolResult:
+    async def _call(self, operation: Operation, args: Mapping[str, Any], server: Any) -> ToolResult:
         try:
             request = operation.request(args)
         except ValueError as error:
@@ -256,8 +259,9 @@ class OpenAPI(ToolProvider, shared=True):
         given = _lower(headers)
         own = [(name, value) for name, value in request.headers if name not in given]
         request = attrs.evolve(request, headers=(*own, *given.items()))
-        await self._opened.wait()
-        answer = await self._connections[-1].send(request)
+        while (connections := self._connections.get(server)) is None:
+            await self._turn.wait()
+        answer = await connections.send(request)
         return read_answer(request, answer.status, answer.media_type, answer.body)
 
     def _authorize(self, request: Request, operation: Operation) -> Request:

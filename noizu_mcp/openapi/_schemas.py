@@ -46,17 +46,23 @@ class SchemaConverter:
         self._document = document
         self._left_out = "readOnly" if is_input else "writeOnly"
         self._names: dict[str, str] = {}
+        # Definitions that were referred to, and are not converted yet: one after the other, since a
+        # chain of them may be longer than Python's stack.
+        self._waiting: list[tuple[str, Any]] = []
 
-    def convert(self, schema: Any, depth: int = 0) -> Any:
-        """Convert one schema.
-
-        Args:
-            schema: The schema.
-            depth: Its nesting.
+    def convert(self, schema: Any) -> Any:
+        """Convert one schema, and all that it refers to.
 
         Raises:
             DocumentError: It is malformed, too deep, or refers to something that is not there.
         """
+        found = self._convert(schema, 0)
+        while self._waiting:
+            name, target = self._waiting.pop()
+            self.definitions[name] = self._convert(target, 0)
+        return found
+
+    def _convert(self, schema: Any, depth: int) -> Any:
         if isinstance(schema, bool):
             return schema
         if not isinstance(schema, Mapping):
@@ -78,17 +84,17 @@ class SchemaConverter:
             if key == "$ref":
                 yield key, self._refer(value)
             elif key in _ONE:
-                yield key, self.convert(value, depth)
+                yield key, self._convert(value, depth)
             elif key in _MANY and isinstance(value, list):
-                yield key, [self.convert(each, depth) for each in value]
+                yield key, [self._convert(each, depth) for each in value]
             elif key == "properties" and isinstance(value, Mapping):
-                yield key, {k: self.convert(v, depth) for k, v in self._own(value)}
+                yield key, {k: self._convert(v, depth) for k, v in self._own(value)}
             elif key in _NAMED and isinstance(value, Mapping):
-                yield key, {name: self.convert(each, depth) for name, each in value.items()}
+                yield key, {name: self._convert(each, depth) for name, each in value.items()}
             elif key == "required" and isinstance(value, list):
                 properties = schema.get("properties")
                 hidden = properties if isinstance(properties, Mapping) else {}
-                kept = [each for each in value if not self._is_left_out(hidden.get(each))]
+                kept = [each for each in value if not self._is_left_out(hidden.get(str(each)))]
                 if kept:
                     yield key, kept
             elif key not in _DROPPED and not key.startswith("x-"):
@@ -112,10 +118,9 @@ class SchemaConverter:
             while name in self.definitions:
                 number += 1
                 name = f"{last}_{number}"
-            # Noted before it is converted: it may refer to itself.
             self._names[pointer] = name
             self.definitions[name] = {}
-            self.definitions[name] = self.convert(target)
+            self._waiting.append((name, target))
         return f"#/$defs/{name}"
 
 
@@ -129,5 +134,5 @@ def _modernize(schema: Mapping[str, Any], found: JSONObject) -> None:
                 found[exclusive] = found.pop(bound)
     if schema.get("nullable") is True and isinstance(found.get("type"), str):
         found["type"] = [found["type"], "null"]
-        if "enum" in found and None not in found["enum"]:
+        if isinstance(found.get("enum"), list) and None not in found["enum"]:
             found["enum"] = [*found["enum"], None]

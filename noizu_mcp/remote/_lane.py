@@ -197,7 +197,8 @@ class Lane:
     def _owner(self) -> _Call | None:
         """Return the request that a message of the server belongs to; None if nobody can tell."""
         callers = {call.caller for call in self._calls}
-        return self._calls[-1] if len(callers) == 1 else None
+        # Of several requests of one caller the oldest: it waits for something, and short ones end.
+        return self._calls[0] if len(callers) == 1 else None
 
     # Questions
 

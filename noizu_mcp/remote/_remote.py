@@ -4,6 +4,7 @@ import inspect
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -140,8 +141,8 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         except (TargetError, ValueError) as error:
             self._target = error
         self._label = label or prefix or _label_of(self._target)
-        # One for each served server that has this provider, the newest last.
-        self._upstreams: list[Upstream] = []
+        # One for each served server that has this provider: it ends with that server.
+        self._upstreams: dict[Any, Upstream] = {}
         self._made: dict[str, tuple[Sequence[Any], list[Bound]]] = {}
         self._anything = self._bind_anything()
 
@@ -195,7 +196,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
 
     def unknown(self, name: str) -> str | None:
         """Word the error for a name of this server while it is not connected."""
-        upstream = self._upstreams[-1] if self._upstreams else None
+        upstream = next(iter(self._upstreams.values()), None)
         mine = bool(self._prefix) and name.startswith(self._name(""))
         if upstream is None or not mine or upstream.connection.client is not None:
             return None
@@ -216,63 +217,69 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
             changed=changed,
             updated=updated,
         )
-        self._upstreams.append(upstream)
+        self._upstreams[changed.server] = upstream
         changed()
         try:
             await upstream.run()
             # It failed for good, and goes on to say so.
             await trio.sleep_forever()
         finally:
-            self._upstreams.remove(upstream)
+            if self._upstreams.get(changed.server) is upstream:
+                del self._upstreams[changed.server]
 
     # Lists
 
-    async def tools(self, _ctx: Context) -> Iterable[Bound]:
+    async def tools(self, ctx: Context) -> Iterable[Bound]:
         """List the tools; see `ToolProvider`."""
-        return await self._list("tools", self._bind_tool)
+        return await self._list("tools", self._bind_tool, ctx)
 
-    async def prompts(self, _ctx: Context) -> Iterable[Bound]:
+    async def prompts(self, ctx: Context) -> Iterable[Bound]:
         """List the prompts; see `PromptProvider`."""
-        return await self._list("prompts", self._bind_prompt)
+        return await self._list("prompts", self._bind_prompt, ctx)
 
-    async def resources(self, _ctx: Context) -> Iterable[Bound]:
+    async def resources(self, ctx: Context) -> Iterable[Bound]:
         """List the resources; see `ResourceProvider`."""
-        return await self._list("resources", self._bind_resource)
+        return await self._list("resources", self._bind_resource, ctx)
 
-    async def templates(self, _ctx: Context) -> Iterable[Bound]:
+    async def templates(self, ctx: Context) -> Iterable[Bound]:
         """List the templates, and a hidden one for URIs that are not listed."""
-        found = await self._list("resource_templates", self._bind_template)
+        found = await self._list("resource_templates", self._bind_template, ctx)
         return found if self._anything is None else [*found, self._anything]
 
-    async def _list(self, kind: str, bind: Callable[[Any], Bound]) -> list[Bound]:
-        listed = await self._upstream.list(kind)
+    async def _list(
+        self, kind: str, bind: Callable[[Upstream, Any], Bound], ctx: Context
+    ) -> list[Bound]:
+        upstream = self._upstream_of(ctx)
+        listed = await upstream.list(kind)
         # The same objects while the list is the same: they are not bound again.
         before = self._made.get(kind)
         if before is None or before[0] is not listed:
-            bound = [made for each in listed if (made := self._try(bind, each)) is not None]
-            before = self._made[kind] = (listed, bound)
+            bound = [self._try(bind, upstream, each) for each in listed]
+            before = self._made[kind] = (listed, [each for each in bound if each is not None])
         return before[1]
 
-    def _try(self, bind: Callable[[Any], Bound], definition: Any) -> Bound | None:
+    def _try(
+        self, bind: Callable[[Upstream, Any], Bound], upstream: Upstream, definition: Any
+    ) -> Bound | None:
         """Bind a definition; None for one that clients must not get."""
         try:
-            return bind(definition)
+            return bind(upstream, definition)
         except ValueError as error:
             logger.warning("left out %r of %s: %s", definition.name, self._label, error)
             return None
 
-    @property
-    def _upstream(self) -> Upstream:
-        if not self._upstreams:
-            raise ConnectionClosed(f"{self._label} is not connected: this server is not served")
-        return self._upstreams[-1]
+    def _upstream_of(self, ctx: Any) -> Upstream:
+        upstream = self._upstreams.get(ctx.server)
+        if upstream is None:
+            raise ConnectionClosed(f"{self._label} is not connected: the server is not served")
+        return upstream
 
     def _name(self, name: str) -> str:
         return bound_name(add_prefix(self._prefix, "name", name)) if self._prefix else name
 
     # Components
 
-    def _bind_tool(self, definition: ToolDefinition) -> Bound:
+    def _bind_tool(self, _: Upstream, definition: ToolDefinition) -> Bound:
         fault = next(header_faults(definition.input_schema), None)
         if fault is not None:
             raise ValueError(fault.text)
@@ -281,7 +288,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         handler = partial(self._call_tool, definition.name)
         return bind_definition(listed, handler, source=self._source(listed.name), **self._common)
 
-    def _bind_prompt(self, definition: PromptDefinition) -> Bound:
+    def _bind_prompt(self, _: Upstream, definition: PromptDefinition) -> Bound:
         listed = attrs.evolve(definition, name=self._name(definition.name))
         return bind_definition(
             listed,
@@ -293,21 +300,21 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
             **self._common,
         )
 
-    def _bind_resource(self, definition: ResourceDefinition) -> Bound:
+    def _bind_resource(self, upstream: Upstream, definition: ResourceDefinition) -> Bound:
         listed = self._addresses.resource(definition)
         source = self._source(listed.uri)
         return bind_definition(
-            listed, self._read, source=source, subscribable=self._can_subscribe, **self._common
+            listed, self._read, source=source, subscribable=_can_subscribe(upstream), **self._common
         )
 
-    def _bind_template(self, definition: ResourceTemplateDefinition) -> Bound:
+    def _bind_template(self, upstream: Upstream, definition: ResourceTemplateDefinition) -> Bound:
         listed = self._addresses.template(definition)
         return bind_definition(
             listed,
             self._read_matched,
             partial(self._complete, {"type": "ref/resource", "uri": definition.uri_template}),
             source=self._source(listed.uri_template),
-            subscribable=self._can_subscribe,
+            subscribable=_can_subscribe(upstream),
             **self._common,
         )
 
@@ -324,11 +331,6 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
 
     def _source(self, name: str) -> str:
         return f"{name!r} of {self._label}"
-
-    @property
-    def _can_subscribe(self) -> bool:
-        client = self._upstream.connection.client
-        return client is not None and client.capabilities.has("resources.subscribe")
 
     # Requests
 
@@ -376,7 +378,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         params: JSONObject = {"ref": ref, "argument": {"name": name, "value": prefix}}
         if ctx.completion_arguments:
             params["context"] = {"arguments": dict(ctx.completion_arguments)}
-        upstream = self._upstream
+        upstream = self._upstream_of(ctx)
         return Completion.from_wire(
             await self._with_errors(upstream.request("completion/complete", params, ctx))
         )
@@ -387,7 +389,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
             params["inputResponses"] = dict(ctx.input_responses)
         if ctx.request_state is not None:
             params["requestState"] = ctx.request_state
-        return await self._upstream.request(method, params, ctx)
+        return await self._upstream_of(ctx).request(method, params, ctx)
 
     async def _with_errors(self, work: Awaitable[JSONObject]) -> JSONObject:
         try:
@@ -420,18 +422,21 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
 
     # Subscriptions
 
-    async def subscribe(self, uri: str, _ctx: Context) -> None:
+    async def subscribe(self, uri: str, ctx: Context) -> None:
         """Watch a resource of the server; see `ResourceProvider`."""
         try:
-            await self._upstream.watch(self._addresses.inward(uri))
+            await self._upstream_of(ctx).watch(self._addresses.inward(uri))
         except Unavailable as error:
             raise McpError(INTERNAL_ERROR, str(error)) from error
 
-    async def unsubscribe(self, uri: str, _ctx: Context) -> None:
+    async def unsubscribe(self, uri: str, ctx: Context) -> None:
         """Watch it no longer; see `ResourceProvider`."""
         inside = self._addresses.inward(uri)
-        if self._upstreams and self._addresses.outward(inside) == uri:
-            await self._upstream.unwatch(inside)
+        upstream = self._upstreams.get(ctx.server)
+        if upstream is not None and self._addresses.outward(inside) == uri:
+            # The client wants no more of it, whatever the server says.
+            with suppress(Unavailable, McpError):
+                await upstream.unwatch(inside)
 
 
 def _read_questions(result: JSONObject) -> InputRequired:
@@ -450,6 +455,11 @@ def _read_questions(result: JSONObject) -> InputRequired:
             raise TypeError("an input request has no method")
         found[key] = InputRequest(request["method"], request.get("params") or {})
     return InputRequired(found, state)
+
+
+def _can_subscribe(upstream: Upstream) -> bool:
+    client = upstream.connection.client
+    return client is not None and client.capabilities.has("resources.subscribe")
 
 
 def _fitting(name: str) -> str:

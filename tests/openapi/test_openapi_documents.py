@@ -2,8 +2,12 @@
 
 import json
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from noizu_mcp import Server, TransportError, connect
 from noizu_mcp.openapi import OpenAPI
@@ -13,6 +17,7 @@ from noizu_mcp.openapi import _schemas as schemas
 
 from .api_kit import document, reading
 
+ROOT = Path(__file__).resolve().parents[2]
 PET = {
     "type": "object",
     "required": ["id", "name", "secret"],
@@ -480,3 +485,63 @@ async def test_base_urls_win():
     (found,) = operations.read_operations(reader.Document(source), "https://api.test/x")
     assert found.request({}).url == "https://api.test/x/things"
     assert provider.name == "OpenAPI"
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+def places_in(node, path=()):
+    """Every place in a document."""
+    yield path
+    items = (
+        node.items()
+        if isinstance(node, dict)
+        else enumerate(node if isinstance(node, list) else ())
+    )
+    for key, value in items:
+        yield from places_in(value, (*path, key))
+
+
+def changed(node, path, value):
+    """A document with another value in one place."""
+    if not path:
+        return value
+    copy = node.copy()
+    copy[path[0]] = changed(node[path[0]], path[1:], value)
+    return copy
+
+
+STORE = json.loads((ROOT / "docs" / "examples" / "petstore.json").read_text())
+PLACES = [path for path in places_in(STORE) if path]
+
+
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+@given(st.data())
+def test_any_mistake_leaves_the_others(version, data):
+    """Whatever is wrong in a document, it is refused, or what is wrong in it is left out."""
+    found = {**STORE, "openapi": version}
+    for _ in range(data.draw(st.integers(1, 3))):
+        path = data.draw(st.sampled_from(PLACES))
+        try:
+            found = changed(found, path, data.draw(JSON_VALUES))
+        except (KeyError, IndexError, TypeError, AttributeError):
+            continue  # an earlier change has removed the place
+    with suppress(ValueError):
+        OpenAPI(found)
+
+
+def test_long_chains_of_references():
+    """A chain of references may be longer than Python's stack."""
+    count = schemas.MAX_DEFINITIONS - 1
+    found = {f"S{n}": {"items": {"$ref": f"#/components/schemas/S{n + 1}"}} for n in range(count)}
+    root = document({}, components={"schemas": {**found, f"S{count}": {}}})
+    converter = schemas.SchemaConverter(reader.Document(root), is_input=True)
+
+    assert converter.convert({"$ref": "#/components/schemas/S0"}) == {"$ref": "#/$defs/S0"}
+    assert len(converter.definitions) == count + 1

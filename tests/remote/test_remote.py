@@ -1,5 +1,7 @@
 """A server behind a `Remote` answers as it does itself, across eras."""
 
+from contextlib import AsyncExitStack
+
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
@@ -16,6 +18,7 @@ from noizu_mcp import (
     InputRequest,
     InputRequired,
     McpError,
+    Mount,
     PromptMessage,
     Reference,
     Remote,
@@ -431,12 +434,42 @@ async def test_a_call_is_one_round_trip(behind):
         assert [b'"tools/call"' in data for _, data in seen] == [True, False]
 
 
-async def test_a_remote_in_a_mounted_server():
-    """A server with a `Remote` can be mounted in another one."""
-    from noizu_mcp import Mount
-
-    front = front_of(Mount(front_of(Remote(Up, prefix="up")), prefix="inner"))
+@pytest.mark.parametrize("version", [OLD, NEW])
+async def test_a_remote_in_a_mounted_server(version, autojump_clock):
+    """A server with a `Remote` can be mounted in another one; questions and updates pass both."""
+    up = Up()
+    front = front_of(Mount(front_of(Remote(up, prefix="up")), prefix="inner"), Mount(Up))
     handler = ScriptedHandler(elicitation={"": {"name": "Bo"}})
-    async with connect(front, handler=handler) as client:
+    async with connect(front, handler=handler, version=version) as client:
         assert (await client.call_tool("inner_up_echo", {"text": "a"})).text == "a"
         assert (await client.call_tool("inner_up_ask")).text == "accept Bo"
+        uri = "inner+up+cfg://app"
+        async with AsyncExitStack() as stack:
+            if version == NEW:
+                await stack.enter_async_context(client.listen(uris=[uri, "cfg://app"]))
+            else:
+                await client.subscribe(uri)
+                await client.subscribe("cfg://app")
+            up.notify_resource_updated("cfg://app")
+            await trio.sleep(10)
+        if version == OLD:
+            await client.unsubscribe(uri)
+            await client.unsubscribe("cfg://app")
+        told = [params["uri"] for name, params in handler.notifications if "updated" in name]
+        assert told == [uri]
+        up.notify_resource_updated("cfg://app")
+        await trio.sleep(10)
+        assert len([name for name, _ in handler.notifications if "updated" in name]) == 1
+
+
+async def test_two_servers_may_share_a_remote(behind):
+    """Each server that is served has its own connection, which ends with that server."""
+    front = behind(Up)
+    async with connect(front) as first, trio.open_nursery() as nursery:
+        async with connect(front) as second:
+            assert (await second.call_tool("up_echo", {"text": "b"})).text == "b"
+            nursery.start_soon(first.call_tool, "up_hang")
+            await Kit.entered.wait()
+        assert (await first.call_tool("up_echo", {"text": "a"})).text == "a"
+        assert not Kit.left.is_set()
+        nursery.cancel_scope.cancel()

@@ -3,6 +3,7 @@
 import logging
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import trio
@@ -17,6 +18,7 @@ from noizu_mcp import (
     Toolkit,
     TransportError,
     connect,
+    field,
     mcp,
     resource,
     serve_http,
@@ -382,8 +384,8 @@ async def test_targets_that_fail(behind, target, reason, caplog):
 async def test_unserved():
     """Before the server is served there is nothing to list."""
     remote = Remote(Life().server)
-    with pytest.raises(Exception, match="up is not connected: this server is not served"):
-        await remote.tools(None)
+    with pytest.raises(Exception, match="up is not connected: the server is not served"):
+        await remote.tools(SimpleNamespace(server=None))
     assert remote.unknown("x") is None
 
 
@@ -671,3 +673,27 @@ async def test_scopes_in_front(behind, scopes):
         ):
             with nullcontext() if scopes else pytest.raises(McpError, match="scope"):
                 await work()
+
+
+class Mirrored(Toolkit):
+    """A tool whose argument is mirrored in a header."""
+
+    @mcp
+    async def search(self, region: str = field(header="Region"), limit: int = 1) -> str:
+        return f"{region} {limit}"
+
+
+@pytest.mark.parametrize("version", [OLD, NEW])
+async def test_headers_of_arguments(version):
+    """Over HTTP on both sides each side has its headers, and the front checks its own."""
+    async with trio.open_nursery() as nursery:
+        back = await nursery.start(partial(serve_http, Life(tools=[Mirrored]).server(), port=0))
+        remote = Remote(f"{back.urls[0]}/mcp", prefix="up")
+        front = await nursery.start(partial(serve_http, front_of(remote)(), port=0))
+        async with connect(f"{front.urls[0]}/mcp", version=version) as client:
+            (listed,) = await client.list_tools()
+            assert listed.input_schema["properties"]["region"]["x-mcp-header"] == "Region"
+            arguments = {"region": "eu", "limit": 2}
+            assert (await client.call_tool("up_search", arguments)).text == "eu 2"
+        front.stop()
+        back.stop()

@@ -136,6 +136,23 @@ class Mount(Provider):
         """List nothing: `resources` lists the templates, too."""
         return ()
 
+    async def subscribe(self, uri: str, ctx: Any) -> None:
+        """Pass a subscription on to the provider of the mounted server that has the resource."""
+        mounted: MountedServer | None = ctx.running.provider_lists.mounts.get(self)
+        providers = self.server.registry.providers
+        if providers is not None and mounted is not None and mounted.inner is not None:
+            inner, name = mounted.context(ctx), uri.removeprefix(self.rename("uri", ""))
+            await self.server.registry.prepare(inner, "resources", name)
+            await providers.subscribe(name, inner)
+
+    async def unsubscribe(self, uri: str, ctx: Any) -> None:
+        """Pass the end of a subscription on to the providers of the mounted server."""
+        mounted: MountedServer | None = ctx.running.provider_lists.mounts.get(self)
+        providers, start = self.server.registry.providers, self.rename("uri", "")
+        is_served = mounted is not None and mounted.inner is not None
+        if providers is not None and mounted is not None and is_served and uri.startswith(start):
+            await providers.unsubscribe(uri.removeprefix(start), mounted.context(ctx))
+
     async def _specs(self, ctx: Any, feature: str) -> Iterable[Any]:
         mounted: MountedServer | None = ctx.running.provider_lists.mounts.get(self)
         if mounted is None or mounted.inner is None:

@@ -62,6 +62,11 @@ class Entry:
         self.relay = Relay(provider, self) if isinstance(provider, Mount) else None
         self._owner = owner
 
+    @property
+    def server(self) -> "Server":
+        """The server; see `Changes`."""
+        return self._owner.server
+
     def __call__(self, kind: str | None = None, /) -> None:
         """Say that a list changed; see `Changes`."""
         kinds = tuple(self.versions) if kind is None else (kind,)
