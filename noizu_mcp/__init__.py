@@ -90,6 +90,7 @@ _LATE = {
     "DenyTools": ".server",
     "Http": ".transports",
     "LiveList": ".client",
+    "Mount": ".server",
     "SchemaLoss": ".models",
     "ModelCall": ".models",
     "ModelTools": ".models",
@@ -99,7 +100,9 @@ _LATE = {
     "Prompt": ".components",
     "prompt": ".components",
     "PromptMessage": ".types",
+    "PromptProvider": ".components",
     "PromptResult": ".types",
+    "Provider": ".components",
     "ReadResult": ".types",
     "RateLimit": ".server",
     "Reference": ".types",
@@ -108,6 +111,7 @@ _LATE = {
     "resource_template": ".components",
     "result_for": ".models",
     "ResourceDefinition": ".types",
+    "ResourceProvider": ".components",
     "ResourceTemplate": ".components",
     "Root": ".types",
     "SamplingResult": ".types",
@@ -119,6 +123,7 @@ _LATE = {
     "SyncClients": ".client",
     "Task": ".types",
     "TimeWindow": ".server",
+    "ToolProvider": ".components",
     "tools_for": ".models",
     "TerminalHandler": ".client",
 }
@@ -138,8 +143,12 @@ if _TYPE_CHECKING:
     from .client import connect_all as connect_all
     from .components import Capability as Capability
     from .components import Prompt as Prompt
+    from .components import PromptProvider as PromptProvider
+    from .components import Provider as Provider
     from .components import Resource as Resource
+    from .components import ResourceProvider as ResourceProvider
     from .components import ResourceTemplate as ResourceTemplate
+    from .components import ToolProvider as ToolProvider
     from .components import prompt as prompt
     from .components import resource as resource
     from .components import resource_template as resource_template
@@ -150,6 +159,7 @@ if _TYPE_CHECKING:
     from .models import tools_for as tools_for
     from .server import AllowTools as AllowTools
     from .server import DenyTools as DenyTools
+    from .server import Mount as Mount
     from .server import Policy as Policy
     from .server import PolicyCall as PolicyCall
     from .server import RateLimit as RateLimit

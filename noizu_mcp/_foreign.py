@@ -40,18 +40,13 @@ _OPTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     (_SERVER, "lifespan", "write a method: @asynccontextmanager async def lifespan(self)"),
     (
         _SERVER,
-        "tools resources prompts skills telemetry policies",
+        "tools resources prompts providers skills telemetry policies",
         "write {name} = […] in the body of the class",
     ),
     (
         _SERVER,
         "middleware",
         "override call_tool, read_resource or get_prompt, and call super()",
-    ),
-    (
-        _SERVER,
-        "providers",
-        "override list_tools and call_tool to compute tools, or use server.tools.add",
     ),
     (_SERVER, "resource_templates", "put templates into resources"),
     (_SERVER, "mask_error_details", "leave it out; clients never see the text of an exception"),

@@ -59,6 +59,7 @@ PUBLIC = {
     *("violations_result", "SkillDefinition", "SkillError"),
     *("Policy", "PolicyCall", "Denied", "DenyTools", "AllowTools", "RateLimit", "TimeWindow"),
     *("AuditLog", "AuditTable", "Capability"),
+    *("Mount", "PromptProvider", "Provider", "ResourceProvider", "ToolProvider"),
     *("SchemaLoss", "ModelCall", "ModelTools", "result_for", "tools_for"),
 }
 

@@ -121,6 +121,8 @@ LATE = {
     ("server/policies/_shipped", "datetime"): "loads with the first window",
     ("server/policies/_shipped", "zoneinfo"): "the same",
     ("telemetry/_audit", "sqlite3"): "loads with the first table",
+    ("server/_running", ".providers._provider_lists"): "loads with the first provider",
+    ("server/_server", ".providers._providers"): "the same",
     ("server/features/_tools", "._tasks"): "loads with the first call of a tool that can be a task",
     ("server/features/_subscriptions", "._tasks"): "loads with the first subscription to a task",
     ("server/features/__init__", "."): "tasks load with the first request for one",

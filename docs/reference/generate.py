@@ -48,6 +48,7 @@ PAGES = (
         {
             "Components": "Server Tool Toolkit mcp Resource ResourceTemplate Prompt SkillFolder",
             "Registrations": "tool resource resource_template prompt",
+            "Providers": "ToolProvider PromptProvider ResourceProvider Provider Mount",
             "Schemas": "Schema field argument fields",
             "Handlers": "Context",
             "Policies": "Policy PolicyCall DenyTools AllowTools RateLimit TimeWindow AuditLog "
@@ -218,6 +219,7 @@ INTERNAL = {
     },
     "Context": {"retry"},
     "HttpApp": {"endpoint"},
+    "Mount": {"expiry", "fixed_names", "reaches", "rename"},
 }
 # Options that `Toolkit` inherits, and that only one tool can have.
 OF_ONE_TOOL = {"name", "title", "description", "input", "output", "input_schema", "output_schema"}

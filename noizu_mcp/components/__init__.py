@@ -27,12 +27,15 @@ from ._tool import Tool as Tool
 from ._tool import tool as tool
 from ._toolkit import Toolkit as Toolkit
 from ._toolkit import mcp as mcp
+from .declare._class_schemas import open_object as open_object
 from .declare._marks import is_marked as is_marked
 from .declare._options import Table as Table
+from .declare._options import add_prefix as add_prefix
 from .declare._options import read_flag as read_flag
 from .declare._options import read_icons as read_icons
 from .declare._options import read_loop as read_loop
 from .declare._options import read_options as read_options
+from .declare._options import read_prefix as read_prefix
 from .declare._options import read_requires as read_requires
 from .declare._options import read_seconds as read_seconds
 from .declare._options import read_text as read_text
@@ -43,6 +46,7 @@ from .declare._statement import class_of as class_of
 from .declare._statement import is_abstract as is_abstract
 from .declare._statement import is_method as is_method
 from .declare._statement import kind_of as kind_of
+from .handlers._bound import Bound as Bound
 from .handlers._bound import PromptSpec as PromptSpec
 from .handlers._bound import ResourceSpec as ResourceSpec
 from .handlers._bound import TemplateSpec as TemplateSpec
@@ -69,7 +73,11 @@ _LATE = {
     **dict.fromkeys(("Prompt", "prompt"), "._prompt"),
     **dict.fromkeys(("Resource", "ResourceTemplate", "resource"), "._resource"),
     "Capability": "._capability",
+    **dict.fromkeys(("BaseProvider", "Changes", "Provider"), "._provider"),
+    **dict.fromkeys(("PromptProvider", "ResourceProvider", "ToolProvider"), "._provider"),
+    "bind_definition": ".registration._definitions",
     "Catalog": "._catalog",
+    "check_providers": "._provider",
     "resource_template": "._resource",
 }
 
@@ -78,6 +86,13 @@ if _TYPE_CHECKING:
     from ._catalog import Catalog as Catalog
     from ._prompt import Prompt as Prompt
     from ._prompt import prompt as prompt
+    from ._provider import BaseProvider as BaseProvider
+    from ._provider import Changes as Changes
+    from ._provider import PromptProvider as PromptProvider
+    from ._provider import Provider as Provider
+    from ._provider import ResourceProvider as ResourceProvider
+    from ._provider import ToolProvider as ToolProvider
+    from ._provider import check_providers as check_providers
     from ._resource import Resource as Resource
     from ._resource import ResourceTemplate as ResourceTemplate
     from ._resource import resource as resource
@@ -89,6 +104,7 @@ if _TYPE_CHECKING:
     from .handlers._contents import to_contents as to_contents
     from .handlers._contents import to_listed as to_listed
     from .handlers._contents import to_prompt_result as to_prompt_result
+    from .registration._definitions import bind_definition as bind_definition
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 

@@ -21,7 +21,6 @@ class Catalog(
         " per entry; hidden items are callable by name even though they are omitted from"
         " tools/list."
     ),
-    inline=True,  # it reads what is in memory, and never waits
 ):
     """Lists everything that is registered on the server, for models that look for more.
 
@@ -39,7 +38,7 @@ class Catalog(
         ),
     }
 
-    def call(self, args: Any, ctx: Context) -> Any:
+    async def call(self, args: Any, ctx: Context) -> Any:
         """List the items that match every filter, by kind.
 
         Args:
@@ -51,6 +50,8 @@ class Catalog(
             one, `category`.
         """
         kinds = _KINDS if args.type == "all" else (args.type,)
+        for feature in ("tools", "prompts", "resources"):
+            await ctx.server.registry.prepare(ctx, feature)
         found = {kind: ctx.server.registry.entries(kind, ctx) for kind in kinds}
         return {
             kind: [entry for entry in map(_entry, entries) if _matches(entry, args)]

@@ -7,7 +7,13 @@ from ..types import Annotations
 from .declare._component import Component
 from .declare._statement import ComponentMeta
 from .declare._tool_kind import TOOL
-from .registration._registration import Overrides, Registration, refuses_decorating, register
+from .registration._registration import (
+    Overrides,
+    Registration,
+    SharedOptions,
+    refuses_decorating,
+    register,
+)
 
 if TYPE_CHECKING:
     from ._toolkit import Toolkit
@@ -16,8 +22,8 @@ if TYPE_CHECKING:
 Target: TypeAlias = "type[Tool | Toolkit] | Tool | Toolkit | Registration"
 
 
-class ToolOverrides(Overrides, total=False):
-    """The options that the registration of a tool or of a kit may change.
+class ToolOptions(SharedOptions, total=False):
+    """The options of tools that their registrations may change.
 
     Attributes:
         category: Another category; None for none. It is merged into `meta`.
@@ -36,8 +42,12 @@ class ToolOverrides(Overrides, total=False):
     coerce: bool
 
 
-class MethodOptions(ToolOverrides, total=False):
-    """The options of `@mcp(…)`, and of a function that is registered.
+class ToolOverrides(ToolOptions, Overrides, total=False):
+    """The options of the registration of a tool or of a kit."""
+
+
+class MethodOptions(ToolOptions, total=False):
+    """The options of `@mcp(…)`.
 
     They are those that a registration may change, and those of the method or the function. The name
     is its name by default, the description the first paragraph of its docstring; `category=None`
@@ -62,6 +72,10 @@ class MethodOptions(ToolOverrides, total=False):
     strict: bool
     task: Literal["optional", "required"] | None
     starts_task: bool
+
+
+class ToolFunctionOptions(MethodOptions, Overrides, total=False):
+    """The options of a function that is registered as a tool."""
 
 
 class Tool(Component, metaclass=ComponentMeta):
@@ -90,7 +104,9 @@ class Tool(Component, metaclass=ComponentMeta):
 @overload
 def tool(target: Target, /, **overrides: Unpack[ToolOverrides]) -> Registration: ...
 @overload
-def tool(function: Callable[..., Any], /, **options: Unpack[MethodOptions]) -> Registration: ...
+def tool(
+    function: Callable[..., Any], /, **options: Unpack[ToolFunctionOptions]
+) -> Registration: ...
 @refuses_decorating
 def tool(target: Any, /, **overrides: Any) -> Registration:
     """Register a tool or a kit with some of its options changed, or a function as a tool.

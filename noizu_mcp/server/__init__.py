@@ -46,6 +46,7 @@ _LATE = {
     "PolicyCall": ".policies._policy",
     "RateLimit": ".policies._shipped",
     "TimeWindow": ".policies._shipped",
+    "Mount": ".providers._mount",
     "TaskStore": ".tasks._task_store",
     "load_server": ".loading._load",
     "missing_requirements": ".loading._remedies",
@@ -62,6 +63,7 @@ if _TYPE_CHECKING:
     from .policies._shipped import DenyTools as DenyTools
     from .policies._shipped import RateLimit as RateLimit
     from .policies._shipped import TimeWindow as TimeWindow
+    from .providers._mount import Mount as Mount
     from .tasks._task_store import TaskStore as TaskStore
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)

@@ -105,20 +105,36 @@ class RequestContext(InboundRequest, ServerContext):
 
     def begin(self) -> Job | None:
         """Answer the request at once, or return the rest of the work on it."""
-        running = self.running
+        running, server = self.running, self.running.server
+        outdated = None
+        if server.registry.providers is not None:
+            outdated = running.provider_lists.find_outdated(self)
         if running.listeners and self.observer is None:
             return observe_request(self)
-        method, server = CLIENT_REQUESTS[self.request.method], running.server
+        method = CLIENT_REQUESTS[self.request.method]
         feature = method.capability
         # A method without its capability is unknown (MethodNotFoundError of the schema).
         if feature not in server.registry.offered and feature:
             self.send_failure(self.unknown_method())
             return None
+        return self._route() if outdated is None else partial(self._route_prepared, outdated)
+
+    async def _route_prepared(self, feature: str) -> None:
+        """Do the rest of the work once the providers have been asked."""
+        await self.running.provider_lists.prepare(self, feature)
+        job = self._route()
+        if job is not None:
+            self.expire_at(self.deadline)  # its scope is there already
+            await job()
+
+    def _route(self) -> Job | None:
+        """Check the scopes, and hand the request to its feature."""
+        running, server = self.running, self.running.server
         try:
             if server.registry.scoped or server.options.requires is not None:
                 # Before the route, so before any code of the author's.
                 admit(server, self)
-            return running.routes[method.name](self)
+            return running.routes[self.request.method](self)
         except BaseException as error:
             if not is_crash(error):
                 raise
@@ -296,7 +312,7 @@ class RequestContext(InboundRequest, ServerContext):
         server = self.running.server
         if isinstance(error, InsufficientScope):
             try:
-                scopes = needed(server, self.request, error.scopes)
+                scopes = needed(self, error.scopes)
             except ValueError as wrong:  # the author required an invalid scope name
                 error = wrong
             else:

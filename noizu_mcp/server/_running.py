@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ._request_context import RequestContext
     from ._server import Server
     from .asking._parked import ParkedHandlers
+    from .providers._provider_lists import ProviderLists
     from .tasks._running_task import RunningTask
     from .tasks._task_store import TaskMemory, TaskStore
 
@@ -131,6 +132,29 @@ class RunningServer:
         parked = ParkedHandlers(limits, options.state_ttl, self.linger)
         self.server.telemetry.count_parked(parked)
         return parked
+
+    @cached_property
+    def provider_lists(self) -> "ProviderLists":
+        """The lists of the providers; most servers have none, and their code is not loaded."""
+        from .providers._provider_lists import ProviderLists
+
+        return ProviderLists(self, self.server.providers)
+
+    async def begin_serving(self) -> None:
+        """Start what runs beside the requests: providers, if there are any."""
+        self.server.running[self] = None
+        if self.server.registry.providers is not None:
+            await self.provider_lists.begin()
+
+    def update_providers(self) -> None:
+        """Take up providers that came or went; in the thread of the loop."""
+        self.provider_lists.update()
+
+    def end_serving(self) -> None:
+        """End what runs beside the requests; does not wait."""
+        del self.server.running[self]
+        if "provider_lists" in vars(self):
+            self.provider_lists.end()
 
     # Changes
 

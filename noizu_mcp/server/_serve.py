@@ -80,6 +80,7 @@ class PipeSession(Session):
         """
         async with trio.open_nursery() as self._nursery:
             try:
+                await self.running.begin_serving()
                 await self._loop.run(grace=grace)
                 # One grace for both: tasks get what requests have left of it.
                 left = self._ended + grace - trio.current_time()
@@ -87,6 +88,7 @@ class PipeSession(Session):
             finally:
                 # In `finally`: also a broken stream must end the subscriptions of the author's.
                 self.end_session()
+                self.running.end_serving()
                 self._nursery.cancel_scope.cancel()
 
     def end_subscriptions(self) -> None:

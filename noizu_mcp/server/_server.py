@@ -1,6 +1,7 @@
 """`Server`: tools, resources, prompts and options as a class; it holds no connection."""
 
 import inspect
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
@@ -39,11 +40,12 @@ from .registry._server_options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOpti
 
 if TYPE_CHECKING:
     from ..types import Reference
+    from ._running import RunningServer
     from .policies._capability import CapabilityIssuer
 
 
 #: The lists in the body of a server class.
-_LISTS: Final = ("tools", "resources", "prompts", "skills", "telemetry", "policies")
+_LISTS: Final = ("tools", "resources", "prompts", "providers", "skills", "telemetry", "policies")
 
 
 def _is_list(value: Any) -> bool:
@@ -83,6 +85,8 @@ class Server(metaclass=ComponentMeta):
         abandoned: The threads of sync handlers that go on after their calls.
         sealer: Seals the state that travels through clients.
         crash_log: Takes the failures of its handlers and hooks: so many a minute of each.
+        providers: The running set of providers.
+        running: Where it is served now.
 
     Raises:
         DefinitionError: When the class statement runs: everything that is wrong with it.
@@ -106,6 +110,9 @@ class Server(metaclass=ComponentMeta):
     telemetry: Any = ()  # listeners in a class body, a `Telemetry` on an instance
     policies: Any = ()  # policies in a class body, a `PolicySet` on an instance
     skills: Any = ()  # of folders in a class body
+    # A list of providers in a class body, their running set on an instance. It has no value here:
+    # `__getattr__` makes an empty one when it is first asked for, and most servers need none.
+    providers: Any
 
     registry: Registry
     bus: Bus
@@ -116,6 +123,7 @@ class Server(metaclass=ComponentMeta):
     abandoned: AbandonedThreads
     sealer: Sealer
     crash_log: ThrottledLog
+    running: dict["RunningServer", None]
     _overridden: ClassVar[frozenset[str]] = frozenset()  # of `OVERRIDABLE`
     _declared: ClassVar[frozenset[str]] = frozenset()  # of `CHANGES`, the lists of the class
 
@@ -151,7 +159,7 @@ class Server(metaclass=ComponentMeta):
         )
         server.skills = tuple(registry.skills.specs.values())
         for feature in CHANGES:
-            changed = partial(server.notify_changed, feature)
+            changed = partial(server.bus.publish, feature)
             bind = partial(bind_all, feature=feature, loop=options.loop)
             running = RunningSet(registry.parts[feature], changed, bind)
             setattr(server, feature, running)
@@ -162,9 +170,18 @@ class Server(metaclass=ComponentMeta):
         server.abandoned = AbandonedThreads(options.limits.abandoned_threads)
         server.sealer = Sealer(options.state_keys, options.state_ttl)
         server.crash_log = ThrottledLog(shown=SHOWN, most=MOST_CRASHES)
+        server.running = {}
+        if hasattr(cls, "providers"):
+            server._provide(cls.providers)
         if options.loop == "asyncio":
             bind_methods(server, cls._overridden)
         return server
+
+    def _provide(self, items: Sequence[Any]) -> Any:
+        from .providers._providers import Providers
+
+        self.providers = Providers(self, items)
+        return self.providers
 
     @cached_property
     def capability_issuer(self) -> "CapabilityIssuer":
@@ -181,6 +198,8 @@ class Server(metaclass=ComponentMeta):
 
         def __getattr__(self, name: str) -> Any:
             """Name the replacement of a method that servers of other packages have."""
+            if name == "providers":
+                return self._provide(())
             if name in METHODS:
                 text = f"{type(self).__name__!r} object has no attribute {name!r}; {METHODS[name]}"
                 raise AttributeError(text, name=name, obj=self)
@@ -372,6 +391,8 @@ class Server(metaclass=ComponentMeta):
         """
         if kind not in CHANGES:
             raise ValueError(f"no list {kind!r}; there are: {', '.join(CHANGES)}")
+        if self.registry.providers is not None:
+            self.registry.providers.expire(kind)
         self.bus.publish(kind)
 
     def notify_resource_updated(self, uri: str) -> None:

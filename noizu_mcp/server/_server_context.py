@@ -29,8 +29,10 @@ from ..types import (
 )
 from .calls._invoke import read_any, within
 from .calls._scope_checks import demand
+from .policies._policy_set import is_guarded
 
 if TYPE_CHECKING:
+    from .._errors import Denied
     from ..components import Capability
     from ..types import ClientCapabilities, Principal, ReadResult, RequireScopes
     from ._request_context import RequestContext
@@ -69,6 +71,7 @@ class ServerContext(Context):
         admitted: The call that policies have let through to an override of the server.
         passed_on: True once the override has passed it on.
         held: The capability that the call was made under; None for that of a request.
+        provided: The lists that the caller sees, where providers add to them; None: they do not.
     """
 
     __slots__ = ()
@@ -81,6 +84,7 @@ class ServerContext(Context):
     admitted: "Admitted | None" = None
     passed_on: bool = False
     held: "IssuedCapability | None" = None
+    provided: Mapping[str, Any] | None = None
 
     @property
     def protocol_version(self) -> str:
@@ -198,6 +202,8 @@ class ServerContext(Context):
     def _notify_session(self, kind: str) -> None:
         """Tell this session that a list changed; on 2026-07-28 nobody; see `Notify`."""
         if self.dispatcher is not None and not self.envelope.revision.stateless:
+            if self.running.server.registry.providers is not None:
+                self.running.provider_lists.forget(self.dispatcher)
             self.running.portal.run_soon(partial(self.dispatcher.feed.report, kind))
 
     async def put_session(self, key: str, value: Any) -> None:
@@ -214,6 +220,10 @@ class ServerContext(Context):
     def around(self) -> tuple[str, ...]:
         """The tools whose calls a call of this handler is nested in."""
         return self.chain
+
+    def refusal_of(self, name: str, arguments: Mapping[str, Any]) -> "Denied | None":
+        """Tell why the capability does not allow a call of this handler; None if it does."""
+        return None if self.held is None else self.held.refusal(name, arguments)
 
     @property
     def capability(self) -> "IssuedCapability":
@@ -241,16 +251,18 @@ class ServerContext(Context):
     async def read_resource(self, uri: str) -> "ReadResult":
         """Read a resource of the server in the name of this request; see `Context`."""
         server = self.running.server
+        await server.registry.prepare(self, "resources", uri)
         found = server.registry.find_resource(uri, self)
-        if server.policies.chains and (found is not None or server.registry.overrides(_READ)):
+        spec = None if found is None else found[0]
+        known = spec is not None or server.registry.overrides(_READ)
+        if known and (server.policies.chains or is_guarded(spec)):
             from .calls._policy_checks import admit_within
 
-            if found is not None:
-                demand(found[0], self)
-            caller = cast("RequestContext", self)
-            await admit_within("resource", uri, EMPTY, found and found[0], caller)
+            if spec is not None:
+                demand(spec, self)
+            await admit_within("resource", uri, EMPTY, spec, cast("RequestContext", self))
         read = partial(read_any, server, uri, found, self)
-        result = await within(server, found and found[0], read)
+        result = await within(server, spec, read)
         if isinstance(result, InputRequired):
             raise TypeError(
                 f"{uri} asks with InputRequired, which only a client can answer; let it await"
@@ -268,7 +280,15 @@ class SessionContext(ServerContext):
         dispatcher: The session.
     """
 
-    __slots__ = ("admitted", "dispatcher", "envelope", "passed_on", "running", "session")
+    __slots__ = (
+        "admitted",
+        "dispatcher",
+        "envelope",
+        "passed_on",
+        "provided",
+        "running",
+        "session",
+    )
 
     completion_arguments: Mapping[str, str] = EMPTY
     input_responses: Mapping[str, Any] = EMPTY
@@ -282,6 +302,9 @@ class SessionContext(ServerContext):
         self.session: Mapping[str, Any] = dispatcher.values
         self.admitted = None
         self.passed_on = False
+        self.provided: Mapping[str, Any] | None = None
+        if running.server.registry.providers is not None:
+            running.provider_lists.attach(self)
 
     @property
     def request_id(self) -> str | int:

@@ -47,6 +47,8 @@ class Metrics:
     * `mcp_notifications_total` by `method` and `direction`: `in`, `out`
     * `mcp_decisions_total` by `decision` (`allow`, `deny`) and `policy`: calls that policies judged
     * `mcp_sessions`, `mcp_streams`: see `Telemetry`
+    * `mcp_provider_failing` by `provider`: lists that it fails to give now; and
+      `mcp_provider_failures_total`
     * `mcp_registered` by `kind`: `tools`, `resources` (with templates), `prompts`
 
     Args:

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, Final, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from ..server import Event, Server
 from ..types import TaskStatus
@@ -53,6 +54,7 @@ class Series:
         text, name = "Time from a request to its end.", "mcp_request_duration_seconds"
         self._durations = Histogram(name, text, _BY_NAME, registry=self.registry, buckets=BUCKETS)
         _look_up(gauge, server)
+        self.registry.register(_ProviderSeries(server))
 
     def render(self) -> bytes:
         """Write all series in Prometheus' text format; callable from any thread."""
@@ -105,6 +107,36 @@ def _look_up(gauge: Callable[..., Gauge], server: Server) -> None:
     offered = gauge("mcp_registered", "Registered tools, resources and prompts.", ("kind",))
     for kind in ("tools", "resources", "prompts"):
         offered.labels(kind).set_function(partial(len, getattr(server, kind)))
+
+
+class _ProviderSeries:
+    """The series of the providers of a server, which may come and go."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def describe(self) -> list[Metric]:
+        """List the names; there may be no values yet."""
+        return self._families()
+
+    def collect(self) -> list[Metric]:
+        """Read the health of all providers; part of the protocol of prometheus_client."""
+        failing, failures = families = self._families()
+        providers = self._server.registry.providers
+        for name, faults, count in () if providers is None else providers.health():
+            failing.add_metric([name], len(faults))
+            failures.add_metric([name], count)
+        return families if providers is not None else []
+
+    @staticmethod
+    def _families() -> list[Any]:
+        text = "Lists that a provider fails to give."
+        return [
+            GaugeMetricFamily("mcp_provider_failing", text, labels=["provider"]),
+            CounterMetricFamily(
+                "mcp_provider_failures", "Failures of a provider.", labels=["provider"]
+            ),
+        ]
 
 
 def _count(held: Callable[[], Iterable[str]], state: str) -> int:

@@ -180,7 +180,8 @@ def _request_of(frames: list[FrameType]) -> str:
         for value in tuple(frame.f_locals.values()):
             if isinstance(value, RequestContext):
                 # The registered name, and not the one of the client, which may be anything.
-                _, spec = value.running.server.registry.subject_of(value.request)
+                registry = value.running.server.registry
+                _, spec = registry.subject_of(value.request, value, usable=False)
                 name = "" if spec is None else f" {spec.definition[spec.key]}"[:MAX_TEXT]
                 return f"{value.request.method}{name}: "
     return ""

@@ -10,6 +10,7 @@ from askers import Asked, AskedFor, AskedPrompt, Forgetful, Impatient, Questions
 from jobs import Jobs
 from kits import Changes, Control, Crashes, Echo, Notes, Quick, Returns
 from passing import PassesOn
+from providing import Workshop
 from strays import Straying, StrayingBehind, StrayInit, StrayOverrides
 from timely import Punctual, PunctualAlone, PunctualBehind
 
@@ -37,6 +38,7 @@ __all__ = [
     "StrayOverrides",
     "Straying",
     "StrayingBehind",
+    "Workshop",
 ]
 
 

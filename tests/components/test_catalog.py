@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import trio
 
 from noizu_mcp.components import expand, prepare, to_result, tool
 from noizu_mcp.tools import Catalog
@@ -17,14 +18,21 @@ REGISTRY = {
     "resources": [({"uri": "config://app", "name": "app"}, True)],
     "resource_templates": [({"uriTemplate": "db://{table}", "_meta": {"k": 1}}, False)],
 }
-CTX: Any = SimpleNamespace(server=SimpleNamespace(registry=SimpleNamespace(entries=REGISTRY.get)))
+
+
+async def prepare_nothing(*_: Any) -> None:
+    """Ask no provider."""
+
+
+OFFERED = SimpleNamespace(entries=REGISTRY.get, prepare=prepare_nothing)
+CTX: Any = SimpleNamespace(server=SimpleNamespace(registry=OFFERED))
 (SPEC,) = expand([tool(Catalog, hidden=True)])
 
 
 def names(**arguments: Any) -> dict[str, list[str]]:
     args, refused = prepare(SPEC, arguments)
     assert refused is None
-    answer = SPEC.invoke(args, CTX)
+    answer = trio.run(SPEC.invoke, args, CTX)
     keys = ("name", "uri", "uriTemplate")
     return {
         kind: [next(entry[key] for key in keys if key in entry) for entry in entries]
@@ -33,8 +41,8 @@ def names(**arguments: Any) -> dict[str, list[str]]:
 
 
 def test_definition() -> None:
-    """Its name, its text and its filters are fixed; it runs on the loop."""
-    assert (SPEC.name, SPEC.hidden, SPEC.mode, SPEC.output) == ("catalog", True, "inline", None)
+    """Its name, its text and its filters are fixed; it waits for providers."""
+    assert (SPEC.name, SPEC.hidden, SPEC.mode, SPEC.output) == ("catalog", True, "async", None)
     assert SPEC.description is not None
     assert SPEC.description.startswith("Discover all registered MCP items including hidden tools,")
     assert list(SPEC.input.schema["properties"]) == ["type", "query", "category", "include_hidden"]
@@ -43,7 +51,7 @@ def test_definition() -> None:
 
 def test_everything() -> None:
     """Without filters every kind is there, each entry whole and with its flag."""
-    result, detail = to_result(SPEC, SPEC.invoke(prepare(SPEC, {})[0], CTX))
+    result, detail = to_result(SPEC, trio.run(SPEC.invoke, prepare(SPEC, {})[0], CTX))
     assert detail is None
     assert result.structured == {
         "tools": [

@@ -326,7 +326,8 @@ REFUSED = {
         ),
         (
             "case.py:10: tool(greet).bogus: unknown option; there are: name, title, description,"
-            " category, annotations, icons, meta, hidden, visible, timeout, max_concurrency,"
+            " prefix, category, annotations, icons, meta, hidden, visible, timeout,"
+            " max_concurrency,"
             " max_queue, max_result_bytes,"
             " coerce, requires, available, loop, inline, strict, task, starts_task, input, output,"
             " input_schema,"

@@ -108,7 +108,7 @@ def test_cursors_hold_when_the_list_changes():
     assert find_start(["a", "b", "c"], cursor) == 2
     assert find_start(["b", "c"], cursor) == 1
     assert find_start(["x", "y", "a", "b", "c"], cursor) == 4
-    assert find_start(["a", "c", "d"], cursor) == 2
+    assert find_start(["a", "c", "d"], cursor) == 1
     assert find_start(["a"], cursor) == 1
 
 

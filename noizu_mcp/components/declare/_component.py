@@ -15,7 +15,7 @@ from ..._value import Frozen, JSONObject
 from ...schema import docstring_parameters, docstring_summary
 from ..handlers._signature import Handler, Row, read_handler
 from ._marks import is_marked
-from ._options import DECLARED_NAME, STATEMENT_ONLY, is_hidden
+from ._options import DECLARED_NAME, STATEMENT_ONLY, add_prefix, is_hidden
 from ._statement import NOTHING, Declaration, Kind, is_abstract
 
 #: Names that other frameworks, and the other kinds of component, have for an input.
@@ -45,7 +45,9 @@ class Declared(Frozen):
     def key(self, overrides: Mapping[str, Any]) -> tuple[str, str]:
         """Give the option that no two registered ones may have in common, and its value."""
         name = self.kind.key
-        return name, overrides.get(name, self.options[name])
+        value = overrides.get(name, self.options[name])
+        prefix = overrides.get("prefix")
+        return name, value if prefix is None else add_prefix(prefix, name, value)
 
     def definition(self, overrides: Mapping[str, Any] = NOTHING) -> JSONObject:
         """Describe it as its list does on 2026-07-28: `tools/list`, `prompts/list`.
@@ -64,8 +66,8 @@ class Declared(Frozen):
         # Options and the fields of definitions have the same names.
         known = {field.name for field in attrs.fields(self.kind.definition)}
         fields = {name: value for name, value in options.items() if name in known}
-        name = options.get("name", options[self.kind.key])
-        fields |= {"name": name, "meta": meta, **self.members}
+        key, value = self.key(overrides)
+        fields |= {"name": options.get("name", value), "meta": meta, **self.members, key: value}
         wire: JSONObject = self.kind.definition(**fields).to_wire()
         return wire
 
@@ -80,7 +82,7 @@ class Declared(Frozen):
             A bound component of the class that the kind names.
         """
         definition = self.definition(overrides)
-        options = {**self.options, **overrides}
+        options = {**self.options, **overrides, **dict([self.key(overrides)])}
         # Options and bound fields have the same names, so that a new option needs no line here.
         fields = {name: options[name] for name in options.keys() - STATEMENT_ONLY}
         fields |= {
@@ -94,6 +96,10 @@ class Declared(Frozen):
             "source": self.source,
             **self.fields(instance),
         }
+        if "prefix" in overrides and "uri_template" in fields:
+            template = fields["uri_template"]
+            text, traversal = options["uri_template"], template.traversal
+            fields["uri_template"] = type(template)(text, traversal=traversal)
         return self.kind.bound(**fields)
 
 

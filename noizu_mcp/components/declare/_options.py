@@ -40,6 +40,8 @@ _META_KEY: Final = (
 )
 _RESERVED_LABELS: Final = ("modelcontextprotocol", "mcp")
 
+# Its letters are those of names; the scheme of a URI begins with a letter (RFC 3986, section 3.1).
+_PREFIX: Final = r"[A-Za-z][A-Za-z0-9_.-]{0,63}"
 _RESTRICTED_NAME: Final = r"[A-Za-z0-9!#$&^_.+-]+"
 _MIME_TYPE: Final = rf"{_RESTRICTED_NAME}/{_RESTRICTED_NAME}(?:\s*;[ -~]+)?"
 
@@ -263,6 +265,33 @@ def _read_size(value: Any) -> int:
     return value
 
 
+def read_prefix(value: Any) -> str:
+    """Take a word that is put before names, and before the schemes of URIs."""
+    if not isinstance(value, str) or not re.fullmatch(_PREFIX, value):
+        raise ValueError(
+            "must be a letter, then letters, digits, '_', '-' and '.', 64 characters at most,"
+            f" {got(value)}"
+        )
+    return value
+
+
+def add_prefix(prefix: str, option: str, value: str) -> str:
+    """Put a prefix before the value of the option that identifies a component.
+
+    Args:
+        prefix: The prefix: `eu`, or `eu_`, which means the same.
+        option: `name`, `uri` or `uri_template`.
+        value: The value.
+
+    Returns:
+        `eu_charge` for a name, `eu+db://orders` for a URI.
+    """
+    if option == "name":
+        return f"{prefix}{value}" if prefix[-1] in "_-." else f"{prefix}_{value}"
+    # RFC 3986, section 3.1: a scheme has no underscore.
+    return f"{prefix.rstrip('_-.').replace('_', '-')}+{value}"
+
+
 # The places that options are written in: `Tool`, `Toolkit` and so on are class statements, the
 # lower-case names are `@mcp(…)` and the functions that register: `tool(…)`; `tool_function` and so
 # on have those options that `tool(…)` takes for a function only.
@@ -284,6 +313,7 @@ _ROWS: Final[tuple[tuple[str, Reader, str], ...]] = (
     ("name", _read_run_time_name, f"{_CONTENTS} tool prompt"),
     ("title", read_text, _ALL),
     ("description", read_text, _ALL),
+    ("prefix", read_prefix, "tool resource resource_template prompt"),
     ("category", _read_category, _TOOLS),
     ("mime_type", _read_mime_type, _CONTENTS),
     ("size", _read_size, "Resource resource"),
@@ -316,7 +346,8 @@ _ROWS: Final[tuple[tuple[str, Reader, str], ...]] = (
 
 #: Options that do not become a field of the bound component, or not as they are written.
 STATEMENT_ONLY: Final = frozenset(
-    {"visible", "inline", "strict", "abstract", "traversal", "arguments", "uri_template", *_SCHEMAS}
+    {"visible", "inline", "strict", "abstract", "traversal", "arguments", "uri_template", "prefix"}
+    | {*_SCHEMAS}
 )
 
 

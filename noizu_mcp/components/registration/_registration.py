@@ -47,8 +47,8 @@ _EXAMPLES: Final = {
 }
 
 
-class Overrides(TypedDict, total=False):
-    """The options that every registration may change; a prompt has no others.
+class SharedOptions(TypedDict, total=False):
+    """The options that every component has, and every registration may change.
 
     Attributes:
         name: Another name; not for a kit of several tools.
@@ -76,6 +76,17 @@ class Overrides(TypedDict, total=False):
     requires: "RequireScopes | str | Sequence[str] | None"
     available: Callable[[Any], object] | None
     loop: Literal["trio", "asyncio"]
+
+
+class Overrides(SharedOptions, total=False):
+    """The options of every registration; that of a prompt has no others.
+
+    Attributes:
+        prefix: A word that is put before the names of all tools of a kit, before the name of a tool
+            or a prompt, `eu_charge`, and before the scheme of a URI, `eu+db://orders`.
+    """
+
+    prefix: str
 
 
 @final

@@ -86,7 +86,11 @@ def take_up(ctx: "RequestContext") -> bool:
     if isinstance(state, str):
         # No need to open it: nobody else can have made the very text that was sealed here.
         parked = ctx.running.parked.take(state, binding)
-        if parked is not None:
+        if parked is not None and ctx.scope is not None:
+            # Its providers were asked first, in a task of its own, which cannot end for another
+            # request: the handler runs again.
+            parked.stop()
+        elif parked is not None:
             asker: Any = parked.asker  # which has parked it
             parked.go_on_as(ctx)
             asker.reopen(given)

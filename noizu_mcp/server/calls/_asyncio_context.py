@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any, TypeVar
@@ -46,6 +46,11 @@ class _AsyncioContext(Context):
     def on_trio(self, function: Callable[..., Awaitable[Result]], *args: Any) -> Awaitable[Result]:
         """Call a function of the trio side with the request itself as its last argument."""
         return self._side.run_trio(partial(function, *args, self._ctx))
+
+    @property
+    def provided(self) -> Mapping[str, Any] | None:
+        """The lists that the caller sees, where providers add to them."""
+        return getattr(self._ctx, "provided", None)
 
     async def step(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a side effect once; see `Context`."""

@@ -60,6 +60,10 @@ class _NestedContext(Context):
         """Look up what the server needs beyond `Context`: that of the request."""
         return getattr(self._outer, name)
 
+    def refusal_of(self, name: str, arguments: Mapping[str, Any]) -> Denied | None:
+        """Tell why the capability does not allow a call of this handler; None if it does."""
+        return self.held.refusal(name, arguments)
+
     @property
     def capability(self) -> IssuedCapability:
         """The capability that the call was made under, one level deeper; see `Context`."""
@@ -123,6 +127,7 @@ async def call_nested(
 ) -> ToolResult:
     """Call a tool for a handler; see `Context.call_tool`."""
     server = ctx.running.server
+    await server.registry.prepare(ctx, "tools", name)
     spec = server.registry.find_tool(name, ctx)
     if spec is None and not server.registry.overrides("call_tool"):
         raise unknown(server.registry.tools, name, ctx)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from ... import types
 from ..._errors import InsufficientScope, McpError
 from ...engine import InboundRequest, throttled_log
-from ...jsonrpc import INSUFFICIENT_SCOPE, Request
+from ...jsonrpc import INSUFFICIENT_SCOPE
 
 if TYPE_CHECKING:
     from ...components import Context
@@ -70,18 +70,18 @@ def holds(spec: Scoped, caller: "Principal | None") -> bool:
     return spec.requires is None or spec.requires.admits(caller)
 
 
-def needed(server: "Server", request: Request, scopes: Iterable[str]) -> tuple[str, ...]:
+def needed(inbound: "RequestContext", scopes: Iterable[str]) -> tuple[str, ...]:
     """List all scopes that a request needs, each once.
 
     Args:
-        server: The server.
-        request: The request.
+        inbound: The request.
         scopes: The missing scopes.
 
     Raises:
         ValueError: A missing scope is not a valid scope name.
     """
-    _, spec = server.registry.subject_of(request)
+    server = inbound.running.server
+    _, spec = server.registry.subject_of(inbound.request, inbound, usable=False)
     required = (server.options.requires, None if spec is None else spec.requires)
     known = [scope for each in required if each is not None for scope in each.scopes]
     return types.as_scopes([*known, *scopes])

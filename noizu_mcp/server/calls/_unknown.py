@@ -25,6 +25,10 @@ def unknown(collection: Collection[Any], name: str, context: "Context") -> McpEr
         name: The name that was sent.
         context: The request.
     """
+    providers = context.server.registry.providers
+    text = None if providers is None else providers.unknown(name)
+    if text is not None:
+        return McpError(INVALID_PARAMS, text)
     meant = nearest(name, _usable(collection, context))
     return McpError(INVALID_PARAMS, f"Unknown {collection.kind.name}: {name}{_hint(meant)}")
 

@@ -7,11 +7,15 @@ change came once more. The first report of an idle change is told at once; each 
 marks it. At the end of its window a marked change is told and gets a new window, an unmarked one
 becomes idle. So a change costs each peer one notice for each window at most, and memory grows with
 the number of distinct changes, not of reports. A change of which nobody was told has no window.
+
+A client answers the notice of a list by asking for all of it. So each further window of a list is
+twice as long: a storm of a second is six notices.
 """
 
+import itertools
 import threading
-from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterator
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
 #: Seconds in which further reports of a change are merged into one more notice: long enough for a
 #: loop that adds a hundred tools, too short for a person to see.
 MERGE_WINDOW: Final = 0.05
+#: Seconds of the longest window of a list; after a storm a client waits for its end.
+LONGEST_WINDOW: Final = 16 * MERGE_WINDOW
 #: Seconds by which a window may end early, together with the one before it.
 TOGETHER: Final = MERGE_WINDOW / 10
 
@@ -66,6 +72,10 @@ class Hearer(Protocol):
         """Tell it of a change; False if it has not asked for that. Must not raise."""
 
 
+#: A change, and the only peer that is told of it; None: all are.
+_Key = tuple[Hashable, Hearer | None]
+
+
 class Merger:
     """Tells the peers of one loop of changes: the first of a burst at once, the rest merged.
 
@@ -85,10 +95,11 @@ class Merger:
         self.hearers: dict[Hearer, None] = {}
         self._find_task = find_task
         self._spawn = spawn
-        # The changes with a window: whether they came again. And the windows by their ends: all are
-        # equally long, so the deque is sorted by itself.
-        self._again: dict[tuple[Hashable, Hearer | None], bool] = {}
-        self._windows: deque[tuple[float, tuple[Hashable, Hearer | None]]] = deque()
+        # The changes with a window: whether they came again. And the windows, a heap by their ends;
+        # the number keeps it from comparing changes.
+        self._again: dict[_Key, bool] = {}
+        self._windows: list[tuple[float, int, _Key, float]] = []
+        self._numbers = itertools.count()
         self._running = False
 
     def report(self, change: Hashable, only: Hearer | None = None) -> None:
@@ -101,7 +112,7 @@ class Merger:
         if (change, only) in self._again:
             self._again[change, only] = True
         else:
-            self._tell(change, only)
+            self._tell(change, only, MERGE_WINDOW)
 
     def _make_notice(self, change: Hashable) -> SubscriptionNotice | None:
         """Make the notice of a change from the present state; None if there is none any more.
@@ -117,7 +128,7 @@ class Merger:
             return SubscriptionNotice(RESOURCE_UPDATED, {"uri": change[0]})
         return LIST_CHANGED[str(change)]
 
-    def _tell(self, change: Hashable, only: Hearer | None) -> None:
+    def _tell(self, change: Hashable, only: Hearer | None, seconds: float) -> None:
         # Made now, not when it was reported: a merged notice shows the latest state.
         notice = self._make_notice(change)
         if notice is None:
@@ -128,7 +139,8 @@ class Merger:
             told = hearer.tell(change, notice) or told
         if told:
             self._again[change, only] = False
-            self._windows.append((trio.current_time() + MERGE_WINDOW, (change, only)))
+            end = trio.current_time() + seconds
+            heappush(self._windows, (end, next(self._numbers), (change, only), seconds))
             if not self._running:
                 self._running = True
                 self._spawn(self._end_windows)
@@ -140,9 +152,11 @@ class Merger:
             # them would cost more than the window.
             due = trio.current_time() + TOGETHER
             while self._windows and self._windows[0][0] <= due:
-                _, key = self._windows.popleft()
+                _, _, key, seconds = heappop(self._windows)
                 if self._again.pop(key):
+                    if isinstance(key[0], str):
+                        seconds = min(2 * seconds, LONGEST_WINDOW)
                     with crashes_logged("a change could not be told"):
-                        self._tell(*key)
-        # No checkpoint since the deque was seen empty: a window opened now starts a new task.
+                        self._tell(*key, seconds)
+        # No checkpoint since the heap was seen empty: a window opened now starts a new task.
         self._running = False

@@ -339,7 +339,7 @@ def _cut(id_: Id | None) -> Id | None:
 
 def _start_of(ctx: "RequestContext") -> Event:
     request, envelope = ctx.request, ctx.envelope
-    name, spec = ctx.running.server.registry.subject_of(request)
+    name, spec = ctx.running.server.registry.subject_of(request, ctx, usable=False)
     principal = envelope.origin.principal
     if ctx.dispatcher is None:
         place = Place(ctx.running.transport, envelope.revision.name)

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ... import components
 from ..._errors import InsufficientScope
@@ -17,6 +17,8 @@ from ..registry._collection import Collection
 if TYPE_CHECKING:
     from .._server import Server
 
+#: The feature that the provider of a list offers, by the name of the collection.
+_FEATURES: Final = {"templates": "resources"}
 #: Computes a list for the caller; returns a `Page`, or a list without further pages.
 _Compute = Callable[[str | None, Context], Awaitable[Any]]
 
@@ -33,13 +35,15 @@ def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
         McpError: The cursor is invalid (-32602).
     """
     server = ctx.running.server
-    collection: Collection[Any] = getattr(server.registry, name)
+    collection: Collection[Any] = getattr(server.registry, name).seen_by(ctx)
     cursor = (ctx.request.params or {}).get("cursor")
     compute: _Compute | None = None
     if server.registry.overrides(override):
         compute = getattr(server, override)
     # Only then: a list without instances is served from rendered bytes.
-    elif name == "resources" and any(each.list for each in server.registry.templates.shown):
+    elif name == "resources" and any(
+        each.list for each in server.registry.templates.seen_by(ctx).shown
+    ):
         compute = _list_with_instances
     elif collection.gated:
         compute = collection.list_for
@@ -47,6 +51,10 @@ def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
     # cache must not give it to another one (2026-07-28 `server/utilities/caching`).
     guarded = compute is not None and ctx.envelope.origin.principal is not None
     guarded = guarded or collection.gated or (name == "resources" and server.registry.gated)
+    providers = server.registry.providers
+    guarded = guarded or (
+        providers is not None and providers.depends_on_caller(_FEATURES.get(name, name))
+    )
     caching = server.options.cache_of(name, guarded=guarded)
     if compute is None:
         # Bytes that the collection keeps: a list is rendered once per change, not once per request.

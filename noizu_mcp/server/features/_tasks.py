@@ -267,7 +267,7 @@ class Opening:
             return result.to_wire()
         except InsufficientScope as error:
             running = self._ctx.running
-            scopes = needed(running.server, self._ctx.request, error.scopes)
+            scopes = needed(self._ctx, error.scopes)
             raise denial(self._ctx, scopes, running.transport) from None
 
 

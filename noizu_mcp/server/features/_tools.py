@@ -25,6 +25,7 @@ from ..calls._result_size import LARGE, size_of
 from ..calls._scope_checks import demand
 from ..calls._time_limit import OutOfTime, in_time
 from ..calls._unknown import unknown
+from ..policies._policy_set import is_guarded
 from ..registry._availability import is_available
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def call_tool(ctx: RequestContext) -> Job | None:
     """
     server = ctx.running.server
     name, arguments = _read(ctx.request.params or {})
-    spec = server.registry.tools.specs.get(name)
+    spec = server.registry.tools.look_up(name, ctx)
     if spec is not None and spec.available is not None and not is_available(spec, ctx):
         spec = None
     # Headers before arguments: a proxy has routed or refused by them, so a mismatch makes the whole
@@ -52,7 +53,7 @@ def call_tool(ctx: RequestContext) -> Job | None:
         _check_headers(ctx, spec, arguments)
     if spec is None and "call_tool" not in server.registry.overridden:
         raise unknown(server.registry.tools, name, ctx)
-    if server.policies.chains:
+    if server.policies.chains or is_guarded(spec):
         return _begin_checked(ctx, spec, name, arguments)
     return _begin(ctx, spec, name, arguments)
 
@@ -172,7 +173,7 @@ def _reply(ctx: RequestContext, spec: ToolSpec | None, result: Answer) -> None:
     # 2026-07-28 allows any JSON value in `structuredContent`; earlier clients refuse others than
     # objects.
     if revision.structured != "any":
-        schema = spec.output.schema if spec is not None and spec.output is not None else None
+        schema = None if spec is None else spec.definition.get("outputSchema")
         wire = adapt_tool_result(wire, schema, revision)
     ctx.complete(wire)
 
@@ -189,13 +190,14 @@ async def call_registered(
         McpError: There is no such tool, or the tool raised it.
         InsufficientScope: The caller may not call it.
     """
+    await server.registry.prepare(context, "tools", name)
     spec = server.registry.find_tool(name, context)
     if spec is None:
         raise unknown(server.registry.tools, name, context)
     # Scopes before arguments: a caller without access must not learn the schema from the errors.
     demand(spec, context)
     ctx = cast("RequestContext", context)
-    if server.policies.chains or ctx.held is not None:
+    if server.policies.chains or ctx.held is not None or is_guarded(spec):
         from ..calls._policy_checks import admit_again
 
         try:

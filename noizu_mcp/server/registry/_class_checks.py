@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, Final
 
+from ... import components
 from ..._errors import Problem
 from ..._foreign import advice
 from ..._util import called
@@ -20,6 +21,7 @@ from ...components import (
     is_abstract,
     is_context,
     is_marked,
+    keys_of,
     kind_of,
 )
 from ...skills import check_clashes, check_skills
@@ -42,7 +44,7 @@ OVERRIDABLE: Final = (
     "complete",
 )
 #: Attributes that would be ignored in silence: servers of other packages have these options.
-_NO_OPTIONS: Final = ("auth", "middleware", "providers", "resource_templates")
+_NO_OPTIONS: Final = ("auth", "middleware", "resource_templates")
 #: The one form that a lifespan is sure to have.
 _LIFESPAN: Final = "`@asynccontextmanager async def lifespan(self)`, and yield once"
 # Every function that these decorators make runs this code object: the one way to recognise them.
@@ -82,9 +84,33 @@ def check_statement(declaration: Declaration, base: type) -> None:
     if not declaration.problems and not declaration.abstract:
         _check_nested(declaration, base)
     if not declaration.problems:
+        _check_fixed_names(declaration)
+    if not declaration.problems:
         cls: Any = declaration.cls
         for problem in check_clashes(cls.skills, cls.resources):
             declaration.take(problem, "skills")
+
+
+def _check_fixed_names(declaration: Declaration) -> None:
+    """Refuse a name that two providers, or a provider and a registration, will surely have."""
+    cls: Any = declaration.cls
+    providers = getattr(cls, "providers", ())
+    if not providers:
+        return
+    taken = {
+        (feature, key)
+        for feature in _COMPUTED
+        for item in getattr(cls, feature)
+        for _, key in keys_of(as_registration(item, feature))
+    }
+    for index, provider in enumerate(providers):
+        names = set(provider.fixed_names())
+        for feature, name in sorted(names & taken):
+            text = (
+                f"{provider.name} has {name!r}, which stands in {feature} already; give a prefix="
+            )
+            declaration.take(Problem(f"providers[{index}]", text), "providers")
+        taken |= names
 
 
 def _check_identity(declaration: Declaration) -> None:
@@ -224,16 +250,22 @@ def _check_policies(policies: Iterable[Any]) -> list[Problem]:
     return check_policies(policies)
 
 
+def _check_providers(items: Iterable[Any]) -> list[Problem]:
+    # Loaded with the first one.
+    return components.check_providers(items) if items else []
+
+
 _CHECKS: Final[dict[str, Callable[[Iterable[Any]], list[Problem]]]] = {
     **{feature: partial(check, feature=feature) for feature in _COMPUTED},
     "skills": check_skills,
     "telemetry": check_listeners,
     "policies": _check_policies,
+    "providers": _check_providers,
 }
 
 
 def _registrations(declaration: Declaration, member: str) -> Sequence[Any]:
-    given = getattr(declaration.cls, member)
+    given = getattr(declaration.cls, member, ())
     if isinstance(given, list | tuple):
         return given
     if isinstance(given, type) or kind_of(given) is not None:

@@ -127,6 +127,16 @@ class Collection(Generic[SpecType]):
         """The entries that are not hidden, in order."""
         return self._listed.specs
 
+    def seen_by(self, context: Context | None) -> "Collection[SpecType]":
+        """Return the collection as the caller of a request sees it, with the items of providers.
+
+        Args:
+            context: The request; None: the registrations alone.
+        """
+        # Only contexts of a server have it, and they are made in a layer above.
+        lists: Mapping[str, Any] | None = getattr(context, "provided", None)
+        return self if lists is None else lists.get(self.kind.listed, self)
+
     def find(self, key: str, context: Context | None = None) -> SpecType | None:
         """Find a registration by its name or URI, hidden or not.
 
@@ -134,14 +144,21 @@ class Collection(Generic[SpecType]):
             key: The name or URI.
             context: The request; one that its caller may not use is not found. None: all are.
         """
-        spec = self.specs.get(key)
+        spec = self.look_up(key, context)
         return spec if spec is not None and is_available(spec, context) else None
+
+    def look_up(self, key: str, context: Context | None) -> SpecType | None:
+        """Find a registration, available to the caller of the request or not; see `find`."""
+        # Registrations first: the lists of a caller may be older than the last one of these.
+        return self.specs.get(key) or self.seen_by(context).specs.get(key)
 
     def shown_to(self, context: Context | None) -> Sequence[SpecType]:
         """List the entries that are not hidden and that the caller of a request may use."""
-        return self._available(self._listed.specs, context)
+        seen = self.seen_by(context)
+        return seen.usable(seen.shown, context)
 
-    def _available(self, specs: Sequence[SpecType], context: Context | None) -> Sequence[SpecType]:
+    def usable(self, specs: Sequence[SpecType], context: Context | None) -> Sequence[SpecType]:
+        """Leave out the entries that are not available to the caller of a request."""
         if not self.gated:
             return specs
         return tuple(spec for spec in specs if is_available(spec, context))
@@ -163,9 +180,10 @@ class Collection(Generic[SpecType]):
         Raises:
             McpError: The cursor is invalid (-32602).
         """
-        specs = tuple(self.specs.values()) if include_hidden else self._listed.specs
+        seen = self.seen_by(context)
+        specs = tuple(seen.specs.values()) if include_hidden else seen.shown
         # Before it is cut: a cursor names the last entry of its page.
-        return self.cut(self._available(specs, context), cursor)
+        return seen.cut(seen.usable(specs, context), cursor)
 
     async def list_for(self, cursor: str | None, context: Context) -> Page[SpecType]:
         """Cut one page out of the list of a caller, as an override of the server would."""
@@ -177,7 +195,7 @@ class Collection(Generic[SpecType]):
         Raises:
             McpError: The cursor is invalid (-32602).
         """
-        keys = tuple(str(self._definition_of(item)[self.kind.key]) for item in items)
+        keys = tuple(str(self.definition_of(item)[self.kind.key]) for item in items)
         return self._cut(items, keys, find_start(keys, cursor))
 
     def _cut(self, items: Sequence[Any], keys: Sequence[str], start: int) -> Page[Any]:
@@ -211,13 +229,19 @@ class Collection(Generic[SpecType]):
             TypeError: An entry of the page is of another kind.
             ProtocolError: A mapping on the page is not a valid definition.
         """
-        items = [self.kind.adapt(self._definition_of(item), revision) for item in page.items]
+        items = [self.kind.adapt(self.definition_of(item), revision) for item in page.items]
         result: JSONObject = {self.kind.listed: items}
         if page.next_cursor is not None:
             result["nextCursor"] = page.next_cursor
         return result
 
-    def _definition_of(self, item: Any) -> Mapping[str, Any]:
+    def definition_of(self, item: Any) -> Mapping[str, Any]:
+        """Return the definition of a spec, or check a definition or a mapping.
+
+        Raises:
+            TypeError: The item is of another kind.
+            ProtocolError: A mapping is not a valid definition.
+        """
         definition = getattr(item, "definition", None)
         if isinstance(definition, Mapping):
             return definition
@@ -241,9 +265,9 @@ class Collection(Generic[SpecType]):
             TypeError: It is neither.
         """
         if isinstance(answer, Page):
-            return Page(self._available(answer.items, context), answer.next_cursor)
+            return Page(self.usable(answer.items, context), answer.next_cursor)
         if isinstance(answer, list | tuple):
-            return Page(self._available(answer, context))
+            return Page(self.usable(answer, context))
         raise TypeError(f"a list of {self.kind.name}s must be a Page or a list, not {answer!r}")
 
     def change(self, edit: Callable[[dict[str, SpecType]], dict[str, SpecType]]) -> None:

@@ -79,8 +79,8 @@ def find_start(keys: Sequence[str], cursor: object) -> int:
         return 0
     offset, last = read_cursor(cursor)
     # The usual case, an unchanged list, needs no search. Else the page begins after the entry that
-    # the client saw last, so that it gets none twice; if that is gone, the offset is the best
-    # guess.
+    # the client saw last, so that it gets none twice. If that is gone, so is one place before the
+    # offset, and what stood behind it must not be skipped.
     if 0 < offset <= len(keys) and keys[offset - 1] == last:
         return offset
-    return keys.index(last) + 1 if last in keys else min(offset, len(keys))
+    return keys.index(last) + 1 if last in keys else min(offset - 1, len(keys))

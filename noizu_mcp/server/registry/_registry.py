@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote
 
 from ... import types
@@ -63,6 +63,39 @@ Found = tuple[ResourceSpec | TemplateSpec, Any]
 Tree = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
+class Provided(Protocol):
+    """The providers of a server, as its registrations see them.
+
+    Attributes:
+        have_tasks: True once a provider has listed a tool whose calls can go on as tasks.
+        have_scopes: True once a provider has listed something that requires scopes.
+    """
+
+    have_tasks: bool
+    have_scopes: bool
+
+    def expire(self, kind: str) -> None:
+        """Let a list of all providers be asked for again."""
+
+    def raise_generation(self) -> None:
+        """Let every caller's lists be put together anew."""
+
+    def depends_on_caller(self, feature: str) -> bool:
+        """Tell whether a list may differ by caller."""
+
+    async def prepare(self, context: Context, feature: str) -> None:
+        """Ask for the lists of a caller that are out of date."""
+
+    def feature_of(self, request: Request) -> str | None:
+        """Return the feature whose lists a request needs; None if registrations can answer it."""
+
+    def health(self) -> Sequence[tuple[str, tuple[str, ...], int]]:
+        """Return the name, the present faults and the number of failures of each provider."""
+
+    def unknown(self, name: str) -> str | None:
+        """Word the error for an unknown name; None if it is nobody's."""
+
+
 class Registry:
     """The registrations of one server.
 
@@ -90,10 +123,13 @@ class Registry:
             `completions`, `skills`, and always `logging`. The class declares the list, even an
             empty one, or overrides its methods; or something of it was registered, hidden or not,
             also if that was removed.
-        scoped: True if any registration requires scopes.
-        gated: True if any resource or template has an `available` function.
+        scoped: True if any registration requires scopes, or anything that a provider listed.
+        gated: True if any resource or template has an `available` function, or may come from a
+            provider.
+        providers: The providers of the server; None if there were none yet.
     """
 
+    providers: Provided | None = None
     offered: frozenset[str]
     scoped: bool
     gated: bool
@@ -113,9 +149,9 @@ class Registry:
         self.overridden = overridden
         self._slots: dict[tuple[str, int, int], FairLimiter] = {}
         files = [file for skill in skills for file in skill.files.values()]
-        # One lock for all: `_refresh` reads all of them. Readers take none, a change replaces maps.
+        # One lock for all: `refresh` reads all of them. Readers take none, a change replaces maps.
         lock = threading.RLock()
-        make: Any = partial(Collection, page_size=page_size, lock=lock, on_change=self._refresh)
+        make: Any = partial(Collection, page_size=page_size, lock=lock, on_change=self.refresh)
         self.tools: Collection[ToolSpec] = make(TOOLS, tools, declared="tools" in declared)
         self.resources: Collection[ResourceSpec] = make(
             RESOURCES, [*resources, *files], declared="resources" in declared
@@ -134,25 +170,32 @@ class Registry:
             "completions": (self.prompts, self.templates),
             "skills": (self.skills,),
         }
-        self._refresh()
+        self.refresh()
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         """Compute the flags that every request reads, once for each change."""
+        providers = self.providers
+        if providers is not None:
+            # Lists of callers hold registrations, too.
+            providers.raise_generation()
         parts = self.parts.items()
         self.offered = frozenset(
             feature
             for feature, found in parts
             if any(each.offered for each in found) or self.overrides(*_OFFERED_BY[feature])
         ) | {"logging"}
-        self.scoped = any(
+        provides = providers is not None and providers.have_scopes
+        self.scoped = provides or any(
             each.scoped for each in (self.tools, self.resources, self.templates, self.prompts)
         )
-        self.gated = self.resources.gated or self.templates.gated
+        provides = providers is not None and providers.depends_on_caller("resources")
+        self.gated = self.resources.gated or self.templates.gated or provides
 
     @property
     def has_tasks(self) -> bool:
         """True if there is a tool whose calls can go on as tasks."""
-        return any(spec.task is not None for spec in self.tools.specs.values())
+        provided = self.providers is not None and self.providers.have_tasks
+        return provided or any(spec.task is not None for spec in self.tools.specs.values())
 
     @property
     def can_be_watched(self) -> bool:
@@ -214,25 +257,38 @@ class Registry:
         Returns:
             The spec, and the variables of a template.
         """
-        resource = self.resources.find(uri, context)
-        if resource is not None:
+        return self._find_resource(uri, context, context)
+
+    def _find_resource(
+        self, uri: str, context: Context | None, asked_for: Context | None
+    ) -> Found | None:
+        """Find the spec that serves a URI.
+
+        Args:
+            uri: The URI.
+            context: The request, with what providers offer its caller.
+            asked_for: The same request; None: also what its caller may not use is found.
+        """
+        resource = self.resources.look_up(uri, context)
+        if resource is not None and is_available(resource, asked_for):
             return resource, None
         # In the order of registration: overlapping templates are legal, and the author decides
         # which one wins.
-        for template in self.templates.specs.values():
+        for template in self.templates.seen_by(context).specs.values():
             variables = template.match(uri)
-            if variables is not None and is_available(template, context):
+            if variables is not None and is_available(template, asked_for):
                 return template, variables
         return None
 
     def subject_of(
-        self, request: Request, context: Context | None = None
+        self, request: Request, context: Context | None = None, *, usable: bool = True
     ) -> tuple[str | None, Any]:
         """Find the component that a request names.
 
         Args:
             request: The request.
-            context: The same request; what its caller may not use is not found. None: all are.
+            context: The same request, with what providers offer its caller.
+            usable: What its caller may not use is not found.
 
         Returns:
             Its name or URI as sent, and its spec; None for each that there is not.
@@ -249,17 +305,41 @@ class Registry:
         name = params.get(_NAMED_BY.get(method, ""))
         if not isinstance(name, str):
             return None, None
+        asked_for = context if usable else None
+        collection: Collection[Any]
         match method:
             case "tools/call":
-                return name, self.find_tool(name, context)
+                collection = self.tools
             case "prompts/get":
-                return name, self.find_prompt(name, context)
+                collection = self.prompts
             case "skills/get":
-                return name, self.skills.specs.get(name)
+                collection = self.skills
             case "completion/complete":
-                return name, self.templates.find(name, context)
-        found = self.find_resource(name, context)
-        return name, None if found is None else found[0]
+                collection = self.templates
+            case _:
+                found = self._find_resource(name, context, asked_for)
+                return name, None if found is None else found[0]
+        spec = collection.look_up(name, context)
+        return name, spec if spec is not None and is_available(spec, asked_for) else None
+
+    async def prepare(self, context: Context, feature: str, name: str | None = None) -> None:
+        """Ask the providers for what a caller may use, where their last lists are out of date.
+
+        `find_tool` and its kin look into these lists. The methods of a server that a client calls
+        find them prepared; a handler that looks for something else prepares it itself.
+
+        Args:
+            context: The request.
+            feature: `tools`, `prompts` or `resources`, with the templates.
+            name: The name or URI that is looked for; a registration has precedence, and then no
+                provider is asked. None: the whole list is wanted.
+        """
+        if self.providers is not None and (name is None or not self.has(feature, name)):
+            await self.providers.prepare(context, feature)
+
+    def has(self, feature: str, name: str) -> bool:
+        """Tell whether a name or URI is registered for a feature; see `parts`."""
+        return any(name in collection.specs for collection in self.parts[feature])
 
     def required_for(self, uri: str, context: Context) -> "RequireScopes | None":
         """Return the scopes that a caller needs to read or watch a resource; None for none."""
@@ -273,7 +353,7 @@ class Registry:
             uri: Its URI; one that is not registered may belong to an override.
             context: The request, or the session.
         """
-        if not self.gated or self.find_resource(uri) is None:
+        if not self.gated or self._find_resource(uri, context, None) is None:
             return False
         return self.find_resource(uri, context) is None
 
@@ -310,7 +390,7 @@ class Registry:
             "resource_templates": self.templates,
             "prompts": self.prompts,
         }
-        for spec in collections[kind].specs.values():
+        for spec in collections[kind].seen_by(context).specs.values():
             if is_available(spec, context):
                 yield dict(spec.definition), spec.hidden
 

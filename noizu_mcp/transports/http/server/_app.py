@@ -130,14 +130,16 @@ class HttpApp:
                 self.endpoint = Endpoint(app)
                 tasks.spawn(self.endpoint.sessions.sweep)
                 tasks.spawn(app.streams.sweep)
-                self._ready = True
                 try:
+                    await app.running.begin_serving()
+                    self._ready = True
                     yield
                 finally:
                     with trio.CancelScope(shield=True):
                         # Shielded: a host that cancels still lets requests end in order, in bounded
                         # time.
                         await self.settle()
+                    app.running.end_serving()
                     self.endpoint = None
                     tasks.close()
 
@@ -208,9 +210,16 @@ class HttpApp:
             logger.debug("a client at %s left before its request was complete", http.client)
 
     def _details(self) -> bytes:
-        """Write the body of `/readyz`: numbers only, since nobody needs a token for it."""
-        abandoned = self.server.abandoned.count
-        return b"ok\n" + (b"abandoned threads: %d\n" % abandoned if abandoned else b"")
+        """Write the body of `/readyz`: the server is ready, and these lines say what is not well.
+
+        Nobody needs a token for it, so it holds no secrets.
+        """
+        providers = self.server.registry.providers
+        health = () if providers is None else providers.health()
+        lines = [f"provider {name}: {', '.join(faults)}\n" for name, faults, _ in health if faults]
+        if abandoned := self.server.abandoned.count:
+            lines.append(f"abandoned threads: {abandoned}\n")
+        return "".join(["ok\n", *lines]).encode()
 
     def _route(self, http: HttpRequest) -> Awaitable[None]:
         """Choose what answers a request: the return value, to be awaited."""

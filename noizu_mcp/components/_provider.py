@@ -1,0 +1,245 @@
+"""Providers: classes that compute tools, prompts and resources while a server runs.
+
+A provider stands in `providers = […]` of a server. The server asks it for a list when a client
+lists something, or names something that no registration has; it keeps the list until the provider
+says that it changed. How a server asks and keeps lists is in `server/providers/`.
+"""
+
+import inspect
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, Final, Protocol
+
+from .._errors import DefinitionError, Problem
+from .._source import calling_frame, problem_at
+from .._util import called, got
+from ._context import Context
+
+#: Seconds that a provider may take to list. Clients wait for it with their request.
+TIMEOUT: Final = 5.0
+#: The methods that list, each with the list of the server that they add to.
+LISTS: Final = {
+    "tools": "tools",
+    "prompts": "prompts",
+    "resources": "resources",
+    "templates": "resources",
+}
+
+
+class Changes(Protocol):
+    """Tells a server that a provider has changed; callable from any task or thread."""
+
+    def __call__(self, kind: str | None = None, /) -> None:
+        """Say that a list changed: the server asks for it again, and tells its clients.
+
+        Args:
+            kind: `tools`, `prompts` or `resources` (with templates); None for all lists that the
+                provider has.
+        """
+
+    def resource_updated(self, uri: str, /) -> None:
+        """Say that the contents of a resource changed: the server tells those who watch it.
+
+        Args:
+            uri: The URI, as the provider lists it.
+        """
+
+
+def _written(cls: type, name: str) -> Any:
+    """Return the method of a subclass; None if only the classes of this module have it."""
+    found = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+    return None if _is_ours(found) else found
+
+
+def _is_ours(method: Any) -> bool:
+    return getattr(method, "__module__", None) == __name__
+
+
+def _options(cls: Any) -> Iterator[tuple[str, str]]:
+    """Yield the options with wrong values, each with its problem; a property is the author's."""
+    for name, least in (("timeout", "above 0"), ("stale", "0 or more")):
+        value = getattr(cls, name)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        right = number and (value > 0 or name == "stale") and 0 <= value < math.inf
+        if not right and not isinstance(value, property):
+            yield name, f"must be seconds, {least}, {got(value)}"
+    if not isinstance(cls.shared, bool | property):
+        yield "shared", f"must be True or False, {got(cls.shared)}"
+
+
+def _methods(cls: type) -> Iterator[tuple[str, str]]:
+    """Yield the methods that a server could not call, each with its problem."""
+    for name, parameter in (*((name, "ctx") for name in LISTS), ("watch", "changed")):
+        method = _written(cls, name)
+        if method is None:
+            continue
+        if not any(_is_ours(vars(base).get(name)) for base in cls.__mro__):
+            text = f"is not read; make it a {LISTS[name].removesuffix('s').title()}Provider"
+            yield name, text
+        elif not inspect.iscoroutinefunction(method) or not _takes_one(method):
+            yield name, f"must be `async def {name}(self, {parameter})`"
+    unknown = _written(cls, "unknown")
+    if unknown is not None and (inspect.iscoroutinefunction(unknown) or not _takes_one(unknown)):
+        yield "unknown", "must be `def unknown(self, name)`"
+
+
+def _takes_one(method: Any) -> bool:
+    """Tell whether a method can be called with one argument beside `self`."""
+    try:
+        inspect.signature(method).bind(None, None)
+    except (TypeError, ValueError):  # not callable, or other parameters
+        return False
+    return True
+
+
+class BaseProvider:
+    """The common part of providers.
+
+    Options are keywords of the class statement, or attributes of the class or of an instance.
+
+    Attributes:
+        timeout: Seconds that it may take to list.
+        stale: Seconds for which its last list is served once it fails; 0: it offers nothing then.
+        shared: True if every caller gets the same lists: they are asked for once for all.
+    """
+
+    timeout: float = TIMEOUT
+    stale: float = 0.0
+    shared: bool = False
+
+    _offers: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(
+        cls,
+        *,
+        timeout: float | None = None,
+        stale: float | None = None,
+        shared: bool | None = None,
+    ) -> None:
+        super().__init_subclass__()
+        for name, value in (("timeout", timeout), ("stale", stale), ("shared", shared)):
+            if value is not None:
+                setattr(cls, name, value)
+        found = [*_options(cls), *_methods(cls)]
+        if found:
+            frame = calling_frame()
+            raise DefinitionError(
+                [problem_at(f"{cls.__qualname__}.{name}", text, frame) for name, text in found]
+            )
+        cls._offers = frozenset(LISTS[name] for name in LISTS if _written(cls, name) is not None)
+
+    @property
+    def name(self) -> str:
+        """The name of the provider in logs and metrics; by default that of its class."""
+        return type(self).__name__
+
+    @property
+    def offers(self) -> frozenset[str]:
+        """The lists of a server that it adds to: `tools`, `prompts`, `resources`."""
+        return self._offers
+
+    def fixed_names(self) -> Iterable[tuple[str, str]]:
+        """Return what it will surely list: pairs of a list of the server, and a name or URI.
+
+        A server that has one of these names already is refused when its class is made.
+        """
+        return ()
+
+    async def watch(self, changed: Changes) -> None:
+        """Wait for changes, and report each of them with `changed()`.
+
+        A server runs it once, for as long as it is served. It is started again, with growing
+        pauses, if it raises; it may also return. By default there is nothing to wait for.
+
+        Args:
+            changed: Tells the server.
+        """
+
+    def unknown(self, name: str) -> str | None:
+        """Word the error for a name that nothing has.
+
+        Args:
+            name: The name of a tool or a prompt, as the client sent it.
+
+        Returns:
+            The text; None if the name is not one of this provider's.
+        """
+        return None
+
+
+class ToolProvider(BaseProvider):
+    """A provider of tools: subclass it and write `tools`.
+
+    Its lists may differ by caller. On 2026-07-28 only `ctx.auth` may decide (2026-07-28
+    `server/tools`); in a session also `ctx.session`. Options are keywords of the class statement,
+    or attributes: `timeout` (seconds that it may take to list, 5 by default), `stale` (seconds for
+    which its last list is served once it fails, 0 by default), `shared` (every caller gets the same
+    lists, which are asked for once for all).
+
+    Raises:
+        DefinitionError: From the class statement; it lists all problems of the class.
+    """
+
+    async def tools(self, ctx: Context) -> Iterable[Any]:
+        """List the tools for a caller.
+
+        Args:
+            ctx: The request.
+
+        Returns:
+            What `tools = […]` of a server takes: `tool(…)` registrations, instances, functions. Of
+            two with one name the first counts; one that is wrong is logged and left out. Objects
+            that were in the list before are not read again.
+        """
+        return ()
+
+
+class PromptProvider(BaseProvider):
+    """A provider of prompts: subclass it and write `prompts`.
+
+    Its options are `timeout`, `stale` and `shared`; see `ToolProvider`.
+    """
+
+    async def prompts(self, ctx: Context) -> Iterable[Any]:
+        """List the prompts for a caller; see `ToolProvider.tools`."""
+        return ()
+
+
+class ResourceProvider(BaseProvider):
+    """A provider of resources: subclass it and write `resources`, or `templates`, or both.
+
+    Its options are `timeout`, `stale` and `shared`; see `ToolProvider`.
+    """
+
+    async def resources(self, ctx: Context) -> Iterable[Any]:
+        """List the resources for a caller; see `ToolProvider.tools`."""
+        return ()
+
+    async def templates(self, ctx: Context) -> Iterable[Any]:
+        """List the resource templates for a caller; see `ToolProvider.tools`."""
+        return ()
+
+
+class Provider(ToolProvider, PromptProvider, ResourceProvider):
+    """A provider of everything; it offers the lists whose methods a subclass writes.
+
+    Its options are `timeout`, `stale` and `shared`; see `ToolProvider`.
+    """
+
+
+def check_providers(items: Iterable[Any]) -> list[Problem]:
+    """Find the problems of the `providers` of a server: items that are no instances of one."""
+    problems = []
+    seen: list[Any] = []
+    for index, item in enumerate(items):
+        if isinstance(item, BaseProvider):
+            if not any(item is each for each in seen):
+                seen.append(item)
+                continue
+            text = f"{item.name} is in the list already"
+        elif isinstance(item, type) and issubclass(item, BaseProvider):
+            text = f"is a class; write an instance: {item.__name__}(…)"
+        else:
+            text = f"{called(item)} is not a provider; write class …(ToolProvider)"
+        problems.append(Problem(f"providers[{index}]", text))
+    return problems

@@ -1,0 +1,1 @@
+"""Providers of a server: their lists for each caller, their health, and mounted servers."""

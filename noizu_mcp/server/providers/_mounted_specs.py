@@ -1,0 +1,344 @@
+"""The components of a mounted server under their new names, bound to its contexts.
+
+Each is the component of the mounted server with another name or URI, and with the defaults of that
+server written in. Its handler gets the context of the mounted server, and the URIs in its answer
+that the mounted server serves are those under which a client can read them.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from ... import components, types
+from ..._errors import DeniedHidden
+from ..._util import Unset
+from ..._value import JSONObject
+from ...components import (
+    Bound,
+    PromptSpec,
+    ResourceSpec,
+    TemplateSpec,
+    ToolSpec,
+    bind_definition,
+    open_object,
+)
+from ...engine import run_user_code
+from ...types import Content, PromptMessage, RequireScopes, ResourceContents, ToolResult
+from ...uri import UriTemplate
+from ..registry._availability import is_available
+from ..registry._collection import Collection
+
+if TYPE_CHECKING:
+    from .._server import Server
+    from ._mount import Mount, MountedServer
+    from ._mounted_context import MountedContext
+
+#: Pages of a list that a mounted server computes; more would be a cursor that never ends.
+MOST_PAGES: Final = 1000
+#: The types of block that name a resource.
+_WITH_URI: Final = ("resource_link", "resource")
+#: The method that computes each list, and the one that serves an item of it.
+_METHODS: Final = {
+    "tools": ("list_tools", "call_tool"),
+    "prompts": ("list_prompts", "get_prompt"),
+    "resources": ("list_resources", "read_resource"),
+    "resourceTemplates": ("list_resource_templates", "read_resource"),
+}
+#: The values that have content, and the member that holds it.
+_PARTS: Final[tuple[tuple[Any, str], ...]] = (
+    (ToolResult, "content"),
+    (PromptMessage, "content"),
+    (types.ReadResult, "contents"),
+    (types.PromptResult, "messages"),
+)
+_LISTED: Final = {
+    ToolSpec: "tools",
+    PromptSpec: "prompts",
+    ResourceSpec: "resources",
+    TemplateSpec: "resourceTemplates",
+}
+
+
+class _Both(RequireScopes):
+    """The scopes of a mounted server and of one of its components, each by its own hierarchy."""
+
+    def __init__(self, first: RequireScopes, second: RequireScopes) -> None:
+        super().__init__(*dict.fromkeys(first.scopes + second.scopes))
+        object.__setattr__(self, "_parts", (first, second))
+
+    def admits(self, principal: Any) -> bool:
+        """Tell whether the caller holds the scopes of both."""
+        parts: tuple[RequireScopes, ...] = self.__dict__["_parts"]
+        return all(each.admits(principal) for each in parts)
+
+
+class MountedGuard:
+    """The policies of a mounted server, as they stand before one of its components.
+
+    Args:
+        server: The mounted server.
+        mounted: The same while it is served.
+        spec: The component, as the mounted server has it.
+        own_name: Gives the name or URI of a call in the mounted server.
+    """
+
+    __slots__ = ("_mounted", "_own_name", "_server", "_spec")
+
+    def __init__(
+        self,
+        server: "Server",
+        mounted: "MountedServer",
+        spec: Any,
+        own_name: Callable[[str, Any], str],
+    ) -> None:
+        self._server = server
+        self._mounted = mounted
+        self._spec = spec
+        self._own_name = own_name
+
+    @property
+    def chains(self) -> Mapping[str, Any]:
+        """The policies; those of a server that is mounted in turn, too."""
+        own: Mapping[str, Any] = self._server.policies.chains
+        return own or ({} if self._spec.guard is None else self._spec.guard.chains)
+
+    async def admit(self, kind: Any, name: str, arguments: Mapping[str, Any], ctx: Any) -> None:
+        """Ask them about a call, by the name that it has in the mounted server.
+
+        Raises:
+            Denied: The call must not go on.
+            DeniedHidden: The same, and the caller must not learn that the component exists.
+        """
+        from ..calls._policy_checks import admit, refusal
+
+        inner: Any = self._mounted.context(ctx)
+        try:
+            await admit(kind, self._own_name(name, self._spec), arguments, self._spec, inner)
+        except DeniedHidden as denied:
+            # By the name that the caller has used.
+            raise refusal(kind, name, self._spec, denied, ctx) from None
+
+
+class MountedSpecs:
+    """Lists the components of a mounted server.
+
+    Args:
+        mount: The mount, which knows the new names.
+        mounted: The server while it is served.
+    """
+
+    def __init__(self, mount: "Mount", mounted: "MountedServer") -> None:
+        self._mount = mount
+        self._mounted = mounted
+        self._server: Server = mount.server
+        # The new component of each one that was listed last: it stays the same object while others
+        # change.
+        self._made: dict[str, dict[Bound, Bound]] = {}
+
+    async def list_all(self, feature: str, ctx: "MountedContext") -> list[Bound]:
+        """List the components of a feature, hidden ones too.
+
+        Args:
+            feature: `tools`, `prompts` or `resources`.
+            ctx: The context of the mounted server, whose lists are prepared.
+        """
+        registry = self._server.registry
+        found: list[Bound] = []
+        for collection in registry.parts[feature]:
+            method = _METHODS[collection.kind.listed][0]
+            if registry.overrides(method):
+                found += await self._computed(collection, method, ctx)
+                continue
+            made = self._made.get(method, {})
+            self._made[method] = now = {
+                spec: made.get(spec) or self._remake(spec)
+                for spec in collection.seen_by(ctx).specs.values()
+            }
+            found += now.values()
+        if feature == "resources" and registry.overrides("read_resource"):
+            found.append(self._any_resource())
+        return found
+
+    async def _computed(
+        self, collection: Collection[Any], method: str, ctx: "MountedContext"
+    ) -> list[Bound]:
+        """List what an override lists; the other registrations are hidden, as in the server."""
+        specs = dict(collection.seen_by(ctx).specs)
+        found: list[Bound] = []
+        cursor: str | None = None
+        for _ in range(MOST_PAGES):
+            answer = await run_user_code(getattr(self._server, method)(cursor, ctx))
+            page = collection.read(answer, ctx)
+            for item in page.items:
+                definition = collection.definition_of(item)
+                spec = specs.pop(str(definition[collection.kind.key]), None)
+                if spec is None:
+                    wire: Any = collection.kind.definition().from_wire(definition, "definition")
+                    handler = self._through(collection.kind.listed, definition)
+                    spec = bind_definition(wire, handler)
+                found.append(self._remake(spec, hidden=False, definition=dict(definition)))
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return found + [self._remake(spec, hidden=True) for spec in specs.values()]
+
+    def _remake(self, spec: Any, **changes: Any) -> Any:
+        """Make the component that the other server has: its name, its defaults, its handler."""
+        options, rename = self._server.options, self._mount.rename
+        fields = {**vars(spec), **changes}
+        definition: JSONObject = dict(fields["definition"])
+        option = "uri_template" if spec.key == "uriTemplate" else spec.key
+        old = str(definition[spec.key])
+        new = definition[spec.key] = rename(option, old)
+        if fields["name"] == old:  # resources have names for people, too
+            fields["name"] = definition["name"] = new
+        fields["definition"] = definition
+        if isinstance(spec.timeout, Unset):
+            fields["timeout"] = options.tool_timeout
+        if options.requires is not None:
+            own: RequireScopes | None = spec.requires
+            fields["requires"] = options.requires if own is None else _Both(options.requires, own)
+        if spec.available is not None:
+            fields["available"] = partial(self._is_available, spec)
+        fields["guard"] = MountedGuard(self._server, self._mounted, spec, self._own_name)
+        inner = self._inner(spec, fields)
+        fields["invoke"] = self._handler(fields["mode"], inner)
+        if "complete" in fields:
+            fields["complete"] = partial(self._completer, spec)
+        if isinstance(spec, ToolSpec):
+            fields["coerce"] = options.coerce if spec.coerce is None else spec.coerce
+        elif isinstance(spec, ResourceSpec):
+            fields["uri"] = new
+        elif isinstance(spec, TemplateSpec):
+            template = UriTemplate(new, traversal=spec.uri_template.traversal)
+            fields["uri_template"] = template
+            if spec.list is not None:
+                fields["list"] = self._instances(spec)
+        return type(spec)(**fields)
+
+    def _inner(self, spec: Any, fields: dict[str, Any]) -> Any:
+        """Return the function that answers in the mounted server, of values and its context."""
+        listed = _LISTED[type(spec)]
+        if self._server.registry.overrides(_METHODS[listed][1]):
+            # The method takes arguments as they were sent.
+            if isinstance(spec, ToolSpec):
+                fields["input"] = open_object()
+            elif isinstance(spec, PromptSpec):
+                fields["texts"] = None
+            fields["mode"], fields["takes_context"] = "async", True
+            return self._through(listed, spec.definition)
+        if isinstance(spec, ResourceSpec):
+            return lambda _, ctx: spec.invoke(spec.uri, ctx)
+        if isinstance(spec, TemplateSpec):
+            return lambda uri, args, ctx: spec.invoke(self._old_uri(uri), args, ctx)
+        return spec.invoke
+
+    def _through(self, listed: str, definition: Mapping[str, Any]) -> Callable[..., Any]:
+        """Return a function that asks the method of the mounted server for an answer."""
+        method = getattr(self._server, _METHODS[listed][1])
+        if _METHODS[listed][1] == "read_resource":
+            return lambda uri, *rest: method(self._old_uri(uri), rest[-1])
+        return partial(method, definition["name"])
+
+    def _any_resource(self) -> TemplateSpec:
+        """Make a hidden template of all URIs: an override may read what is not registered."""
+        template = types.ResourceTemplateDefinition(self._mount.rename("uri", "{+uri}"), "any")
+        read = self._handler("async", self._through("resources", {}))
+        made = bind_definition(template, read, hidden=True)
+        guard = MountedGuard(self._server, self._mounted, made, self._own_name)
+        return TemplateSpec(**{**vars(made), "guard": guard})
+
+    def _old_uri(self, uri: str) -> str:
+        return uri.removeprefix(self._mount.rename("uri", ""))
+
+    def _own_name(self, name: str, spec: Any) -> str:
+        """Return the name or URI of a call in the mounted server."""
+        if spec.key == "name":
+            return name.removeprefix(self._mount.rename("name", ""))
+        return self._old_uri(name)
+
+    def _is_available(self, spec: Bound, ctx: Any) -> bool:
+        inner = self._mounted.inner is not None
+        return inner and is_available(spec, self._mounted.context(ctx))
+
+    def _handler(self, mode: str, inner: Callable[..., Any]) -> Callable[..., Any]:
+        """Make a handler that is called with the request, of one that takes the inner context."""
+        mounted, rename = self._mounted, self._rename_uris
+
+        async def invoke(*values: Any) -> Any:
+            ctx = mounted.enter(values[-1])
+            try:
+                return rename(await inner(*values[:-1], ctx), ctx)
+            finally:
+                mounted.leave(ctx)
+
+        def call(*values: Any) -> Any:
+            ctx = mounted.enter(values[-1])
+            try:
+                return rename(inner(*values[:-1], ctx), ctx)
+            finally:
+                mounted.leave(ctx)
+
+        return invoke if mode == "async" else call
+
+    def _completer(self, spec: Any, name: str) -> Any:
+        if self._server.registry.overrides("complete"):
+            is_prompt = isinstance(spec, PromptSpec)
+            given = {"name": spec.name} if is_prompt else {"uri": spec.definition[spec.key]}
+            reference = types.Reference("ref/prompt" if is_prompt else "ref/resource", **given)
+            method = partial(self._server.complete, reference, name)
+            return components.Completer("async", self._handler("async", method))
+        source = spec.complete(name)
+        if not isinstance(source, components.Completer):
+            return source
+        return source._replace(invoke=self._handler(source.mode, source.invoke))
+
+    def _instances(self, spec: TemplateSpec) -> Callable[..., Any]:
+        """Make the function that lists the instances of a template."""
+        list_: Any = spec.list
+        rename = self._mount.rename
+
+        def renamed(value: Any) -> Any:
+            found = components.to_listed(spec, value)
+            return [{**each, "uri": rename("uri", each["uri"])} for each in found]
+
+        async def wait(ctx: Any) -> Any:
+            return renamed(await list_(ctx))
+
+        def call(ctx: Any) -> Any:
+            return renamed(list_(ctx))
+
+        return self._handler(spec.list_mode, wait if spec.list_mode == "async" else call)
+
+    # URIs in answers
+
+    def _rename_uris(self, value: Any, ctx: Any) -> Any:
+        """Write the URIs of the mounted server in an answer as clients must write them."""
+        if value.__class__ is str or self._mount.prefix is None:
+            return value
+        renamed = partial(self._rename_uris, ctx=ctx)
+        if isinstance(value, list | tuple):
+            return [renamed(item) for item in value]
+        if isinstance(value, ResourceContents):
+            return attrs.evolve(value, uri=self._new_uri(value.uri, ctx))
+        if isinstance(value, Content):
+            return value if value.type not in _WITH_URI else self._rename_block(value, ctx)
+        for cls, member in _PARTS:
+            if isinstance(value, cls):
+                return attrs.evolve(value, **{member: renamed(getattr(value, member))})
+        return value
+
+    def _rename_block(self, block: Content, ctx: Any) -> Content:
+        wire = block.to_wire()
+        # A link has the URI itself, an embedded resource in its contents.
+        home = wire if "uri" in wire else dict(wire["resource"])
+        home["uri"] = self._new_uri(home["uri"], ctx)
+        return Content.from_wire(wire if home is wire else {**wire, "resource": home}, "content")
+
+    def _new_uri(self, uri: str, ctx: Any) -> str:
+        """Return the URI under which a client reads a resource; others, as links, stay."""
+        registry = self._server.registry
+        served = registry.find_resource(uri, ctx) is not None
+        return self._mount.rename("uri", uri) if served else uri

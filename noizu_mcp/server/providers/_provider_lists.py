@@ -1,0 +1,379 @@
+"""The lists of providers while one connection, or one application over HTTP, is served.
+
+Theory of operation. A request that needs a list, or a name that no registration has, waits until
+the lists of its caller are of the present generation (see `Providers`). For that each provider
+whose version has moved is asked, all at the same time, each within its own timeout; the others'
+last lists are used. A provider that fails offers nothing, or its last list for `stale` seconds, and
+is left alone for a growing pause. The lists of all providers are then put behind the registrations,
+in one `Collection` for each kind, and the request goes on in the same step.
+
+A caller is a session, or on 2026-07-28 the verified principal; the last `MOST_CALLERS` of these
+are kept. The list of a provider that is `shared` is kept once for all of them. An answer
+that arrives after a newer one is not kept. So memory grows with sessions and with that constant,
+and no list outlives a change that was told.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+import trio
+
+from ..._errors import DefinitionError, InsufficientScope
+from ...components import Bound
+from ...engine import logger, run_user_code, split_cancellation
+from ..calls._loops import bind_all
+from ..registry._collection import Collection
+from ._mount import GRACE, Mount, MountedServer
+from ._providers import Entry, Providers
+
+if TYPE_CHECKING:
+    from .._running import RunningServer
+    from .._server_context import ServerContext
+    from .._session import Session
+
+#: Principals whose lists are kept; the next request of another one asks the providers again.
+MOST_CALLERS: Final = 256
+#: Seconds before a provider that failed is asked again, and before its `watch` is started again;
+#: they double with each failure, up to the second value.
+FIRST_PAUSE: Final = 1.0
+LONGEST_PAUSE: Final = 60.0
+#: Seconds after which a `watch` that failed counts as one that had worked.
+SETTLED: Final = 60.0
+
+
+class _Kept(NamedTuple):
+    """The last list of a provider.
+
+    Attributes:
+        version: Its version when it was asked for.
+        specs: The bound components.
+        bound: The components of each item, and the item; it is kept so that its id stays its own.
+        until: The time when it must be asked for again, whatever its version.
+        good: The last time when the provider gave it.
+        failures: The failures since then.
+    """
+
+    version: int
+    specs: tuple[Any, ...] = ()
+    bound: Mapping[int, tuple[Any, list[Any]]] = {}
+    until: float = math.inf
+    good: float = -math.inf
+    failures: int = 0
+
+
+_NONE: Final = _Kept(-1)
+
+
+class Caller:
+    """The lists of one caller.
+
+    Args:
+        principal: The caller; None if nobody was verified.
+        values: The values of the session, or an empty mapping.
+
+    Attributes:
+        lists: The collection of each kind that the caller sees, by its name in a list result.
+        kept: The last lists of providers.
+        done: The generation of the lists of each feature, and the time when they end.
+    """
+
+    def __init__(self, principal: Any, values: Mapping[str, Any]) -> None:
+        self.principal = principal
+        self.values = values
+        self.lists: dict[str, Collection[Any]] = {}
+        self.kept: dict[tuple[Entry, str], _Kept] = {}
+        self.done: dict[str, tuple[int, float]] = {}
+
+
+class ProviderLists:
+    """The lists of the providers while a server is served; used in the thread of its loop.
+
+    Args:
+        running: The server while it is served.
+        providers: Its providers.
+
+    Attributes:
+        mounts: The mounted servers, as they are served here.
+    """
+
+    def __init__(self, running: "RunningServer", providers: Providers) -> None:
+        self._running = running
+        self._providers = providers
+        self._callers: dict[Any, Caller] = {}
+        self._sessions: WeakKeyDictionary[Session, Caller] = WeakKeyDictionary()
+        self._shared: dict[tuple[Entry, str], _Kept] = {}
+        self._asking: dict[tuple[Entry, str], trio.Lock] = {}
+        self._watches: dict[Entry, trio.CancelScope] = {}
+        self.mounts: dict[Mount, MountedServer] = {}
+
+    # What runs beside the requests
+
+    async def begin(self) -> None:
+        """Serve the mounted servers, and watch the providers that nobody watches."""
+        start = trio.current_time()
+        self.update()
+        for mount, mounted in tuple(self.mounts.items()):
+            with trio.CancelScope(deadline=start + mount.timeout):
+                await mounted.settled.wait()
+            mounted.settled.set()  # its lists come later, with a notice
+
+    def update(self) -> None:
+        """Watch the providers that came, and no longer those that went."""
+        entries = self._providers.entries
+        for entry in [each for each in self._watches if each not in entries]:
+            self._watches.pop(entry).cancel()
+        for table in (self._shared, self._asking):
+            for key in [key for key in table if key[0] not in entries]:
+                del table[key]
+        for mount, mounted in tuple(self.mounts.items()):
+            if mounted.entry not in entries:
+                self.mounts.pop(mount).end()
+        for entry in entries:
+            provider = entry.provider
+            if isinstance(provider, Mount) and provider not in self.mounts:
+                self.mounts[provider] = mounted = MountedServer(provider, self._running, entry)
+                self._running.linger(mounted.run)
+            if self._providers.claim(entry, self._running):
+                self._watches[entry] = scope = trio.CancelScope()
+                self._running.linger(partial(self._watch, entry, scope))
+
+    def end(self) -> None:
+        """Watch no longer; another place where the server is served goes on with it."""
+        for entry, scope in self._watches.items():
+            scope.cancel()
+            self._providers.release(entry)
+        self._watches.clear()
+        for mounted in self.mounts.values():
+            mounted.end(GRACE)
+        self.mounts.clear()
+
+    async def _watch(self, entry: Entry, scope: trio.CancelScope) -> None:
+        """Run `watch` of a provider until it returns; if it fails, again after a pause."""
+        provider, pause, told = entry.provider, FIRST_PAUSE, False
+        with scope:
+            # It may have been removed before this task began, and even been added again.
+            await trio.lowlevel.checkpoint_if_cancelled()
+            while True:
+                began = trio.current_time()
+                try:
+                    await run_user_code(provider.watch(entry))
+                except BaseException as error:
+                    crash, going_on = split_cancellation(error)
+                    if crash is None or going_on is not None:
+                        raise
+                else:
+                    return
+                if trio.current_time() - began > SETTLED:
+                    pause, told = FIRST_PAUSE, False
+                if not told:
+                    text = "watch of %s failed; it is started again, with growing pauses"
+                    logger.error(text, provider.name, exc_info=crash)
+                    told = True
+                await trio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+                # Changes in the meantime went unseen.
+                entry()
+
+    # The lists of a caller
+
+    def find_outdated(self, ctx: Any) -> str | None:
+        """Return the feature whose lists a request needs and must wait for; None if it need not.
+
+        Args:
+            ctx: The request; if it needs lists, it sees those of its caller from now on.
+        """
+        feature = self._providers.feature_of(ctx.request)
+        if feature is None:
+            return None
+        return None if self.is_current(self.attach(ctx), feature) else feature
+
+    def attach(self, ctx: Any) -> Caller:
+        """Let a request see the lists of its caller, as far as they are known."""
+        caller = self._caller_of(ctx)
+        ctx.provided = caller.lists
+        return caller
+
+    def _caller_of(self, ctx: "ServerContext") -> Caller:
+        session: Session | None = ctx.dispatcher
+        principal = ctx.auth
+        if session is None or ctx.envelope.revision.stateless:
+            caller = self._callers.get(principal)
+            if caller is None:
+                caller = self._callers[principal] = Caller(principal, ctx.session)
+                if len(self._callers) > MOST_CALLERS:
+                    del self._callers[next(iter(self._callers))]
+            return caller
+        caller = self._sessions.get(session)
+        if caller is None or caller.values is not ctx.session or caller.principal != principal:
+            caller = Caller(principal, ctx.session)
+            # A handler keeps the values that its request began with: its lists are its own then.
+            if ctx.session is session.values:
+                self._sessions[session] = caller
+        return caller
+
+    def forget(self, session: "Session") -> None:
+        """Let the lists of a session be asked for again; from any thread."""
+        self._sessions.pop(session, None)
+
+    def expiry(self, ctx: Any, feature: str) -> float:
+        """Return the time when the lists of a caller must be asked for again; see `Caller`."""
+        # Lists of a session that has changed since the request began are not kept at all.
+        return self.attach(ctx).done.get(feature, (0, math.inf))[1]
+
+    def is_current(self, caller: Caller, feature: str) -> bool:
+        """Tell whether the lists of a feature need not be asked for."""
+        generation, until = caller.done.get(feature, (-1, 0.0))
+        if generation != self._providers.generation:
+            return False
+        return until == math.inf or trio.current_time() < until
+
+    async def prepare(self, ctx: Any, feature: str) -> None:
+        """Ask the providers for the lists of a feature that are out of date.
+
+        There is no checkpoint between the last answer and the return.
+
+        Args:
+            ctx: The request.
+            feature: `tools`, `prompts` or `resources`.
+        """
+        caller = self.attach(ctx)
+        if self.is_current(caller, feature):
+            return
+        generation = self._providers.generation
+        entries = [each for each in self._providers.entries if feature in each.versions]
+        kept: dict[tuple[Entry, str], _Kept] = {}
+
+        async def ask(entry: Entry) -> None:
+            kept[entry, feature] = await self._ask(entry, feature, ctx, caller)
+
+        async with trio.open_nursery() as nursery:
+            for entry in entries:
+                nursery.start_soon(ask, entry)
+        if generation < caller.done.get(feature, (-1, 0.0))[0]:
+            return  # another request of the caller has asked later
+        until = min((each.until for each in kept.values()), default=math.inf)
+        others = {key: each for key, each in caller.kept.items() if key[1] != feature}
+        caller.kept = others | kept
+        caller.lists.update(self._merge(feature, [kept[each, feature] for each in entries]))
+        caller.done[feature] = (generation, until)
+
+    def _merge(self, feature: str, kept: Iterable[_Kept]) -> dict[str, Collection[Any]]:
+        """Put the items of providers behind the registrations: one collection for each kind."""
+        server = self._running.server
+        lists: dict[str, Collection[Any]] = {}
+        specs = [spec for each in kept for spec in each.specs]
+        for collection in server.registry.parts[feature]:
+            merged = dict(collection.specs)
+            for spec in specs:
+                if spec.key != collection.kind.key:
+                    continue
+                key = collection.key_of(spec)
+                if merged.setdefault(key, spec) is not spec:
+                    noun = collection.kind.name
+                    text = "the %s %r of %s is left out: the name is taken by %s"
+                    about = (noun, spec.source)
+                    log, first = server.crash_log, merged[key].source
+                    log.warning(about, text, noun, key, spec.source, first)
+            lists[collection.kind.listed] = Collection(
+                collection.kind, merged.values(), server.options.page_size, declared=True
+            )
+        return lists
+
+    # Asking
+
+    async def _ask(self, entry: Entry, feature: str, ctx: Any, caller: Caller) -> _Kept:
+        key = entry, feature
+        if not entry.provider.shared:
+            kept = caller.kept.get(key, _NONE)
+            return kept if self._is_good(kept, entry, feature) else await self._list(key, ctx, kept)
+        # One at a time: after a change all callers come at once, and the list is the same for all.
+        async with self._asking.setdefault(key, trio.Lock()):
+            kept = self._shared.get(key, _NONE)
+            if not self._is_good(kept, entry, feature):
+                kept = self._shared[key] = await self._list(key, ctx, kept)
+            return kept
+
+    @staticmethod
+    def _is_good(kept: _Kept, entry: Entry, feature: str) -> bool:
+        if kept.version != entry.versions[feature]:
+            return False
+        return kept.until == math.inf or trio.current_time() < kept.until
+
+    async def _list(self, key: tuple[Entry, str], ctx: Any, kept: _Kept) -> _Kept:
+        """Ask a provider for a list; its failure is noted, and does not pass."""
+        entry, feature = key
+        version, provider = entry.versions[feature], entry.provider
+        try:
+            with trio.fail_after(provider.timeout):
+                items = await self._items(provider, feature, ctx)
+            specs, bound = self._bind(provider, feature, items, kept)
+        except BaseException as error:
+            crash, going_on = split_cancellation(error)
+            if crash is None or going_on is not None:
+                raise
+            return self._note_failure(entry, feature, crash, kept._replace(version=version))
+        if entry.failing.pop(feature, None) is not None:
+            logger.info("%s gives its %s again", provider.name, feature)
+            if provider.shared:
+                # The clients saw a list without its items.
+                self._running.server.bus.publish(feature)
+        self._providers.note_specs(specs)
+        # A mounted server may have providers of its own that failed, and are to be asked again.
+        until = provider.expiry(ctx, feature) if isinstance(provider, Mount) else math.inf
+        return _Kept(version, specs, bound, until, good=trio.current_time())
+
+    @staticmethod
+    async def _items(provider: Any, feature: str, ctx: Any) -> list[Any]:
+        names = ("resources", "templates") if feature == "resources" else (feature,)
+        # Its items are left out in silence, as registrations that need scopes are.
+        with suppress(InsufficientScope):
+            found = [await run_user_code(getattr(provider, name)(ctx)) for name in names]
+            return [item for items in found for item in items]
+        return []
+
+    def _bind(
+        self, provider: Any, feature: str, items: Iterable[Any], kept: _Kept
+    ) -> tuple[tuple[Any, ...], dict[int, tuple[Any, list[Any]]]]:
+        """Bind the items of a list; those of the last list are bound already."""
+        server = self._running.server
+        bound: dict[int, tuple[Any, list[Any]]] = {}
+        for item in items:
+            if (before := kept.bound.get(id(item))) is not None:
+                bound[id(item)] = before
+            elif isinstance(item, Bound):
+                bound[id(item)] = item, [item]
+            else:
+                try:
+                    bound[id(item)] = item, bind_all([item], feature, server.options.loop)
+                except DefinitionError as error:
+                    text = "an item of %s is left out: %s"
+                    server.crash_log.warning(
+                        (provider.name, str(error)), text, provider.name, error
+                    )
+        return tuple(spec for _, specs in bound.values() for spec in specs), bound
+
+    def _note_failure(self, entry: Entry, feature: str, error: BaseException, kept: _Kept) -> _Kept:
+        """Note the failure of a provider, in the log once until it works again."""
+        provider, now = entry.provider, trio.current_time()
+        late = isinstance(error, trio.TooSlowError)
+        entry.failures += 1
+        specs: tuple[Any, ...] = kept.specs if now < kept.good + provider.stale else ()
+        if feature not in entry.failing:
+            entry.failing[feature] = "timed out" if late else "failed"
+            served = "its last list is served" if specs else "its items are left out"
+            if late:
+                text = "%s took longer than %s s to list %s; %s"
+                logger.warning(text, provider.name, provider.timeout, feature, served)
+            else:
+                text = "%s failed to list %s; %s"
+                logger.error(text, provider.name, feature, served, exc_info=error)
+        pause = now + min(FIRST_PAUSE * 2**kept.failures, LONGEST_PAUSE)
+        if specs:
+            pause = min(pause, kept.good + provider.stale)
+        elif kept.specs and provider.shared:
+            self._running.server.bus.publish(feature)
+        return _Kept(kept.version, specs, kept.bound, pause, kept.good, min(kept.failures + 1, 10))

@@ -1,0 +1,289 @@
+"""The providers of one server: a running set, the versions of their lists, and their health.
+
+Theory of operation. Each list of a provider has a version, which a change raises before any client
+is told; so a request that comes after the notice finds the list out of date and asks again. The
+server has a generation, which every change raises, also one of a registration: a caller whose lists
+have the present generation needs no further look. Lists are kept by `ProviderLists`, one for each
+loop and connection that serves the server. Everything here may be called from any thread.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ..._errors import DefinitionError, Problem
+from ...components import BaseProvider, Context, check_providers
+from ...engine import call_user_code, crashes_logged
+from ...jsonrpc import Request
+from ..calls._loops import on_trio
+from ._mount import Mount, Relay
+
+if TYPE_CHECKING:
+    from .._running import RunningServer
+    from .._server import Server
+
+
+#: The lists that requests need, and the param that names one item of it, if any.
+_NEEDED: Final[Mapping[str, tuple[str, str]]] = {
+    "tools/list": ("tools", ""),
+    "tools/call": ("tools", "name"),
+    "prompts/list": ("prompts", ""),
+    "prompts/get": ("prompts", "name"),
+    "resources/list": ("resources", ""),
+    "resources/templates/list": ("resources", ""),
+    "resources/read": ("resources", "uri"),
+    "resources/subscribe": ("resources", "uri"),
+}
+
+
+class Entry:
+    """One provider of one server.
+
+    Args:
+        provider: The provider.
+        owner: The providers of the server.
+
+    Attributes:
+        provider: See Args.
+        versions: The version of each list that it offers.
+        failing: The lists that it fails to give, each with the reason in a few words.
+        failures: The number of failures since the start.
+        watcher: The served server that runs its `watch`; None if none does.
+        relay: Passes on the changes of a mounted server.
+    """
+
+    def __init__(self, provider: BaseProvider, owner: "Providers") -> None:
+        self.provider = provider
+        self.versions = dict.fromkeys(sorted(provider.offers), 0)
+        self.failing: dict[str, str] = {}
+        self.failures = 0
+        self.watcher: RunningServer | None = None
+        self.relay = Relay(provider, self) if isinstance(provider, Mount) else None
+        self._owner = owner
+
+    def __call__(self, kind: str | None = None, /) -> None:
+        """Say that a list changed; see `Changes`."""
+        kinds = tuple(self.versions) if kind is None else (kind,)
+        if not self.versions.keys() >= set(kinds):
+            text = f"{self.provider.name} has no list {kind!r}; there are: "
+            raise ValueError(text + ", ".join(self.versions))
+        self._owner.note_change(self, kinds)
+
+    def resource_updated(self, uri: str, /) -> None:
+        """Say that the contents of a resource changed; see `Changes`."""
+        self._owner.server.notify_resource_updated(uri)
+
+
+class Health(NamedTuple):
+    """The state of all providers of one name.
+
+    Attributes:
+        name: The name; that of a provider of a mounted server begins with the name of the mount.
+        failing: The lists that they fail to give, each with the reason: `tools timed out`.
+        failures: The number of failures since the start.
+    """
+
+    name: str
+    failing: tuple[str, ...]
+    failures: int
+
+
+class Providers:
+    """The providers of a server: its methods may be called from any task or thread.
+
+    Args:
+        server: The server.
+        items: The first providers.
+
+    Attributes:
+        server: See Args.
+        entries: The providers in their order; replaced as a whole.
+        generation: Raised by every change of a provider or of a registration.
+        have_tasks: True once a provider has listed a tool whose calls can go on as tasks.
+        have_scopes: True once a provider has listed something that requires scopes.
+    """
+
+    def __init__(self, server: "Server", items: Iterable[BaseProvider]) -> None:
+        self.server = server
+        self.entries: tuple[Entry, ...] = ()
+        self.generation = 0
+        self.have_tasks = False
+        self.have_scopes = False
+        self._lock = threading.Lock()
+        server.registry.providers = self
+        self._put([Entry(provider, self) for provider in items])
+
+    def __iter__(self) -> Iterator[BaseProvider]:
+        return (entry.provider for entry in self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __contains__(self, provider: object) -> bool:
+        return any(entry.provider is provider for entry in self.entries)
+
+    def add(self, *providers: BaseProvider) -> None:
+        """Add providers behind the others, and tell the clients that the lists changed.
+
+        Raises:
+            DefinitionError: One is no provider, or stands in the list already.
+        """
+        self._check(providers)
+        self._put(added := [Entry(provider, self) for provider in providers])
+        self._tell(added)
+
+    def remove(self, provider: BaseProvider) -> None:
+        """Remove a provider; running requests go on.
+
+        Raises:
+            ValueError: It is not in the list.
+        """
+        found = [entry for entry in self.entries if entry.provider is provider]
+        if not found:
+            raise ValueError(f"{provider!r} is not among the providers")
+        with self._lock:
+            self.entries = tuple(entry for entry in self.entries if entry not in found)
+        for entry in found:
+            if entry.relay is not None:
+                entry.relay.close()
+        self.server.registry.refresh()
+        self._tell(found)
+
+    def _check(self, providers: Iterable[BaseProvider]) -> None:
+        problems = check_providers([*self, *providers])
+        for each in providers:
+            if isinstance(each, Mount) and each.reaches(self.server):
+                text = "mounts the server in itself"
+                problems.append(Problem(each.name, text))
+        if problems:
+            raise DefinitionError(problems)
+
+    def _put(self, entries: list[Entry]) -> None:
+        with self._lock:
+            self.entries += tuple(entries)
+        parts = self.server.registry.parts
+        for feature in {kind for entry in entries for kind in entry.versions}:
+            for collection in parts[feature]:
+                # Clients are told when they connect, before the first list is asked for.
+                collection.offered = True
+                # Nobody knows yet whether anything will be subscribable.
+                collection.watchable = collection.watchable or feature == "resources"
+        self.server.registry.refresh()
+
+    def _tell(self, entries: Iterable[Entry]) -> None:
+        """Tell everybody that providers came or went: the served servers, then the clients."""
+        for running in tuple(self.server.running):
+            running.portal.run_soon(running.update_providers)
+        for feature in {kind for entry in entries for kind in entry.versions}:
+            self.server.bus.publish(feature)
+
+    def raise_generation(self) -> None:
+        """Let every caller's lists be put together anew."""
+        with self._lock:
+            self.generation += 1
+
+    def note_change(self, entry: Entry, kinds: Iterable[str]) -> None:
+        """Let lists of a provider be asked for again, then tell the clients."""
+        with self._lock:
+            if entry not in self.entries:
+                return  # it was removed, and its watcher has not noticed yet
+            for kind in kinds:
+                entry.versions[kind] += 1
+            self.generation += 1
+        for kind in kinds:
+            self.server.bus.publish(kind)
+
+    def expire(self, kind: str) -> None:
+        """Let a list of all providers be asked for again: the author says that it changed."""
+        with self._lock:
+            for entry in self.entries:
+                if kind in entry.versions:
+                    entry.versions[kind] += 1
+            self.generation += 1
+
+    def note_specs(self, specs: Iterable[Any]) -> None:
+        """Note what the server must look after once a provider has listed it."""
+        for spec in specs:
+            if getattr(spec, "task", None) is not None:
+                self.have_tasks = True
+            if spec.requires is not None and not self.have_scopes:
+                self.have_scopes = True
+                self.server.registry.scoped = True
+
+    def claim(self, entry: Entry, running: "RunningServer") -> bool:
+        """Tell whether a served server is to run the `watch` of a provider; one does."""
+        with self._lock:
+            free = entry.watcher is None and type(entry.provider).watch is not BaseProvider.watch
+            if free:
+                entry.watcher = running
+        return free
+
+    def release(self, entry: Entry) -> None:
+        """Let another served server run the `watch` of a provider."""
+        with self._lock:
+            entry.watcher = None
+        for running in tuple(self.server.running):
+            running.portal.run_soon(running.update_providers)
+
+    def health(self) -> list[Health]:
+        """Tell how the providers are; callable from any thread."""
+        found: dict[str, Health] = {}
+        for each in self._all_health():
+            failing, failures = found.get(each.name, ("", (), 0))[1:]
+            both = tuple(dict.fromkeys(failing + each.failing))
+            found[each.name] = Health(each.name, both, failures + each.failures)
+        return [*found.values()]
+
+    def _all_health(self) -> Iterator[Health]:
+        for entry in self.entries:
+            provider = entry.provider
+            failing = tuple(f"{kind} {reason}" for kind, reason in tuple(entry.failing.items()))
+            yield Health(provider.name, failing, entry.failures)
+            inner = provider.server.registry.providers if isinstance(provider, Mount) else None
+            for name, faults, count in () if inner is None else inner.health():
+                yield Health(f"{provider.name}.{name}", faults, count)
+
+    def depends_on_caller(self, feature: str) -> bool:
+        """Tell whether a list may differ by caller."""
+        return any(
+            feature in entry.versions and not entry.provider.shared for entry in self.entries
+        )
+
+    def feature_of(self, request: Request) -> str | None:
+        """Return the feature whose lists a request needs; None if registrations can answer it."""
+        params: Mapping[str, Any] = request.params or {}
+        needed = _NEEDED.get(request.method)
+        if needed is None and request.method == "completion/complete":
+            ref = params.get("ref")
+            params = ref if isinstance(ref, Mapping) else {}
+            is_prompt = params.get("type") == "ref/prompt"
+            needed = ("prompts", "name") if is_prompt else ("resources", "uri")
+        elif needed is None and request.method == "subscriptions/listen":
+            wanted = params.get("notifications")
+            watched = isinstance(wanted, Mapping) and wanted.get("resourceSubscriptions")
+            return "resources" if watched else None
+        if needed is None:
+            return None
+        feature, param = needed
+        # A malformed name is refused by the method itself.
+        name = params.get(param)
+        known = isinstance(name, str) and self.server.registry.has(feature, name)
+        return None if known else feature
+
+    async def prepare(self, context: Context, feature: str) -> None:
+        """Ask for the lists of a caller that are out of date; see `Registry.prepare`."""
+        await on_trio(_prepare, feature, context)
+
+    def unknown(self, name: str) -> str | None:
+        """Word the error for an unknown name; None if it is nobody's."""
+        for provider in self:
+            with crashes_logged("%s.unknown failed", provider.name, log=self.server.crash_log):
+                text = call_user_code(partial(provider.unknown, name))
+                if text is not None:
+                    return str(text)
+        return None
+
+
+async def _prepare(feature: str, context: Any) -> None:
+    await context.running.provider_lists.prepare(context, feature)
