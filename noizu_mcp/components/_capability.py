@@ -52,4 +52,5 @@ class Capability(abc.ABC):
 
         Raises:
             ValueError: A value is wrong.
+            TypeError: An argument is no JSON value.
         """
