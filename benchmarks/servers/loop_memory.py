@@ -63,13 +63,15 @@ def fastmcp(era: str, seconds: float) -> dict[str, float]:
     return on_asyncio(partial(Client, serve_fastmcp.build(3)), era, seconds)
 
 
-def on_asyncio(client_of: Callable[..., Any], era: str, seconds: float) -> dict[str, float]:
+def on_asyncio(
+    client_of: Callable[..., Any], era: str, seconds: float, name: str = "echo"
+) -> dict[str, float]:
     """Time a client of either package: fastmcp gave its own the options of the other's."""
     import asyncio
 
     async def main() -> dict[str, float]:
         async with client_of(mode="legacy" if era == "2025-11-25" else "auto") as client:
-            return await timed(lambda: client.call_tool("echo", ARGUMENTS), seconds)
+            return await timed(lambda: client.call_tool(name, ARGUMENTS), seconds)
 
     return asyncio.run(main())
 

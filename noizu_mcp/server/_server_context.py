@@ -304,7 +304,7 @@ class SessionContext(ServerContext):
         self.passed_on = False
         self.provided: Mapping[str, Any] | None = None
         if running.server.registry.providers is not None:
-            running.provider_lists.attach(self)
+            self.provided = running.provider_lists.known_to(dispatcher)
 
     @property
     def request_id(self) -> str | int:

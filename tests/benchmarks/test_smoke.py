@@ -34,6 +34,15 @@ def test_a_benchmark_measures_every_row(measured, name, tables, peers):
             assert all(column["median"] > 0 for column in columns.values())
 
 
+def test_a_mount_is_measured_beside_the_server_itself(measured):
+    """Each table has a row for either way."""
+    report = measured("mount", "noizu")
+
+    assert report["notes"] == {}
+    rows = {table: list(rows) for table, rows in report["tables"].items()}
+    assert rows == {f"mount noizu {era}": ["direct", "mounted"] for era in ERAS}
+
+
 OURS = ["noizu", "noizu, asgi() on hypercorn", "raw ASGI on the same host"]
 RAW = "raw ASGI on hypercorn"
 

@@ -39,9 +39,11 @@ from noizu_mcp import (
     ToolResult,
     connect,
     mcp,
+    resource,
     tool,
 )
 from noizu_mcp.engine import logger
+from noizu_mcp.server import MERGE_WINDOW
 from noizu_mcp.server.providers._provider_lists import FIRST_PAUSE
 from noizu_mcp.types import ClientCapabilities, Principal, PromptDefinition, RequireScopes
 
@@ -174,6 +176,13 @@ def front(*providers, **body):
     """Make a server with providers."""
     given = {"providers": list(providers), **body}
     return type("Front", (Server,), given, name="front", version="1")()
+
+
+def tools_of(server):
+    """Return what an anonymous caller saw last, by name."""
+    request = type("Request", (), {"auth": None, "dispatcher": None, "session": {}})()
+    lists = next(iter(server.running)).provider_lists
+    return lists.attach(request).lists["tools"].specs
 
 
 async def names(client):
@@ -433,12 +442,10 @@ async def test_a_change_makes_nothing_else_anew():
     server = front(Mount(billing, prefix="b"))
     async with connect(server, version=STATELESS) as client:
         await names(client)
-        lists = next(iter(server.running)).provider_lists
-        (caller,) = lists._callers.values()
-        before = caller.lists["tools"].specs["b_charge"]
+        before = tools_of(server)["b_charge"]
         billing.tools.remove("links")
         assert "b_links" not in await names(client)
-        assert caller.lists["tools"].specs["b_charge"] is before
+        assert tools_of(server)["b_charge"] is before
 
 
 async def test_a_server_that_is_gone_hears_nothing():
@@ -519,15 +526,38 @@ async def test_scopes_and_availability(version):
             await client.call_tool("g_ada", {})
 
 
+async def test_notices_of_a_resource_that_is_not_available(version, autojump_clock):
+    """Only callers to whom it is available may watch it, and hear that it changed."""
+
+    class Friends(Server, name="friends", version="1"):
+        resources = [resource(Orders, available=lambda ctx: ctx.auth.subject in friends)]
+
+    friends = {"ada", "eve"}
+    inner = Friends()
+    server = front(Mount(inner, prefix="f"), tools=[])
+    uri, handler = "f+db://orders", Handler()
+    async with connect(server, version=version, principal=EVE, handler=handler) as client:
+        if version == SESSION:
+            await client.subscribe(uri)
+        async with client.listen(uris=[uri]) if version == STATELESS else trio.open_nursery():
+            inner.notify_resource_updated("db://orders")
+            await trio.testing.wait_all_tasks_blocked()
+            assert handler.heard == [("updated", uri)]
+            friends.remove("eve")
+            await trio.sleep(2 * MERGE_WINDOW)
+            inner.notify_resource_updated("db://orders")
+            await trio.testing.wait_all_tasks_blocked()
+            assert handler.heard == [("updated", uri)]
+            assert await client.list_resources() == []
+
+
 async def test_an_availability_after_the_end():
     """A tool of a server that is no longer served is available to nobody."""
     server = front(Mount(Guarded, prefix="g"))
     async with connect(server, version=STATELESS, principal=ADA) as client:
         await names(client)
-        lists = next(iter(server.running)).provider_lists
-        (caller,) = lists._callers.values()
-        spec = caller.lists["tools"].specs["g_ada"]
-        (mounted,) = lists.mounts.values()
+        spec = tools_of(server)["g_ada"]
+        (mounted,) = next(iter(server.running)).provider_lists.mounts.values()
         mounted.end()
         await trio.testing.wait_all_tasks_blocked()
         assert not spec.available(None)

@@ -397,6 +397,23 @@ async def test_a_shared_list_is_asked_for_once():
     assert skills.asked == 1
 
 
+async def test_a_provider_for_each_caller_comes_and_goes(version):
+    """Beside it every caller has a list; without it all have one, which is right all the same."""
+    shared, personal = Skills("a"), Personal()
+    shared.shared = True
+    server = serving(shared)
+    async with connect(server, version=version, principal=ADA) as client:
+        assert await names(client) == ["echo", "skill:a"]
+        server.providers.add(personal)
+        assert await names(client) == ["echo", "skill:a", "skill:ada"]
+        async with connect(server, version=version) as other:
+            assert await names(other) == ["echo", "skill:a", "skill:nobody"]
+        shared.add("b")
+        server.providers.remove(personal)
+        server.notify_changed("tools")
+        assert await names(client) == ["echo", "skill:a", "skill:b"]
+
+
 async def test_the_lists_of_few_principals_are_kept(monkeypatch):
     """The last ones; another one asks again, and gets its own list."""
     monkeypatch.setattr(_provider_lists, "MOST_CALLERS", 2)

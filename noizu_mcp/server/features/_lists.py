@@ -36,21 +36,20 @@ def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
     """
     server = ctx.running.server
     collection: Collection[Any] = getattr(server.registry, name).seen_by(ctx)
+    templates = server.registry.templates.seen_by(ctx)
     cursor = (ctx.request.params or {}).get("cursor")
     compute: _Compute | None = None
     if server.registry.overrides(override):
         compute = getattr(server, override)
     # Only then: a list without instances is served from rendered bytes.
-    elif name == "resources" and any(
-        each.list for each in server.registry.templates.seen_by(ctx).shown
-    ):
+    elif name == "resources" and any(each.list for each in templates.shown):
         compute = _list_with_instances
     elif collection.gated:
         compute = collection.list_for
     # Registrations are listed to everybody; a computed list may be for this caller alone. A shared
     # cache must not give it to another one (2026-07-28 `server/utilities/caching`).
     guarded = compute is not None and ctx.envelope.origin.principal is not None
-    guarded = guarded or collection.gated or (name == "resources" and server.registry.gated)
+    guarded = guarded or collection.gated or (name == "resources" and templates.gated)
     providers = server.registry.providers
     guarded = guarded or (
         providers is not None and providers.depends_on_caller(_FEATURES.get(name, name))

@@ -8,6 +8,7 @@ handler with a context whose server and state are those of the mounted server; s
 the way of a call but that object. The bus of the mounted server tells every server that mounts it.
 """
 
+import math
 import weakref
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 #: Seconds in which the lifespan of a mounted server must end once its server is served no longer.
 GRACE: Final = 5.0
+#: Seconds before a provider that failed is asked again, before its `watch` is started again, and
+#: before a lifespan begins again; they double with each failure, up to the second value.
+FIRST_PAUSE: Final = 1.0
+LONGEST_PAUSE: Final = 60.0
 #: Methods that belong to a connection; a mounted server has none of its own.
 _OF_CONNECTIONS: Final = ("init", "can_watch", "subscribe", "unsubscribe")
 _KINDS: Final = ("tools", "prompts", "resources")
@@ -143,7 +148,7 @@ class Mount(Provider):
         """Return the time when a list that was just given must be asked for again."""
         mounted: MountedServer | None = ctx.running.provider_lists.mounts.get(self)
         if mounted is None or mounted.inner is None or self.server.registry.providers is None:
-            return float("inf")
+            return math.inf
         return mounted.inner.provider_lists.expiry(mounted.context(ctx), feature)
 
 
@@ -256,7 +261,7 @@ class MountedServer:
         """Serve until `end` is called; a lifespan that fails begins again after a pause."""
         # Shielded: the lifespan outlasts the handlers, which are cancelled when serving ends.
         with self._scope:
-            pause, told = 1.0, False
+            pause, told = FIRST_PAUSE, False
             while not self._ending.is_set():
                 try:
                     async with enter_user_code(self._mount.server.lifespan()) as state:
@@ -276,7 +281,7 @@ class MountedServer:
                     told = True
                 with trio.move_on_after(pause):
                     await self._ending.wait()
-                pause = min(2 * pause, 60.0)
+                pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _serve(self, state: Any) -> None:
         outer = self._outer

@@ -8,9 +8,9 @@ is left alone for a growing pause. The lists of all providers are then put behin
 in one `Collection` for each kind, and the request goes on in the same step.
 
 A caller is a session, or on 2026-07-28 the verified principal; the last `MOST_CALLERS` of these
-are kept. The list of a provider that is `shared` is kept once for all of them. An answer
-that arrives after a newer one is not kept. So memory grows with sessions and with that constant,
-and no list outlives a change that was told.
+are kept. The list of a provider that is `shared` is kept once for all of them, and if all are,
+there is one caller. An answer that arrives after a newer one is not kept. So memory grows with
+sessions and with that constant, and no list outlives a change that was told.
 """
 
 import math
@@ -27,7 +27,7 @@ from ...components import Bound
 from ...engine import logger, run_user_code, split_cancellation
 from ..calls._loops import bind_all
 from ..registry._collection import Collection
-from ._mount import GRACE, Mount, MountedServer
+from ._mount import FIRST_PAUSE, GRACE, LONGEST_PAUSE, Mount, MountedServer
 from ._providers import Entry, Providers
 
 if TYPE_CHECKING:
@@ -37,10 +37,6 @@ if TYPE_CHECKING:
 
 #: Principals whose lists are kept; the next request of another one asks the providers again.
 MOST_CALLERS: Final = 256
-#: Seconds before a provider that failed is asked again, and before its `watch` is started again;
-#: they double with each failure, up to the second value.
-FIRST_PAUSE: Final = 1.0
-LONGEST_PAUSE: Final = 60.0
 #: Seconds after which a `watch` that failed counts as one that had worked.
 SETTLED: Final = 60.0
 
@@ -103,6 +99,9 @@ class ProviderLists:
     def __init__(self, running: "RunningServer", providers: Providers) -> None:
         self._running = running
         self._providers = providers
+        self._common = Caller(None, {})  # where all lists are shared, there is one caller
+        self._judged = -1
+        self._shared_by_all = False
         self._callers: dict[Any, Caller] = {}
         self._sessions: WeakKeyDictionary[Session, Caller] = WeakKeyDictionary()
         self._shared: dict[tuple[Entry, str], _Kept] = {}
@@ -197,7 +196,23 @@ class ProviderLists:
         ctx.provided = caller.lists
         return caller
 
+    def known_to(self, session: "Session") -> Mapping[str, Any]:
+        """Return the lists that a session saw last, for code that belongs to no request."""
+        caller = self._common if self._are_shared() else self._sessions.get(session)
+        return {} if caller is None else caller.lists
+
+    def _are_shared(self) -> bool:
+        """Tell whether every provider gives the same lists to all callers."""
+        generation = self._providers.generation
+        if self._judged != generation:
+            self._judged = generation
+            entries = self._providers.entries
+            self._shared_by_all = all(entry.provider.shared for entry in entries)
+        return self._shared_by_all
+
     def _caller_of(self, ctx: "ServerContext") -> Caller:
+        if self._are_shared():
+            return self._common
         session: Session | None = ctx.dispatcher
         principal = ctx.auth
         if session is None or ctx.envelope.revision.stateless:

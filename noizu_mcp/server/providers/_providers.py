@@ -244,6 +244,10 @@ class Providers:
             for name, faults, count in () if inner is None else inner.health():
                 yield Health(f"{provider.name}.{name}", faults, count)
 
+    def offer(self, feature: str) -> bool:
+        """Tell whether any of them offers a feature."""
+        return any(feature in entry.versions for entry in self.entries)
+
     def depends_on_caller(self, feature: str) -> bool:
         """Tell whether a list may differ by caller."""
         return any(
@@ -268,8 +272,11 @@ class Providers:
         feature, param = needed
         # A malformed name is refused by the method itself.
         name = params.get(param)
-        known = isinstance(name, str) and self.server.registry.has(feature, name)
-        return None if known else feature
+        if isinstance(name, str):
+            for collection in self.server.registry.parts[feature]:
+                if name in collection.specs:
+                    return None
+        return feature
 
     async def prepare(self, context: Context, feature: str) -> None:
         """Ask for the lists of a caller that are out of date; see `Registry.prepare`."""

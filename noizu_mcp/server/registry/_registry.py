@@ -80,6 +80,9 @@ class Provided(Protocol):
     def raise_generation(self) -> None:
         """Let every caller's lists be put together anew."""
 
+    def offer(self, feature: str) -> bool:
+        """Tell whether any of them offers a feature."""
+
     def depends_on_caller(self, feature: str) -> bool:
         """Tell whether a list may differ by caller."""
 
@@ -188,7 +191,7 @@ class Registry:
         self.scoped = provides or any(
             each.scoped for each in (self.tools, self.resources, self.templates, self.prompts)
         )
-        provides = providers is not None and providers.depends_on_caller("resources")
+        provides = providers is not None and providers.offer("resources")
         self.gated = self.resources.gated or self.templates.gated or provides
 
     @property
@@ -334,12 +337,9 @@ class Registry:
             name: The name or URI that is looked for; a registration has precedence, and then no
                 provider is asked. None: the whole list is wanted.
         """
-        if self.providers is not None and (name is None or not self.has(feature, name)):
+        registered = any(name in collection.specs for collection in self.parts[feature])
+        if self.providers is not None and not registered:
             await self.providers.prepare(context, feature)
-
-    def has(self, feature: str, name: str) -> bool:
-        """Tell whether a name or URI is registered for a feature; see `parts`."""
-        return any(name in collection.specs for collection in self.parts[feature])
 
     def required_for(self, uri: str, context: Context) -> "RequireScopes | None":
         """Return the scopes that a caller needs to read or watch a resource; None for none."""
