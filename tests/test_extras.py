@@ -14,7 +14,7 @@ PACKAGES = sorted(
 )
 HIDE = """\
 import sys
-hidden = "httptools hypercorn httpx2 jwt opentelemetry prometheus_client yaml"
+hidden = "httptools hypercorn httpx2 hypothesis jwt opentelemetry prometheus_client yaml"
 for name in hidden.split():
     sys.modules[name] = None
 """
@@ -76,6 +76,7 @@ HostOptions(max_streams=3)
 trio.run(serve_asgi, None)
 """
 SKILLS = "reading skills needs PyYAML: pip install 'noizu-mcp[skills]'"
+STRATEGIES = "strategies need hypothesis: pip install 'noizu-mcp[testing]'"
 LISTENERS = "from noizu_mcp.telemetry import *\n"
 
 
@@ -88,6 +89,11 @@ LISTENERS = "from noizu_mcp.telemetry import *\n"
         (SERVE_ASGI, HTTP),
         (f"{SERVER}{LISTENERS}Metrics(Weather())", METRICS),
         (f"{LISTENERS}Tracing()", TRACING),
+        ("from noizu_mcp.testing import from_schema\nfrom_schema(True)", STRATEGIES),
+        (
+            "from noizu_mcp.testing import SessionMachine\nclass A(SessionMachine): pass",
+            STRATEGIES,
+        ),
         ("from noizu_mcp import SkillFolder\nSkillFolder('docs/examples/skills').skills", SKILLS),
     ],
 )

@@ -30,10 +30,10 @@ LAYERS: dict[str, set[str]] = {
     "client": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
     | {"transports", "skills"},
     "aio": {"types", "engine", "transports", "client"},
-    "testing": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
-    | {"transports", "client"},
+    "testing": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "components", "engine"}
+    | {"server", "transports", "client", "models", "aio"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
-    | {"client", "testing", "auth"},
+    | {"client", "testing", "auth", "models"},
 }
 # Files at the root that stand below all layers, in their own order.
 BELOW = (
@@ -43,6 +43,7 @@ BELOW = (
     "_limits",
     "_log",
     "_util",
+    "_groups",
     "_source",
     "_foreign",
     "_nearest",
@@ -79,6 +80,13 @@ LATE = {
     ("client/_client", "._skills"): "loads with the first file of a skill",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
+    ("testing/contract/_schemas", "jsonschema_rs"): "loads with the first schema that has changed",
+    ("testing/contract/_schemas", "hypothesis"): "an extra, loads with the first change unproved",
+    ("testing/contract/_schemas", "hypothesis.errors"): "the same",
+    ("testing/raw/_web", "httpx2"): "an extra, loads with the first URL",
+    ("testing/strategies/_schemas", "."): "hypothesis loads with the first strategy",
+    ("testing/_served", "._hosted"): "HTTP loads with the first test over it",
+    ("testing/plugin/_connections", "..."): "`aio`: loads with the first test on asyncio",
     ("testing/_grants", "jwt"): "PyJWT loads with the first authorization server",
     ("auth/client/_credentials", "."): "PyJWT loads with the first strategy that signs",
     ("components/declare/_options", "...uri"): "loads with the first URI template",
@@ -412,6 +420,7 @@ def test_third_party_packages(absolute: list[Import]) -> None:
     known |= {"httpx2", "jwt"}  # of the extra `auth`
     known |= {"opentelemetry", "prometheus_client", "yaml"}  # of `otel`, `prometheus`, `skills`
     known |= {"httpcore2", "httptools", "hypercorn"}  # of the extra `http`
+    known |= {"hypothesis"}  # of the extra `testing`
     heads = {each.module.partition(".")[0] for each in absolute}
 
     assert heads - set(sys.stdlib_module_names) <= known

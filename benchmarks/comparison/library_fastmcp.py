@@ -14,6 +14,7 @@ from fastmcp.server.lifespan import lifespan
 from pydantic import BaseModel, Field
 
 Table = Literal["books", "members"]
+Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
 SELECT = {"books": "SELECT * FROM books", "members": "SELECT * FROM members"}
 TABLES = """
 CREATE TABLE IF NOT EXISTS books (id INTEGER PRIMARY KEY, title TEXT, author TEXT, year INTEGER);
@@ -70,7 +71,7 @@ async def export(table: Table, ctx: Context) -> str:
 
 
 @mcp.tool(annotations={"destructiveHint": True})
-async def delete_book(number: int, ctx: Context) -> str:
+async def delete_book(number: Number, ctx: Context) -> str:
     """Delete a book, after the user has agreed."""
     database = ctx.lifespan_context["database"]
     book = database.execute("SELECT * FROM books WHERE id = ?", (number,)).fetchone()
@@ -85,7 +86,7 @@ async def delete_book(number: int, ctx: Context) -> str:
 
 
 @mcp.resource("library://{table}/{number}", mime_type="application/json")
-def row(table: Table, number: int, ctx: Context) -> dict[str, object]:
+def row(table: Table, number: Number, ctx: Context) -> dict[str, object]:
     """A row of a table."""
     database = ctx.lifespan_context["database"]
     found = database.execute(f"{SELECT[table]} WHERE id = ?", (number,)).fetchone()

@@ -16,7 +16,7 @@ Try it:
 
 import base64
 import json
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import trio
 
@@ -409,9 +409,18 @@ class Jobs(Toolkit):
         return f"Hello, {name}!"
 
     @mcp(task="optional")
-    async def slow_compute(self, *, seconds: float, label: str = "") -> str:
-        """Compute for some seconds."""
-        await trio.sleep(seconds)
+    async def slow_compute(
+        self,
+        ctx: Context,
+        *,
+        seconds: Annotated[float, field(min=0, max=3600)],
+        label: str = "",
+    ) -> str:
+        """Compute for some seconds, and report progress each second."""
+        for second in range(int(seconds)):
+            await ctx.report_progress(second, seconds)
+            await trio.sleep(1)
+        await trio.sleep(seconds % 1)
         return f"Computed {label} for {seconds:g} s"
 
     @mcp(task="required")
@@ -423,7 +432,7 @@ class Jobs(Toolkit):
     @mcp(task="optional")
     async def protocol_error_job(self) -> str:
         """Fail with an error of the protocol."""
-        raise McpError(-32603, "This job ends with an error of the protocol")
+        raise McpError(-1, "This job ends with an error of the protocol")
 
     @mcp(task="optional")
     async def confirm_delete(self, ctx: Context, *, filename: str) -> str:

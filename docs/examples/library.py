@@ -45,6 +45,10 @@ INSERT OR IGNORE INTO books VALUES
 """
 
 
+#: The number of a row; SQLite has no greater ones.
+Number = Annotated[int, field(min=1, max=2**63 - 1)]
+
+
 class Book(Schema):
     id: int
     title: str
@@ -78,7 +82,7 @@ class Catalogue(Toolkit):
         return text.getvalue()
 
     @mcp(annotations=Annotations(destructive_hint=True))
-    async def delete_book(self, number: int, ctx: Context) -> str:
+    async def delete_book(self, number: Number, ctx: Context) -> str:
         """Delete a book, after the user has agreed."""
         book = ctx.state.execute("SELECT * FROM books WHERE id = ?", (number,)).fetchone()
         if book is None:
@@ -94,7 +98,7 @@ class Catalogue(Toolkit):
 class Row(ResourceTemplate, uri_template="library://{table}/{number}"):
     """A row of a table."""
 
-    def read(self, table: Table, number: int, ctx: Context) -> dict[str, object]:
+    def read(self, table: Table, number: Number, ctx: Context) -> dict[str, object]:
         row = ctx.state.execute(f"{SELECT[table]} WHERE id = ?", (number,)).fetchone()
         if row is None:
             raise ResourceNotFound

@@ -39,10 +39,13 @@ class Utilities(Toolkit, category="Utility"):
         input={"path": f.string(required=True, description="Path below the folder")},
     )
     def read_file(self, args: Any) -> str:
-        path = Path(FOLDER, args.path).resolve()
-        if not path.is_relative_to(FOLDER) or not path.is_file():
-            raise ToolError(f"No file {args.path}")
-        return path.read_text(encoding="utf-8")
+        try:
+            path = Path(FOLDER, args.path).resolve()
+            if path.is_relative_to(FOLDER):
+                return path.read_text(encoding="utf-8")
+        except (OSError, ValueError):  # also a folder, a NUL, and a file that is not a text
+            pass
+        raise ToolError(f"No text file {args.path}")
 
     @mcp
     def server_time(self) -> str:

@@ -163,14 +163,33 @@ PAGES = (
         "testing",
         "noizu_mcp.testing",
         "noizu_mcp.testing",
-        "See [testing in memory](../../tutorial/testing.md).",
+        "See [testing in memory](../../tutorial/testing.md), "
+        "[tests with pytest](../../how-to/pytest.md) and "
+        "[testing by properties](../../how-to/property-tests.md).",
         {
             "Transcripts": "Transcript Entry",
             "Answers": "ScriptedHandler Asked",
             "Assertions": "assert_notification assert_progress refute_notification",
+            "Strategies": "arguments invalid_arguments results from_schema violating Violation "
+            "Unsatisfiable messages conversations SessionMachine",
+            "Transports": "serve_over Network",
+            "Cassettes": "record replay Replay hide_secrets",
             "Authorization": "AuthorizationServer AuthorizationRequest serve_authorization "
             "serve_protected",
             "Connections": "connect",
+        },
+    ),
+    Page(
+        "checks",
+        "Checks of tools, contracts and servers",
+        "",
+        "See [check tools as models read them](../../how-to/lint.md), "
+        "[keep a contract](../../how-to/contract.md) and [fuzz a server](../../how-to/fuzzing.md).",
+        {
+            "noizu_mcp.testing.lint": "lint lint_tools LintReport Finding estimate_tokens",
+            "noizu_mcp.testing.contract": "write check compare Change ContractBroken fetch save "
+            "read",
+            "noizu_mcp.testing.fuzz": "fuzz replay Report load keep",
         },
     ),
     Page(
@@ -195,6 +214,7 @@ PAGES = (
 # Classes that the package instantiates: the arguments of their constructors are not public.
 HANDED_OUT = {
     "Capability",
+    "Change",
     "Client",
     "CompiledSchema",
     "Context",
@@ -203,7 +223,15 @@ HANDED_OUT = {
     "HttpApp",
     "LiveList",
 }
-HANDED_OUT |= {"MessageStream", "ModelTools", "RunningSet", "Telemetry", "Violation"}
+HANDED_OUT |= {
+    "Finding",
+    "LintReport",
+    "MessageStream",
+    "ModelTools",
+    "RunningSet",
+    "Telemetry",
+    "Violation",
+}
 # Methods that are documented in full; other methods get their signature and their first sentence.
 IN_FULL = {"Server", "Context", "Client", "ClientHandler"}
 # Methods of public classes that other layers of the package call.
@@ -275,6 +303,9 @@ FOLDERS = """## Public folders
 |---|---|
 | `noizu_mcp.testing` | [transcripts of messages](api/testing.md), scripted answers, assertions \
 about notifications |
+| `noizu_mcp.testing.lint`, `noizu_mcp.testing.contract` | [checks of tools](api/checks.md), and \
+contracts |
+| `noizu_mcp.testing.fuzz` | [`fuzz` and `replay`](../how-to/fuzzing.md): what breaks a server |
 | `noizu_mcp.aio` | [the client for asyncio programs](api/aio.md), asyncio code in trio tasks |
 | `noizu_mcp.auth` | [verifiers of tokens](api/auth.md), `BearerAuth`, `RequireScopes`; `OAuth` \
 and other strategies of clients |
@@ -293,8 +324,8 @@ names too |
 transport |
 | `noizu_mcp.components`, `noizu_mcp.models`, `noizu_mcp.uri`, `noizu_mcp.skills`, \
 `noizu_mcp.auth.client`, `noizu_mcp.client`, `noizu_mcp.client.terminal`, `noizu_mcp.engine.aio`, \
-`noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, `noizu_mcp.cli` | the \
-layers, for code that builds on them |
+`noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, `noizu_mcp.testing.raw`, \
+`noizu_mcp.testing.plugin`, `noizu_mcp.cli` | the layers, for code that builds on them |
 """
 
 

@@ -61,7 +61,10 @@ def show(value: Any, side: TrioSide) -> Any:
 
 def _cross(name: str, member: Any) -> Any:
     if isinstance(member, property):
-        read = lambda self: show(getattr(self._inner, name), self._side)  # noqa: E731 - one use
+
+        def read(self: Any) -> Any:
+            return show(getattr(self._inner, name), self._side)
+
         return property(read, doc=member.__doc__)
     if inspect.iscoroutinefunction(member):
         return _on_trio(member)

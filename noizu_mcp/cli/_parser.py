@@ -5,6 +5,7 @@ import math
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NoReturn, get_args
 
 from .._limits import CLIENT_LIMITS, MIB, Limits
@@ -46,8 +47,22 @@ Exit status: 0 done, 1 it failed, 2 it was asked wrongly, 130 it was interrupted
 _FINDINGS: Final = """\
 Exit status: 0 no finding is an error, 1 one is, 2 it was asked wrongly, 130 it was interrupted.
 """
+_SEVERITIES: Final = """\
+Exit status: 0 no finding counts, 1 one does, 2 it was asked wrongly, 130 it was interrupted.
+"""
+_CHANGES: Final = """\
+Exit status: 0 compatible, 1 a change is breaking, 2 it was asked wrongly, 130 it was interrupted.
+"""
 #: Seconds that `doctor` waits for an answer: it asks for nothing that takes long.
 PATIENCE: Final = 10.0
+_FOUND: Final = """\
+Exit status: 0 nothing was found, 1 something was, or the server failed, 2 it was asked wrongly, 130
+it was interrupted.
+"""
+#: Seconds of `fuzz` for a whole run and for one answer; valid values for each component.
+FUZZ_BUDGET: Final = 30.0
+FUZZ_TIMEOUT: Final = 5.0
+FUZZ_EXAMPLES: Final = 100
 _RUN: Final = f"""\
 Examples: noizu-mcp run app.py:Docs
           noizu-mcp run app.py:Docs --http --port 8000
@@ -124,19 +139,26 @@ def _parser(*, with_target: bool) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"noizu-mcp {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
-    def add(name: str, text: str, function: Command, epilog: str) -> _Parser:
+    def add(name: str, text: str, function: Command, epilog: str, group: Any = commands) -> _Parser:
         about = f"{text[0].upper()}{text[1:]}."
-        added = commands.add_parser(name, help=text, description=about, epilog=epilog)
+        added: _Parser = group.add_parser(name, help=text, description=about, epilog=epilog)
         added.add_flag("--debug", "show the traceback of a failure")
         added.set_defaults(command=function)
         return added
 
     def using(
-        name: str, text: str, function: Command, example: str, *, asking: bool = False
+        name: str,
+        text: str,
+        function: Command,
+        example: str,
+        *,
+        asking: bool = False,
+        status: str = _STATUS,
+        group: Any = commands,
     ) -> _Parser:
         asks = f"{_ASKING}\n" if asking else ""
-        epilog = f"{_TARGET}\n{asks}Example: noizu-mcp {example}\n\n{_STATUS}"
-        added = add(name, text, function, epilog)
+        epilog = f"{_TARGET}\n{asks}Example: noizu-mcp {example}\n\n{status}"
+        added = add(name, text, function, epilog, group)
         # A command after `--` takes the place of the target.
         if with_target:
             added.add_argument("target", metavar="SERVER", help="see below")
@@ -149,6 +171,11 @@ def _parser(*, with_target: bool) -> argparse.ArgumentParser:
     add_http(running)
     _add_using_commands(using)
     _add_doctor(add, with_target=with_target)
+    _add_lint(using)
+    text = "write down what a server offers, and check later versions against it"
+    contracts = commands.add_parser("contract", help=text, description=f"{text.capitalize()}.")
+    _add_contract(partial(using, group=contracts.add_subparsers(metavar="ACTION", required=True)))
+    _add_fuzz(add, with_target=with_target)
     _add_host_commands(add, with_target=with_target)
     _add_login(add)
     return parser
@@ -210,6 +237,59 @@ def _add_doctor(add: Callable[[str, str, Command, str], _Parser], *, with_target
     parser.add_flag("--json", "print JSON")
     text = f"for each answer of the server, {PATIENCE:g} unless given"
     parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=PATIENCE, help=text)
+
+
+def _add_lint(using: Callable[..., _Parser]) -> None:
+    text = "check names, descriptions and schemas of tools, as models and their APIs read them"
+    example = "lint app.py:Docs --ignore strict --fail-on warning"
+    linting = using("lint", text, _lint, example, status=_SEVERITIES)
+    linting.add_list("--ignore", "RULE", "a rule that is not checked; may be repeated")
+    text = "an API whose limits are checked, in place of anthropic, openai and gemini; may be"
+    linting.add_list("--api", "NAME", f"{text} repeated")
+    text = "the least severity that counts; error unless given"
+    choices = ("error", "warning", "note")
+    linting.add_argument("--fail-on", choices=choices, default="error", help=text)
+
+
+def _add_contract(using: Callable[..., _Parser]) -> None:
+    text = "write everything that a server lists to a file"
+    writing = using("write", text, _write_contract, "contract write app.py:Docs")
+    text = "tools, resources, templates or prompts alone; may be repeated"
+    writing.add_argument(
+        "--only", metavar="KIND", action="append", default=[], choices=tuple(KINDS), help=text
+    )
+    text = "compare a server with the file, and print the changes"
+    example = "contract check app.py:Docs --exact"
+    checking = using("check", text, _check_contract, example, status=_CHANGES)
+    checking.add_flag("--exact", "count every change, so that the file stays up to date")
+    for parser in (writing, checking):
+        text = "the file, contract.json unless given"
+        parser.add_argument("--file", metavar="FILE", default="contract.json", help=text)
+
+
+def _add_fuzz(add: Callable[[str, str, Command, str], _Parser], *, with_target: bool) -> None:
+    text, example = "call everything that a server offers, to break it", "fuzz app.py:Docs"
+    parser = add("fuzz", text, _fuzz, f"{_TARGET}\nExample: noizu-mcp {example}\n\n{_FOUND}")
+    if with_target:
+        parser.add_argument("target", metavar="SERVER", help="see below")
+    text = "a header for a server at a URL, or 'NAME: VALUE'; may be repeated"
+    parser.add_list("--header", "NAME=VALUE", text)
+    text = "the seed of all values; the same seed makes the same calls"
+    parser.add_argument("--seed", metavar="NUMBER", type=int, default=0, help=text)
+    text = f"for the whole run, {FUZZ_BUDGET:g} unless given"
+    parser.add_argument(
+        "--budget", metavar="SECONDS", type=_seconds, default=FUZZ_BUDGET, help=text
+    )
+    text = f"valid values for each component, {FUZZ_EXAMPLES} unless given"
+    parser.add_argument("--examples", metavar="NUMBER", type=int, default=FUZZ_EXAMPLES, help=text)
+    text = f"for each answer of the server, {FUZZ_TIMEOUT:g} unless given"
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=_seconds, default=FUZZ_TIMEOUT, help=text
+    )
+    parser.add_flag("--destructive", "call tools, too, that say that they may destroy something")
+    parser.add_argument("--keep", metavar="FILE", help="add the findings to a file")
+    parser.add_argument("--replay", metavar="FILE", help="only take the findings of a file again")
+    parser.add_flag("--json", "print JSON")
 
 
 def _add_login(add: Callable[[str, str, Command, str], _Parser]) -> None:
@@ -292,6 +372,30 @@ def _doctor(args: argparse.Namespace) -> int:
     from .doctor._doctor import doctor
 
     return doctor(args)
+
+
+def _lint(args: argparse.Namespace) -> int:
+    from ._lint import lint
+
+    return lint(args)
+
+
+def _write_contract(args: argparse.Namespace) -> int:
+    from ._contract import write_contract
+
+    return write_contract(args)
+
+
+def _check_contract(args: argparse.Namespace) -> int:
+    from ._contract import check_contract
+
+    return check_contract(args)
+
+
+def _fuzz(args: argparse.Namespace) -> int:
+    from ._fuzz import fuzz
+
+    return fuzz(args)
 
 
 def _log_in(args: argparse.Namespace) -> int:

@@ -1,13 +1,27 @@
-"""Servers of this program: found as `module:Server` or `path/to/file.py:Server`, and served."""
+"""Servers of this program: found as `module:Server` or `path/to/file.py:Server`, and served.
+
+A cassette, `path/to/file.jsonl`, stands for the server that it was recorded from.
+"""
 
 import sys
+from contextlib import aclosing, suppress
 from functools import partial
+from typing import TYPE_CHECKING
+
+import trio
 
 from .. import server
 from .._errors import TargetError
 from .._serving import run_stdio
+from ..engine import single_failure
 from ..server import Server
+from ..transports import LineStream, ending_on_signals, take_stdio
 from ._errors import FAILED, OK, USAGE, CommandError
+
+if TYPE_CHECKING:
+    from ..testing import Replay
+
+_CASSETTE = ".jsonl"
 
 
 def load_server(target: str) -> Server:
@@ -26,14 +40,62 @@ def load_server(target: str) -> Server:
         raise CommandError(str(error), status) from error.__cause__
 
 
+def load_cassette(target: str) -> "Replay | None":
+    """Open a cassette; None for a target of another kind.
+
+    Args:
+        target: `path/to/file.jsonl`, or something else.
+
+    Raises:
+        CommandError: It cannot be read, or is no cassette.
+    """
+    if not target.endswith(_CASSETTE):
+        return None
+    from ..testing import replay
+
+    try:
+        return replay(target, repeat=True)
+    except OSError as error:
+        raise CommandError(f"cannot read {target}: {error.strerror}", USAGE) from error
+    except ValueError as error:
+        raise CommandError(str(error), USAGE) from error
+
+
 def run(target: str) -> int:
     """Serve until the client ends it.
 
     Args:
-        target: The server; see `load_server`. Its prints go to stderr, also during the import.
+        target: The server; see `load_server`. Its prints go to stderr, also during the import. Or a
+            cassette; see `load_cassette`.
+
+    Raises:
+        CommandError: See there.
     """
+    cassette = load_cassette(target)
     if sys.stdin is not None and sys.stdin.isatty():
         text = "serving on this terminal; a client should start this command. Ctrl-C ends it."
         print(f"noizu-mcp: {text}", file=sys.stderr)
-    run_stdio(partial(load_server, target))
+    if cassette is None:
+        run_stdio(partial(load_server, target))
+    else:
+        trio.run(_play, cassette, *take_stdio())
     return OK
+
+
+async def _play(cassette: "Replay", read_fd: int, write_fd: int) -> None:
+    """Pass messages between a client on two descriptors and a cassette."""
+    client = LineStream(read_fd, write_fd)
+    everything = trio.CancelScope()
+    with single_failure(), ending_on_signals(everything.cancel), everything:
+        async with aclosing(client), trio.open_nursery() as nursery:
+            nursery.start_soon(_answer, cassette, client)
+            while messages := await client.receive():
+                cassette.send_nowait([each.data for each in messages])
+            # The answers that are left are sent, then their task ends.
+            await cassette.aclose()
+
+
+async def _answer(cassette: "Replay", client: LineStream) -> None:
+    with suppress(trio.BrokenResourceError):  # the client has left
+        while messages := await cassette.receive():
+            await client.send([each.data for each in messages])

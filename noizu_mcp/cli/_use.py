@@ -20,10 +20,11 @@ from ._ask import Respondent, respondent
 from ._display import Display
 from ._errors import USAGE, CommandError
 from ._output import TracePrinter, one_line_log
-from ._target import load_server
+from ._target import load_cassette, load_server
 
 if TYPE_CHECKING:
     from ..auth.client import AuthStrategy
+    from ..testing import Replay
 
 _LOGIN: Final = "noizu-mcp login"
 #: A name of a header is a token (RFC 9110 section 5.1); `:` or `=` ends it, whichever comes first.
@@ -131,7 +132,7 @@ def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[Result]]
             asked = stack.enter_context(respondent(args.answers, args.timeout, display))
         # A trace has every message already.
         tap = TracePrinter(sys.stderr) if args.trace else display.tap if display.active else None
-        target: Stdio | Http | Server | None = _elsewhere(args)
+        target: Stdio | Http | Replay | Server | None = _elsewhere(args)
         if target is None:
             # A server in this process may print: that must not mix with the answer on stdout.
             stack.enter_context(diverted_stdio())
@@ -166,7 +167,7 @@ def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[Result]]
             raise CommandError(text) from error
 
 
-def _login_for(target: Stdio | Http | Server) -> "AuthStrategy | None":
+def _login_for(target: "Stdio | Http | Replay | Server") -> "AuthStrategy | None":
     """Find the login of a person for a URL, unless a header has other credentials."""
     if not isinstance(target, Http):
         return None
@@ -176,15 +177,17 @@ def _login_for(target: Stdio | Http | Server) -> "AuthStrategy | None":
     return StoredLogin(given="authorization" in headers)
 
 
-def _elsewhere(args: argparse.Namespace) -> Stdio | Http | None:
-    """Read a target outside of this process; None for a server that is imported."""
+def _elsewhere(args: argparse.Namespace) -> "Stdio | Http | Replay | None":
+    """Read a target outside of this process, or a cassette; None for a server to be imported."""
     if args.process is None and "://" in args.target:
         return read_url(args.target, args.header)
     if args.header:
         raise CommandError("--header goes with a URL; any other server sees no headers", USAGE)
     if args.process is not None:
         return Stdio(*args.process)
-    return _configured(args.target) if args.target.partition("#")[0].endswith(".json") else None
+    if args.target.partition("#")[0].endswith(".json"):
+        return _configured(args.target)
+    return load_cassette(args.target)
 
 
 def _configured(target: str) -> Stdio | Http:

@@ -1,7 +1,7 @@
 """`connect`: a client of a server in memory, of a command, or of a URL."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -70,6 +70,8 @@ async def connect(
             in the form of a host's file, `{"command": …}` or `{"url": …}`, a mapping with one such
             entry under `mcpServers`, or the path of such a file: `"mcp.json"`, or
             `"mcp.json#name"` if it has several. Or a `MessageStream`. A text may be a `Path`, too.
+            An async context manager for trio that yields one of these is entered before the
+            connection, on its loop, and left after it.
         handler: Answers questions of the server and takes its notifications.
         auth: Gets the credentials for a URL: `OAuth(…)`, `Bearer(…)` and others.
         version: The one protocol revision to use; None: the newest that both sides speak.
@@ -111,31 +113,23 @@ async def connect(
             no `file://` URI; or there is no such `strictness`.
     """
     check_on_trio("connect", _ELSEWHERE)
-    opened = read_target(target)
-    info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
-    handler = ClientHandler() if handler is None else handler
-    if not isinstance(limits, Limits):
-        raise TypeError(f"limits must be Limits(…), not {limits!r}")
-    listed = _read_roots(handler, roots)
-    listeners = _read_listeners(telemetry) if telemetry else None
-    given = (capabilities or ClientCapabilities()).to_wire()
-    offered = {**abilities(handler, roots=roots is not None), **given}
+    own = _OwnSide(
+        handler, client_info, capabilities, roots=roots, limits=limits, telemetry=telemetry
+    )
     # A server in memory that crashes closes its stream, too: its own failure says more.
     with single_failure(ConnectionClosed):
-        async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
-            background: trio.Nursery = await nursery.start(_keep_background)
+        async with (
+            _enter_target(target) as opened,
+            AsyncExitStack() as stack,
+            trio.open_nursery() as nursery,
+        ):
+            background = await _open_background(nursery)
             try:
                 how = _Given(principal, limits, replay, _bind(auth, opened))
                 stream = await _open(opened, stack, nursery, background, how)
-                tapped = stream if tap is None else TappedStream(stream, tap)
-                bound = BoundHandler(handler)
-                make = ClientSession if listeners is None else listeners(stream)
-                session = make(tapped, info, offered, bound, limits)
-                session.answerer.roots = listed
-                if how.auth is not None:
-                    how.auth.pause = session.pause_timeouts
+                session = own.session(stream, tap, how.auth)
                 client = Client(session, timeout, strictness=strictness, cache=cache)
-                stack.enter_context(bound.connected(client))
+                stack.enter_context(own.handler.connected(client))
                 # In the background: a cancelled block must still be able to send cancellations.
                 await background.start(session.run)
                 try:
@@ -150,6 +144,62 @@ async def connect(
                         await session.leave()
             finally:
                 background.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _enter_target(target: Target) -> AsyncIterator[Opened]:
+    """Read a target; a context manager around one stays entered while the block runs."""
+    if isinstance(target, AbstractAsyncContextManager) and not isinstance(target, Server):
+        async with target as inner:
+            yield read_target(inner)
+    else:
+        yield read_target(target)
+
+
+class _OwnSide:
+    """The client's side of a connection, checked before any server is reached.
+
+    Args:
+        handler: See `connect`, as for the other arguments.
+        info: The name and version of the client.
+        capabilities: Capabilities besides those of the handler.
+        roots: Where the server may work.
+        limits: The limits of the connection.
+        telemetry: Listeners.
+    """
+
+    def __init__(
+        self,
+        handler: ClientHandler | None,
+        info: Implementation | None,
+        capabilities: ClientCapabilities | None,
+        *,
+        roots: Sequence[Root | str | Mapping[str, Any]] | None,
+        limits: Limits,
+        telemetry: Sequence[Listen],
+    ) -> None:
+        inner = ClientHandler() if handler is None else handler
+        if not isinstance(limits, Limits):
+            raise TypeError(f"limits must be Limits(…), not {limits!r}")
+        self._roots = _read_roots(inner, roots)
+        self._listeners = _read_listeners(telemetry) if telemetry else None
+        self._limits = limits
+        self._info = (info or Implementation("noizu-mcp", __version__)).to_wire()
+        given = (capabilities or ClientCapabilities()).to_wire()
+        self._capabilities = {**abilities(inner, roots=roots is not None), **given}
+        self.handler = BoundHandler(inner)
+
+    def session(
+        self, stream: MessageStream, tap: Tap | None, auth: "RequestAuth | None"
+    ) -> ClientSession:
+        """Make the session of a stream."""
+        make = ClientSession if self._listeners is None else self._listeners(stream)
+        tapped = stream if tap is None else TappedStream(stream, tap)
+        session = make(tapped, self._info, self._capabilities, self.handler, self._limits)
+        session.answerer.roots = self._roots
+        if auth is not None:
+            auth.pause = session.pause_timeouts
+        return session
 
 
 def _read_roots(
@@ -181,7 +231,19 @@ def _read_listeners(
     return lambda stream: partial(RecordedSession, telemetry=telemetry, carrier=stream)
 
 
-async def _keep_background(*, task_status: trio.TaskStatus[trio.Nursery]) -> None:
+async def _open_background(nursery: trio.Nursery) -> trio.Nursery:
+    """Open a nursery in a task of another one; see `_keep_background`."""
+    opened: list[trio.Nursery] = []
+    ready = trio.Event()
+    nursery.start_soon(_keep_background, opened, ready)
+    # Not `nursery.start`: where the caller is cancelled already, it waits for the end of the task,
+    # which is shielded, and never comes. The task sets the event at once.
+    with trio.CancelScope(shield=True):
+        await ready.wait()
+    return opened[0]
+
+
+async def _keep_background(opened: list[trio.Nursery], ready: trio.Event) -> None:
     """Run the session and its stream, cancelled by nobody but `connect`.
 
     A timeout around the block, or a failure in it, must not end them before the server has been
@@ -189,7 +251,8 @@ async def _keep_background(*, task_status: trio.TaskStatus[trio.Nursery]) -> Non
     """
     with trio.CancelScope(shield=True):
         async with trio.open_nursery() as nursery:
-            task_status.started(nursery)
+            opened.append(nursery)
+            ready.set()
             # `connect` cancels the nursery, whose own scope lies inside of the shield.
             await trio.sleep_forever()
 

@@ -30,7 +30,7 @@ from .._errors import (
     RequestTimeout,
     TargetError,
 )
-from ..engine import MessageStream, logger, split_cancellation
+from ..engine import KeptFailure, MessageStream, logger
 from ..jsonrpc import METHOD_NOT_FOUND, Notification
 from ..protocol import CHANGES
 from ..types import ToolDefinition
@@ -44,6 +44,8 @@ LIVED: Final = 10.0
 #: The pause after the first failure, and the longest one, in seconds; each is twice the one before.
 FIRST_PAUSE: Final = 1.0
 MAX_PAUSE: Final = 60.0
+
+_RANDOM: Final = random.SystemRandom()
 
 Status = Literal["connecting", "connected", "waiting", "failed"]
 
@@ -63,7 +65,7 @@ class _Pauses:
     def take(self) -> float:
         """Return the next pause, in seconds."""
         pause, self._next = self._next, min(self._next * 2, MAX_PAUSE)
-        return pause * random.uniform(0.5, 1)  # noqa: S311 - nothing secret depends on it
+        return pause * _RANDOM.uniform(0.5, 1)
 
 
 class KeptConnection:
@@ -147,8 +149,8 @@ class KeptConnection:
         self._enter("connecting")
         if isinstance(self._target, Exception):
             return self._target
-        failure: BaseException | None = None
-        try:
+        # A server that fails must not end the others.
+        with KeptFailure() as kept:
             async with connect(self._target, handler=self._handler, **self._options) as client:
                 if self.failure is not None:
                     logger.info("the server %s is connected", self.name)
@@ -160,11 +162,7 @@ class KeptConnection:
                 finally:
                     # Before the connection is closed, which may take seconds.
                     self._enter("connecting")
-        except BaseException as error:  # noqa: BLE001 - a server that fails must not end the others
-            failure, going_on = split_cancellation(error)
-            if going_on is not None:
-                raise going_on from None
-        return failure or ConnectionClosed("the connection ended")
+        return kept.error or ConnectionClosed("the connection ended")
 
     def _enter(self, status: Status, client: Client | None = None) -> None:
         self._status = status

@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from ..server import Server
 from ..transports import Http, Stdio
 
 #: The forms in which a program names a server; see `connect`.
-Target = (
+Named = (
     Server
     | type[Server]
     | Stdio
@@ -30,6 +31,8 @@ Target = (
     | os.PathLike[str]
     | Mapping[str, Any]
 )
+#: The targets of `connect`: a context manager yields one of the forms above.
+Target = Named | AbstractAsyncContextManager[Any]
 #: The forms that remain once texts, files and mappings are read.
 Opened = Server | type[Server] | Stdio | Http | MessageStream
 
@@ -46,7 +49,7 @@ _VARIABLE: Final = re.compile(r"\$\{([^{}]*)\}")
 _NAME: Final = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 
 
-def read_target(target: Target) -> Opened:
+def read_target(target: Named) -> Opened:
     """Read a target of `connect`.
 
     Args:

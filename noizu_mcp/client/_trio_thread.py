@@ -12,16 +12,18 @@ from contextlib import (
 )
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import trio
 
 from .._errors import ConnectionClosed
-from ..engine import split_cancellation
+from ..engine import HeldManager, settle
 
 Result = TypeVar("Result")
 
-_CLOSED: Final = "the client is closed"
+
+def _closed() -> ConnectionClosed:
+    return ConnectionClosed("the client is closed")
 
 
 class TrioThread:
@@ -61,15 +63,15 @@ class TrioThread:
 
         def begin() -> None:
             if self.stopped.is_set():  # it was, before the loop came to this
-                ended.set_exception(ConnectionClosed(_CLOSED))
+                ended.set_exception(_closed())
             else:
                 surrounded = scope or trio.CancelScope()
-                self._nursery.start_soon(_settle, work, surrounded, ended)
+                self._nursery.start_soon(settle, work, surrounded, ended, _closed)
 
         try:
             self._token.run_sync_soon(partial(contextvars.copy_context().run, begin))
         except trio.RunFinishedError:
-            raise ConnectionClosed(_CLOSED) from None
+            raise _closed() from None
         return ended
 
     def soon(self, function: Callable[[], object]) -> None:
@@ -93,23 +95,6 @@ class TrioThread:
             # Ctrl-C may come before `start` has returned; the task runs all the same.
             if ended is None or not ended.done():
                 self.soon(scope.cancel)
-
-
-async def _settle(
-    work: Callable[[], Awaitable[Any]], scope: trio.CancelScope, ended: "Future[Any]"
-) -> None:
-    """Run a task, and hand its result to the thread that waits for it."""
-    value = None
-    try:
-        with scope:
-            value = await work()
-    except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
-        crash, going_on = split_cancellation(error)
-        ended.set_exception(crash or ConnectionClosed(_CLOSED))
-        if going_on is not None:
-            raise going_on from None
-    else:
-        ended.set_result(value)
 
 
 @contextmanager
@@ -148,15 +133,13 @@ class Held(AbstractContextManager[Result]):
 
     def __init__(self, thread: TrioThread, manager: AbstractAsyncContextManager[Result]) -> None:
         self._thread = thread
-        self._manager = manager
         self._entered: Future[Result] = Future()
+        self._held = HeldManager(manager, self._entered)
         self._ended: Future[None]
-        self._leave = trio.Event()
-        self._failures: list[Exception] = []
 
     def __enter__(self) -> Result:
         scope = trio.CancelScope()
-        self._ended = self._thread.start(self._hold, scope)
+        self._ended = self._thread.start(self._held.hold, scope)
         try:
             both: list[Future[Any]] = [self._entered, self._ended]
             wait(both, return_when=FIRST_COMPLETED)
@@ -174,21 +157,6 @@ class Held(AbstractContextManager[Result]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if isinstance(error, Exception):
-            self._failures.append(error)
-        self._thread.soon(self._leave.set)
-        try:
-            # Raises the failure of the block, or what the manager makes of it.
-            self._ended.result()
-        except BaseException as raised:
-            if raised is error:
-                return False
-            raise
-        return bool(self._failures)
-
-    async def _hold(self) -> None:
-        async with self._manager as value:
-            self._entered.set_result(value)
-            await self._leave.wait()
-            for failure in self._failures:
-                raise failure
+        self._held.fail(error)
+        self._thread.soon(self._held.leave.set)
+        return self._held.end(self._ended, error)

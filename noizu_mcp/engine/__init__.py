@@ -1,5 +1,7 @@
 """The trio engine: one peer on one stream, either end."""
 
+from .._groups import single_failure as single_failure
+from .._groups import unwrap_single as unwrap_single
 from .._log import MOST_CRASHES as MOST_CRASHES
 from .._log import SHOWN as SHOWN
 from .._log import ThrottledLog as ThrottledLog
@@ -17,6 +19,7 @@ from ._contracts import SessionEnded as SessionEnded
 from ._contracts import Unanswered as Unanswered
 from ._dispatcher import Dispatcher as Dispatcher
 from ._dispatcher import Peer as Peer
+from ._failure import KeptFailure as KeptFailure
 from ._failure import call_in_thread as call_in_thread
 from ._failure import call_user_code as call_user_code
 from ._failure import check_on_trio as check_on_trio
@@ -25,12 +28,12 @@ from ._failure import enter_user_code as enter_user_code
 from ._failure import is_being_cancelled as is_being_cancelled
 from ._failure import is_crash as is_crash
 from ._failure import run_user_code as run_user_code
-from ._failure import single_failure as single_failure
 from ._failure import split_cancellation as split_cancellation
-from ._failure import unwrap_single as unwrap_single
 from ._fair_limiter import ClientShare as ClientShare
 from ._fair_limiter import FairLimiter as FairLimiter
 from ._fair_limiter import QueueFull as QueueFull
+from ._handover import HeldManager as HeldManager
+from ._handover import settle as settle
 from ._message_loop import MessageLoop as MessageLoop
 from ._outbox import Outbox as Outbox
 from ._pending import OnProgress as OnProgress

@@ -13,18 +13,18 @@ an exception is replaced here by a `RuntimeError`, before a nursery or a scope c
 """
 
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
     asynccontextmanager,
-    contextmanager,
 )
 from types import TracebackType
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
 import trio
 
+from .._groups import leaves
 from .._log import ThrottledLog, throttled_log
 
 #: Exceptions that pass through code without being its failure; swallowed, they would keep a
@@ -81,9 +81,42 @@ def split_cancellation(error: BaseException) -> tuple[BaseException | None, Base
     return (None, error) if isinstance(error, passing) else (error, None)
 
 
+class KeptFailure:
+    """A block whose failure is kept; cancellation and the like go on.
+
+    Attributes:
+        error: The failure of the block, or None. After a block that was cancelled and failed, both:
+            the failure is here, and the cancellation is raised.
+    """
+
+    __slots__ = ("error",)
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _: type[BaseException] | None,
+        error: BaseException | None,
+        __: TracebackType | None,
+    ) -> bool:
+        if error is None:
+            return False
+        self.error, going_on = split_cancellation(error)
+        if self.error is None:
+            return False
+        if going_on is not None:
+            # It goes on by itself: the failure that came with it is kept.
+            raise going_on from None
+        return True
+
+
 def crashes_logged(
     text: str, *args: object, log: ThrottledLog = throttled_log
-) -> AbstractContextManager[None]:
+) -> AbstractContextManager[object]:
     """Let a failure of the author's code end the block and nothing else: it goes to the log.
 
     Cancellation and the other exceptions of the machinery go on.
@@ -96,67 +129,32 @@ def crashes_logged(
     return _CrashLog(text, args, log)
 
 
-class _CrashLog:
+class _CrashLog(KeptFailure):
     """The block of `crashes_logged`; a generator would cost each request a microsecond more."""
 
     __slots__ = ("_args", "_log", "_text")
 
     def __init__(self, text: str, args: tuple[object, ...], log: ThrottledLog) -> None:
+        super().__init__()
         self._text = text
         self._args = args
         self._log = log
 
-    def __enter__(self) -> None:
-        pass
-
     def __exit__(
         self,
-        _: type[BaseException] | None,
+        kind: type[BaseException] | None,
         error: BaseException | None,
-        __: TracebackType | None,
+        traceback: TracebackType | None,
     ) -> bool:
         if error is None:
             return False
-        crash, going_on = split_cancellation(error)
-        if crash is None:
-            return False
-        # Not by the args: a peer may have chosen them, like the URI of a resource.
-        self._log.crash(self._text, self._text, *self._args, error=crash)
-        # The cancellation goes on by itself: the failure that came with it is in the log already.
-        if going_on is not None:
-            raise going_on from None
-        return True
-
-
-def unwrap_single(error: BaseException) -> BaseException:
-    """Take a lone exception out of the groups that nurseries put around it."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
-
-
-@contextmanager
-def single_failure(*consequences: type[BaseException]) -> Iterator[None]:
-    """Let a lone exception leave the block without the groups around it.
-
-    Args:
-        consequences: Exceptions to leave out where something else failed too: the other failure
-            led to them.
-
-    Raises:
-        BaseException: The one exception inside; a group only where several things failed.
-    """
-    try:
-        yield
-    except BaseExceptionGroup as group:
-        left_out, causes = group.split(consequences)
-        # With nothing but consequences, one of them is the failure, and the first says enough.
-        error = unwrap_single(causes) if causes else next(_leaves(group))
-        # Several failures, and none was left out: the group keeps its own traceback.
-        if error is causes and left_out is None:
-            raise
-        # The groups say nothing that the traceback of the exception itself does not.
-        raise error from error.__cause__
+        try:
+            return super().__exit__(kind, error, traceback)
+        finally:
+            if self.error is not None:
+                # Not by the args: a peer may have chosen them, like the URI of a resource.
+                self._log.crash(self._text, self._text, *self._args, error=self.error)
+                self.error = None  # it refers to the frames that hold this object
 
 
 # Running user code
@@ -218,7 +216,7 @@ _WRONG_LOOP: Final = {
 
 def _explain(error: BaseException) -> None:
     """Add the cure to errors that come from code of the other loop, for their tracebacks."""
-    for each in _leaves(error):
+    for each in leaves(error):
         text = str(each)
         for part, cure in _WRONG_LOOP.items():
             # An error may pass here more than once.
@@ -303,16 +301,8 @@ def _refuse(error: BaseException, never: Signals) -> None:
     elif not isinstance(error, never):
         return
     # `RuntimeError` is an ordinary failure: it is logged, and costs this request alone.
-    kinds = {type(each).__name__ for each in _leaves(error)}
+    kinds = {type(each).__name__ for each in leaves(error)}
     raise RuntimeError(f"the handler raised {' and '.join(sorted(kinds))}") from error
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for each in error.exceptions:
-            yield from _leaves(each)
-    else:
-        yield error
 
 
 def _is_running(task: trio.lowlevel.Task) -> bool:

@@ -22,7 +22,8 @@ from ._compose import (
 )
 from ._limits import Budget, Refused
 from ._providers import Provider, ProviderName, parse_arguments, provider_named
-from ._subset import Adapter, Restore
+from ._restore import Restore
+from ._subset import Adapter
 
 #: Published for a tool whose schema no part can be taken of.
 _OPEN: Final[JSONObject] = {"type": "object"}

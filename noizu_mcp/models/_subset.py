@@ -13,14 +13,19 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
-from .._errors import SchemaError
 from .._value import JSONObject
-from ..schema import compile_schema, or_null
+from ..schema import or_null
 from ._compose import Composer, describe_lost, escape, keys_of, legal_name, types_in
 from ._limits import Refused
-
-#: Gives back the value that a tool expects.
-Restore = Callable[[Any], Any]
+from ._restore import (
+    Adapted,
+    Restore,
+    judge,
+    restore_by,
+    restore_items,
+    restore_members,
+    restore_one,
+)
 
 _NUMBER: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 #: The keywords that judge values of a type, but for those that `_object` and `_array` read.
@@ -93,13 +98,6 @@ class Dialect(NamedTuple):
     strict: bool
     all_required: bool = False
     references: bool = False
-
-
-class Adapted(NamedTuple):
-    """A schema in a dialect, and the way back for its values; None if they stay as they are."""
-
-    schema: JSONObject
-    restore: Restore | None = None
 
 
 class Adapter(Composer):
@@ -226,7 +224,7 @@ class Adapter(Composer):
             lost["items"] = False
             part = Adapted({"type": "string"})
         made["items"] = part.schema
-        return None if part.restore is None else partial(_restore_items, part.restore)
+        return None if part.restore is None else partial(restore_items, part.restore)
 
     def _object(
         self,
@@ -262,7 +260,7 @@ class Adapter(Composer):
             made["required"] = required
         if self.dialect.strict:
             made["additionalProperties"] = False
-        return partial(_restore_members, ways) if ways else None
+        return partial(restore_members, ways) if ways else None
 
     def _check_openness(self, found: JSONObject, lost: JSONObject, path: str) -> None:
         """Refuse an object with properties of any name, or note what is not said about them."""
@@ -312,9 +310,9 @@ class Adapter(Composer):
         @cache
         def judges() -> list[Callable[[Any], bool]]:
             defs = {name: each.schema for name, each in self._definitions.items()}
-            return [_judge({"$defs": defs, **part.schema}) for part in parts]
+            return [judge({"$defs": defs, **part.schema}) for part in parts]
 
-        return Adapted(schema, partial(_restore_one, parts, judges))
+        return Adapted(schema, partial(restore_one, parts, judges))
 
     def _refer(self, ref: str, schema: JSONObject, path: str) -> Adapted:
         """Write a schema that leads back to itself as a reference to a definition."""
@@ -326,7 +324,7 @@ class Adapter(Composer):
             # In its place already, so that it can refer to itself.
             self._definitions[name] = _NEVER
             self._definitions[name] = self._adapt(self._document.find(ref, {}), path, (ref,))
-        return Adapted({"$ref": f"#/$defs/{name}"}, partial(_restore_by, self._definitions, name))
+        return Adapted({"$ref": f"#/$defs/{name}"}, partial(restore_by, self._definitions, name))
 
     def _anything(self, found: JSONObject, path: str) -> Adapted:
         """Write a schema that allows values of each type."""
@@ -407,44 +405,3 @@ def _differ(one: JSONObject, other: JSONObject) -> bool:
         return keys_of(one["enum"]).keys().isdisjoint(keys_of(other["enum"]))
     shared = set(one.get("required", ())) & set(other.get("required", ()))
     return any(_differ(one["properties"][name], other["properties"][name]) for name in shared)
-
-
-# The way back
-
-
-def _restore_items(restore: Restore, value: Any) -> Any:
-    return [restore(each) for each in value] if isinstance(value, list) else value
-
-
-def _restore_members(ways: Mapping[str, tuple[bool, Restore | None]], value: Any) -> Any:
-    """Leave out the nulls that stand for absent properties."""
-    if not isinstance(value, dict):
-        return value
-    found: JSONObject = {}
-    for name, each in value.items():
-        drops_null, restore = ways.get(name, (False, None))
-        if each is not None or not drops_null:
-            found[name] = each if restore is None else restore(each)
-    return found
-
-
-def _restore_one(
-    parts: Sequence[Adapted], judges: Callable[[], Sequence[Callable[[Any], bool]]], value: Any
-) -> Any:
-    """Restore a value by the first of several schemas that allows it."""
-    for part, judge in zip(parts, judges(), strict=True):
-        if judge(value):
-            return value if part.restore is None else part.restore(value)
-    return value
-
-
-def _judge(schema: JSONObject) -> Callable[[Any], bool]:
-    try:
-        return compile_schema(schema).is_valid
-    except SchemaError:  # a pattern that no engine knows, of the server
-        return lambda _: True
-
-
-def _restore_by(definitions: Mapping[str, Adapted], name: str, value: Any) -> Any:
-    restore = definitions[name].restore
-    return value if restore is None else restore(value)

@@ -24,7 +24,7 @@ from .._errors import (
 from .._util import UNSET, Unset
 from .._value import JSONObject
 from ..components import read_by_hand
-from ..engine import InboundRequest, Job, TooManyAbandoned, is_crash, unwrap_single
+from ..engine import InboundRequest, Job, TooManyAbandoned, is_crash
 from ..jsonrpc import (
     DENIED,
     INTERNAL_ERROR,
@@ -41,7 +41,7 @@ from ..types import (
 )
 from ._server_context import EMPTY, ServerContext, no_task
 from .calls._client_abilities import prepare_question
-from .calls._invoke import TIMED_OUT, timed_out
+from .calls._invoke import TIMED_OUT, chosen_error, timed_out
 from .calls._scope_checks import admit, denial, needed
 from .events._recording import RequestRecording, observe_request
 
@@ -308,7 +308,7 @@ class RequestContext(InboundRequest, ServerContext):
 
     def send_failure(self, error: BaseException) -> None:
         """Answer a request whose handler raised; the details of a crash go to the log only."""
-        error = unwrap_single(error)
+        error = chosen_error(error)
         server = self.running.server
         if isinstance(error, InsufficientScope):
             try:

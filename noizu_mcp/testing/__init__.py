@@ -1,6 +1,7 @@
-"""Tools for tests: a client in memory, scripted answers, transcripts, an authorization server.
+"""Tools for tests: a client in memory, scripted answers, transcripts, strategies, and more.
 
-The authorization server loads when it is first used: it needs the extra `auth`.
+The authorization server and the strategies load when they are first used: they need the extras
+`auth` and `testing`.
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -19,15 +20,47 @@ from ._transcript import refute_notification as refute_notification
 _LATE = {
     "AuthorizationRequest": "._authorization_server",
     "AuthorizationServer": "._authorization_server",
+    "SessionMachine": ".strategies._session_machine",
+    "Unsatisfiable": ".strategies._violation",
+    "Violation": ".strategies._violation",
+    "arguments": ".strategies._tools",
+    "conversations": ".strategies._messages",
+    "from_schema": ".strategies._schemas",
+    "invalid_arguments": ".strategies._tools",
+    "messages": ".strategies._messages",
+    "results": ".strategies._tools",
+    "Network": "._network",
+    "Replay": "._cassette",
+    "hide_secrets": "._cassette",
+    "record": "._cassette",
+    "replay": "._cassette",
     "serve_authorization": "._protected",
+    "serve_over": "._served",
     "serve_protected": "._protected",
+    "violating": ".strategies._schemas",
 }
 
 if _TYPE_CHECKING:
     from ._authorization_server import AuthorizationRequest as AuthorizationRequest
     from ._authorization_server import AuthorizationServer as AuthorizationServer
+    from ._cassette import Replay as Replay
+    from ._cassette import hide_secrets as hide_secrets
+    from ._cassette import record as record
+    from ._cassette import replay as replay
+    from ._network import Network as Network
     from ._protected import serve_authorization as serve_authorization
     from ._protected import serve_protected as serve_protected
+    from ._served import serve_over as serve_over
+    from .strategies._messages import conversations as conversations
+    from .strategies._messages import messages as messages
+    from .strategies._schemas import from_schema as from_schema
+    from .strategies._schemas import violating as violating
+    from .strategies._session_machine import SessionMachine as SessionMachine
+    from .strategies._tools import arguments as arguments
+    from .strategies._tools import invalid_arguments as invalid_arguments
+    from .strategies._tools import results as results
+    from .strategies._violation import Unsatisfiable as Unsatisfiable
+    from .strategies._violation import Violation as Violation
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 

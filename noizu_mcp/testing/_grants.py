@@ -92,7 +92,7 @@ class Client:
 
 @attrs.define(eq=False)
 class Grant:
-    """What a client is allowed to do, and by whom.
+    """The permission of a client, and the one who gave it.
 
     Attributes:
         client_id: The client.

@@ -2,16 +2,13 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any
 
-import trio
-
 from ..auth import BearerAuth
-from ..engine import single_failure
 from ..server import Server
-from ..transports.http import HttpApp, HttpOptions, serve_asgi
+from ..transports.http import HttpApp, HttpOptions
 from ._authorization_server import AuthorizationServer
+from ._hosted import hosted
 
 
 @asynccontextmanager
@@ -27,7 +24,7 @@ async def serve_authorization(**options: Any) -> AsyncIterator[AuthorizationServ
     Raises:
         ImportError: The extra `auth` or `http` is not installed.
     """
-    async with _hosted() as (url, answer_with):
+    async with hosted() as (url, answer_with):
         server = AuthorizationServer(url, **options)
         answer_with(server)
         yield server
@@ -50,32 +47,10 @@ async def serve_protected(
     Raises:
         ImportError: The extra `auth` or `http` is not installed.
     """
-    async with _hosted() as (origin, answer_with):
+    async with hosted() as (origin, answer_with):
         url = f"{origin}/mcp"
         served = server() if isinstance(server, type) else server
         app = HttpApp(served, HttpOptions(auth=auth_for(url)))
         async with app.lifespan():
             answer_with(app)
             yield url
-
-
-@asynccontextmanager
-async def _hosted() -> AsyncIterator[tuple[str, Callable[[Any], None]]]:
-    """Listen at a free port; the application is given afterwards, since it may need the URL.
-
-    Yields:
-        The URL, and the function that takes the application.
-    """
-    chosen: list[Any] = []
-
-    async def relay(scope: Any, receive: Any, send: Any) -> None:
-        await chosen[0](scope, receive, send)
-
-    with single_failure():
-        async with trio.open_nursery() as nursery:
-            host = await nursery.start(partial(serve_asgi, relay, port=0))
-            try:
-                yield host.urls[0], chosen.append
-            finally:
-                # Not in order: a request that a test lets hang would hold it up.
-                nursery.cancel_scope.cancel()

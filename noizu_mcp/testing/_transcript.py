@@ -16,6 +16,10 @@ from .._value import JSON, JSONObject
 
 Direction = Literal["sent", "received"]
 
+#: Messages, and characters of each, that the text of a transcript shows by default.
+MOST_SHOWN: Final = 50
+WIDTH: Final = 500
+
 
 @attrs.frozen
 class Entry:
@@ -97,6 +101,21 @@ class Transcript:
                 del self._unclaimed[index]
                 return dict(given)
         return None
+
+    def render(self, most: int = MOST_SHOWN, width: int = WIDTH) -> str:
+        """Write the messages as text, one a line, for the output of a test that fails.
+
+        Args:
+            most: The number of messages; of more, the last ones are shown.
+            width: Characters of one line; a longer message is cut.
+        """
+        shown = self.entries[-most:]
+        left = len(self.entries) - len(shown)
+        lines = [f"({left} more before)"] if left else []
+        for entry in shown:
+            text = f"{entry.direction:8} {entry.data.decode(errors='backslashreplace')}"
+            lines.append(text if len(text) <= width else f"{text[: width - 1]}…")
+        return "\n".join(lines)
 
     async def wait(self) -> None:
         """Wait until the server has sent another message."""

@@ -87,6 +87,17 @@ class Kind:
         return value
 
 
+class _IntegerKind(Kind):
+    """An integer; JSON does not tell `3` from `3.0` (JSON Schema 2020-12 core section 6.3)."""
+
+    __slots__ = ()
+
+    def read(self, value: Any, where: str) -> Any:
+        if type(value) is float and value.is_integer():
+            return int(value)
+        return super().read(value, where)
+
+
 class _BytesKind(Kind):
     """Bytes in Python, base64 on the wire and nowhere else."""
 
@@ -156,7 +167,7 @@ _OBJECT = _MappingKind("an object", Mapping)
 _KINDS: dict[Any, Kind] = {
     str: Kind("a string", str),
     bool: Kind("true or false", bool),
-    int: Kind("an integer", int),
+    int: _IntegerKind("an integer", int),
     float: Kind("a number", int, float),
     bytes: _BytesKind("bytes", bytes),
     dict: _OBJECT,

@@ -66,7 +66,7 @@ async def test_a_secret(world):
 
 
 async def test_a_secret_in_the_form(world):
-    """Where the authorization server does not take Basic, the secret goes into the form."""
+    """The secret goes into the form if the authorization server does not take Basic."""
     world.login.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"]
     await token_of(robot(world))
 

@@ -82,7 +82,7 @@ def test_a_benchmark_over_http_measures_every_set_up(measured, name, peers, tabl
 
 @pytest.mark.parametrize(
     ("name", "needs"),
-    [("http", "uvicorn"), ("asgi", "starlette"), ("fanout", "uvicorn")],
+    [("http", "uvicorn"), ("asgi", "starlette")],
 )
 def test_the_official_package_is_measured_over_http(measured, name, needs):
     """Its server is there in its default set-up; the fastest is noted where uvloop is missing."""
@@ -118,7 +118,7 @@ def test_questions_are_asked_both_ways(measured):
         assert sorted(rows) == ["noizu", "noizu, InputRequired"]
 
 
-@pytest.mark.parametrize("name", ["read", "ask", "notify"])
+@pytest.mark.parametrize("name", ["read", "ask"])
 def test_the_official_package_is_measured_too(measured, name):
     """The server in the official package offers the same: every figure of its rows is there."""
     pytest.importorskip("mcp.server.mcpserver")

@@ -3,10 +3,7 @@
 import io
 import os
 import pty
-import select
-import signal
 import sys
-import threading
 
 import pytest
 
@@ -14,7 +11,8 @@ from noizu_mcp.cli import main
 from noizu_mcp.client.terminal._dialogue import host_of
 from noizu_mcp.client.terminal._form import Field, read_fields
 
-CTRL_C = "\x03"
+from ..person import CTRL_C, Person
+
 ERAS = ("2025-11-25", "2026-07-28")
 SERVER = '''
 from typing import Literal
@@ -109,42 +107,6 @@ def asking(folder):
     (folder / "asking.py").write_text(SERVER)
 
 
-class Talk:
-    """A person who waits for words and types others, in a thread beside the command."""
-
-    def __init__(self, master, exchange):
-        self.text = ""
-        self._master = master
-        self._exchange = exchange
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._thread.join(20)
-
-    def _run(self):
-        seen = 0
-        waiting = [*self._exchange]
-        while True:
-            while waiting and (at := self.text.find(waiting[0][0], seen)) >= 0:
-                seen = at + len(waiting[0][0])
-                typed = waiting.pop(0)[1]
-                if typed == CTRL_C:  # the terminal of the tests controls no process
-                    os.kill(os.getpid(), signal.SIGINT)
-                else:
-                    os.write(self._master, typed.encode())
-            if not select.select([self._master], [], [], 10)[0]:
-                self.text += f" ... where is {waiting[:1]}?"
-                os.write(self._master, b"\x04")
-            try:
-                self.text += os.read(self._master, 4096).decode()
-            except OSError:  # the command has ended
-                return
-
-
 @pytest.fixture
 def talk(asking, capfd, monkeypatch):
     """Run a command at a terminal; returns its status, its stdout and what the terminal showed."""
@@ -155,7 +117,7 @@ def talk(asking, capfd, monkeypatch):
             os.fdopen(slave, "r") as stdin,
             os.fdopen(os.dup(slave), "w") as stderr,
             monkeypatch.context() as patch,
-            Talk(master, exchange) as person,
+            Person(master, exchange) as person,
         ):
             patch.setattr(sys, "stdin", stdin)
             patch.setattr(sys, "stderr", stderr)

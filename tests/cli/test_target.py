@@ -1,12 +1,15 @@
 """Targets of commands: modules, files, and the server classes in them."""
 
 import json
+import os
 import sys
 
 import pytest
 
+from noizu_mcp import McpError, Stdio, SyncClient
 from noizu_mcp.cli._errors import CommandError
 from noizu_mcp.cli._target import load_server
+from noizu_mcp.testing import record
 
 
 def _load(target):
@@ -24,6 +27,48 @@ def test_a_file(folder):
         f"{text}class A(Server, name=NAME, version='1'): pass\nready = A()\n"
     )
     assert _load("sub/json.py:ready") == "sub"
+
+
+@pytest.fixture
+def cassette(folder):
+    """A recorded session of the demo server."""
+    with (
+        record("demo.jsonl") as tap,
+        SyncClient("demo.py", version="2025-06-18", tap=tap) as client,
+    ):
+        client.list_tools()
+        client.call_tool("echo", {"message": "a"})
+    return "demo.jsonl"
+
+
+def test_commands_use_a_cassette(run, cassette):
+    """It answers what was recorded, without the server, and says what was not."""
+    assert run("call", cassette, "echo", "message=a") == (0, "a\n", "")
+    assert run("list", cassette)[1].startswith("NAME")
+    status, _, err = run("call", cassette, "echo", "message=b")
+    assert status == 1
+    assert "demo.jsonl has no such request: tools/call" in err
+
+
+def test_a_cassette_is_served(cassette):
+    """`run` serves it on stdin and stdout, to any client; answers are repeated."""
+    command = Stdio(sys.executable, "-m", "noizu_mcp", "run", cassette, env=dict(os.environ))
+    with SyncClient(command) as client:
+        assert client.protocol_version == "2025-06-18"
+        for _ in range(2):
+            assert client.call_tool("echo", {"message": "a"}).content[0].text == "a"
+        with pytest.raises(McpError, match="no such request: resources/list"):
+            client.list_resources()
+
+
+def test_a_cassette_that_cannot_be_read(run, folder):
+    """One line says why: it is not there, or is something else."""
+    (folder / "other.jsonl").write_text("{}\n")
+    for words in ("list", "run"):
+        status, out, err = run(words, "nosuch.jsonl")
+        assert (status, out) == (2, "")
+        assert err == "noizu-mcp: cannot read nosuch.jsonl: No such file or directory\n"
+        assert run(words, "other.jsonl")[2].startswith("noizu-mcp: other.jsonl is no cassette: its")
 
 
 def test_a_module(folder):

@@ -5,7 +5,6 @@ import gc
 import inspect
 import os
 import sys
-import threading
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
@@ -22,72 +21,17 @@ from noizu_mcp import (
     Context,
     McpError,
     RequestTimeout,
-    Schema,
     Server,
     Stdio,
-    Toolkit,
     TransportError,
     aio,
     mcp,
 )
 from noizu_mcp.testing import Transcript
 
+from .calculator import Calculator
+
 ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
-
-
-class Form(Schema):
-    """The form of the questions."""
-
-    name: str
-
-
-class Kit(Toolkit):
-    """Tools on trio."""
-
-    @mcp
-    async def add(self, a: int, b: int, ctx: Context) -> int:
-        await ctx.report_progress(1)
-        return a + b
-
-    @mcp
-    async def ask(self, ctx: Context) -> str:
-        answer = await ctx.elicit("who?", Form)
-        ctx.notify.tools()
-        return answer.content.name
-
-    @mcp
-    async def wait(self, ctx: Context) -> str:
-        ctx.state.started.set()
-        try:
-            await trio.sleep_forever()
-        finally:
-            ctx.state.ended.set()
-        return "never"
-
-    @mcp(loop="asyncio")
-    async def on_asyncio(self) -> int:
-        return id(asyncio.get_running_loop())
-
-
-class State:
-    """The running call, as tests see it."""
-
-    def __init__(self):
-        self.started = threading.Event()
-        self.ended = threading.Event()
-
-
-class Calculator(Server, name="calculator", version="1"):
-    """A server in memory."""
-
-    tools = [Kit]
-
-    def __init__(self):
-        self.state = State()
-
-    @asynccontextmanager
-    async def lifespan(self):
-        yield self.state
 
 
 class Human(ClientHandler, sampling_tools=True):

@@ -19,63 +19,15 @@ from noizu_mcp import (
     Accept,
     ClientHandler,
     ConnectionClosed,
-    Context,
     McpError,
-    Schema,
     Server,
     Stdio,
     SyncClient,
-    Toolkit,
     TransportError,
     connect,
-    mcp,
 )
 
-
-class Form(Schema):
-    """The form of the questions."""
-
-    name: str
-
-
-class Kit(Toolkit):
-    """Tools."""
-
-    @mcp
-    async def add(self, a: int, b: int, ctx: Context) -> int:
-        await ctx.report_progress(1)
-        return a + b
-
-    @mcp
-    async def ask(self, ctx: Context) -> str:
-        return (await ctx.elicit("who?", Form)).content.name
-
-    @mcp
-    async def wait(self, ctx: Context) -> str:
-        ctx.state.started.set()
-        try:
-            await trio.sleep_forever()
-        finally:
-            ctx.state.ended.set()
-        return "never"
-
-    @mcp(loop="asyncio")
-    async def on_asyncio(self) -> str:
-        await asyncio.sleep(0)
-        return "asyncio"
-
-
-class Calculator(Server, name="calculator", version="1", instructions="Count."):
-    """A server in memory."""
-
-    tools = [Kit]
-
-    def __init__(self):
-        self.started, self.ended = threading.Event(), threading.Event()
-
-    @asynccontextmanager
-    async def lifespan(self):
-        yield self
+from .calculator import Calculator
 
 
 class Human(ClientHandler):
@@ -98,7 +50,7 @@ def test_a_client_without_a_loop(version):
         result = client.call_tool("add", {"a": 1, "b": 2}, progress=seen.append)
         assert (result.content[0].text, seen[0].progress) == ("3", 1)
         assert client.call_tool("ask").content[0].text == "who?"
-        assert client.call_tool("on_asyncio").content[0].text == "asyncio"
+        assert client.call_tool("on_asyncio").content[0].text.isdigit()
         with client.listen(tools=True) as agreed:
             assert agreed == {"toolsListChanged": True}
         with pytest.raises(McpError, match="Unknown tool"):
@@ -141,7 +93,7 @@ def test_it_works_in_a_running_asyncio_loop():
         with SyncClient(Calculator) as client:
             return client.call_tool("on_asyncio").content[0].text
 
-    assert asyncio.run(cell()) == "asyncio"
+    assert asyncio.run(cell()).isdigit()
 
 
 async def test_in_a_trio_task_it_is_refused():
@@ -190,10 +142,10 @@ def test_closing_ends_running_calls():
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         with SyncClient(server) as client:
             calling = pool.submit(client.call_tool, "wait")
-            server.started.wait(30)
+            server.state.started.wait(30)
         with pytest.raises(ConnectionClosed):
             calling.result(30)
-    assert server.ended.is_set()
+    assert server.state.ended.is_set()
 
 
 def test_a_block_that_outlives_the_client():
@@ -224,7 +176,7 @@ def test_ctrl_c_cancels_the_call():
     with SyncClient(server) as client:
 
         def interrupt():
-            server.started.wait(30)
+            server.state.started.wait(30)
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
         thread = threading.Thread(target=interrupt)
@@ -232,7 +184,7 @@ def test_ctrl_c_cancels_the_call():
         with pytest.raises(KeyboardInterrupt):
             client.call_tool("wait")
         thread.join()
-        assert server.ended.wait(30)
+        assert server.state.ended.wait(30)
         client.ping()
 
 

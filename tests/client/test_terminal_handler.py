@@ -4,9 +4,7 @@ import asyncio
 import logging
 import os
 import pty
-import select
 import sys
-import threading
 from contextlib import contextmanager
 
 import pytest
@@ -26,6 +24,8 @@ from noizu_mcp import (
     field,
     mcp,
 )
+
+from ..person import Person
 
 VERSIONS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 CONSENT = {"type": "object", "properties": {}}
@@ -65,38 +65,6 @@ class Agency(Server, name="agency", title="The agency", version="1"):
     tools = [Kit]
 
 
-class Screen:
-    """A person who waits for words and types others, in a thread."""
-
-    def __init__(self, master, exchange):
-        self.text = ""
-        self._master = master
-        self._exchange = [*exchange]
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._thread.join(20)
-
-    def _run(self):
-        seen = 0
-        while True:
-            while self._exchange and (at := self.text.find(self._exchange[0][0], seen)) >= 0:
-                words, typed = self._exchange.pop(0)
-                seen = at + len(words)
-                os.write(self._master, typed.encode())
-            if not select.select([self._master], [], [], 10)[0]:
-                self.text += f" ... where is {self._exchange[:1]}?"
-                os.write(self._master, b"\x04")
-            try:
-                self.text += os.read(self._master, 4096).decode()
-            except OSError:  # the terminal is closed
-                return
-
-
 @pytest.fixture
 def talking(monkeypatch):
     """Make a terminal the stdin and stderr of the program while a block runs."""
@@ -106,7 +74,7 @@ def talking(monkeypatch):
         master, slave = pty.openpty()
         try:
             with (
-                Screen(master, exchange) as screen,
+                Person(master, exchange) as screen,
                 os.fdopen(slave, "r") as stdin,
                 os.fdopen(os.dup(slave), "w") as stderr,
                 monkeypatch.context() as patch,

@@ -3,13 +3,16 @@
 import asyncio
 import runpy
 import threading
+from functools import partial
 from pathlib import Path
 
 import httpx2
 import pytest
+import trio
 import uvicorn
 
 from noizu_mcp import aio
+from noizu_mcp.testing.fuzz import fuzz
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "fastapi_app.py"
 
@@ -55,3 +58,24 @@ def test_the_application(loop, version):
     config = uvicorn.Config(app, port=0, log_level="error", loop=loop, lifespan="on")
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(main(uvicorn.Server(config)))
+
+
+@pytest.mark.slow
+def test_the_fuzzer_finds_nothing_in_the_application():
+    """Every answer keeps the rules, while routes and tools share one loop."""
+    app = runpy.run_path(str(EXAMPLE))["app"]
+    report = None
+
+    async def main(server):
+        nonlocal report
+        serving = asyncio.create_task(server.serve())
+        while not server.started:  # noqa: ASYNC110 - uvicorn tells nobody
+            await asyncio.sleep(0)
+        (listener,) = server.servers[0].sockets
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+        report = await asyncio.to_thread(trio.run, partial(fuzz, url, examples=8, budget=20.0))
+        server.should_exit = True
+        await serving
+
+    asyncio.run(main(uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="on"))))
+    assert [each.to_json() for each in report.findings] == []

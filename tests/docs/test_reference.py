@@ -322,8 +322,10 @@ def test_options_of_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     pages = {
         "reference/command-line": ("Options", "Over HTTP", "Settings of hosts", "Log in"),
         "how-to/doctor": ("Options",),
+        "how-to/lint": ("Options",),
+        "how-to/contract": ("Options",),
     }
-    listed, doctor = (
+    listed, doctor, lint, contract = (
         {
             title: set(
                 re.findall(r"--[a-z-]+", " ".join(c[0] for c in rows(section(page(name), title))))
@@ -341,4 +343,8 @@ def test_options_of_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert options_of("config", capsys) < options_of("install", capsys)
     assert listed["Log in"] == options_of("login", capsys) - {"--debug"}
     assert doctor["Options"] == options_of("doctor", capsys) - {"--debug"}
+    connection = options_of("list", capsys)
+    assert lint["Options"] == options_of("lint", capsys) - connection
+    actions = [options_of(f"contract {action}", capsys) for action in ("write", "check")]
+    assert contract["Options"] == set().union(*actions) - connection
     assert options_of("", capsys) == {"--version"}

@@ -166,9 +166,10 @@ async def test_the_policies_of_both_servers_hold():
     inner, shop, policy = mounted()
     shop.policies.replace([DenyTools("billing_charge")])
     async with connect(shop) as client:
-        assert "blocked by the pattern 'billing_charge'" in (
-            await client.call_tool("billing_charge")
-        ).text
+        assert (
+            "blocked by the pattern 'billing_charge'"
+            in (await client.call_tool("billing_charge")).text
+        )
         assert policy.calls == []
         # Also for a call that the mounted server makes.
         assert "blocked by the pattern" in (await client.call_tool("billing_refund")).text

@@ -96,3 +96,14 @@ def test_bytes_that_are_no_messages_are_kept(transcript):
     assert transcript.received() == [{"jsonrpc": "2.0", "method": "a"}]
     assert transcript.claim("a") == {}
     assert transcript.claim("a") is None
+
+
+def test_a_transcript_is_text() -> None:
+    """One line a message, the last ones if there are many; a long one is cut, and bytes escaped."""
+    transcript = Transcript()
+    transcript("sent", b'{"id":1}')
+    transcript("received", b"\xff" + b"a" * 20)
+
+    assert transcript.render() == 'sent     {"id":1}\nreceived \\xffaaaaaaaaaaaaaaaaaaaa'
+    assert transcript.render(most=1, width=16) == "(1 more before)\nreceived \\xffaa…"
+    assert Transcript().render() == ""

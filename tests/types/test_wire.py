@@ -13,6 +13,7 @@ from noizu_mcp import ProtocolError
 from noizu_mcp.jsonrpc import render
 from noizu_mcp.types import (
     Annotations,
+    Completion,
     Content,
     ContentAnnotations,
     Icon,
@@ -201,3 +202,12 @@ def test_unknown_keys_survive(extra: dict[str, Any], name: str, version: str) ->
     for known in ("title", "description", "websiteUrl", "icons"):
         wire.pop(known, None)
     assert Implementation.from_wire(wire).to_wire() == wire
+
+
+def test_an_integer_may_be_written_with_a_point() -> None:
+    """JSON does not tell `3` from `3.0`; a number with a fraction is no integer."""
+    found = Completion.from_wire({"completion": {"values": [], "total": 3.0}})
+    assert found.total == 3
+    assert type(found.total) is int
+    with pytest.raises(ProtocolError, match=r"total: expected an integer, got 3\.5"):
+        Completion.from_wire({"completion": {"values": [], "total": 3.5}})

@@ -36,7 +36,7 @@ from ._tokens import SHOWN, Login, Params, Registration, TokenClient
 _JWT_BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
 _CLIENT_ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-_ID_TOKEN: Final = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105 - the name of a type
+_IDENTITY: Final = "urn:ietf:params:oauth:token-type:id_token"
 _ID_JAG: Final = "urn:ietf:params:oauth:token-type:id-jag"
 
 #: A token, the file that holds it, or a function, async or not, that returns it.
@@ -354,7 +354,7 @@ class EnterpriseManaged(Machine):
             "grant_type": _EXCHANGE,
             "requested_token_type": _ID_JAG,
             "subject_token": await read_source(self._id_token),
-            "subject_token_type": _ID_TOKEN,
+            "subject_token_type": _IDENTITY,
             "audience": request.found.issuer.issuer,
             "resource": request.found.resource or request.server.url,
             "scope": " ".join(request.scopes),

@@ -11,6 +11,7 @@ import attrs
 import trio
 
 from ..._errors import AuthError
+from ..._groups import single_failure
 from ..._log import logger
 from .._configuration import check_url, is_loopback, read_count, read_seconds, read_text
 from .._fetch import Fetcher
@@ -266,7 +267,6 @@ class _Login:
         self._options = options
         self._listener = listener
         self._answer: Mapping[str, str] = {}
-        self._failure: Exception | None = None
         self._scope = trio.CancelScope()
 
     async def run(self, url: str) -> Mapping[str, str]:
@@ -284,13 +284,11 @@ class _Login:
             Exception: Raised by `open_browser`.
         """
         self._scope.deadline = trio.current_time() + self._options.timeout
-        with self._scope:
+        with self._scope, single_failure():
             # Side by side: some browsers return when they are closed.
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._browse, url)
                 self._finish(await self._listener.wait())
-        if self._failure is not None:
-            raise self._failure
         if not self._answer:
             host = urlsplit(url).hostname
             raise LoginTimeout(
@@ -303,20 +301,16 @@ class _Login:
         self._scope.cancel()
 
     async def _browse(self, url: str) -> None:
-        try:
-            found = await self._open(url)
-            if isinstance(found, str):
-                self._finish(dict(parse_qsl(urlsplit(found).query, keep_blank_values=True)))
-            elif isinstance(found, tuple):
-                self._finish({"code": found[0], "state": found[1]})
-            elif not self._listener.is_open:
-                text = f"open_browser must return the answer that went to {self._listener.uri}"
-                raise AuthError(text)  # noqa: TRY301 - as what `open_browser` raises
-            elif found is False:
-                logger.warning("no browser could be opened; to log in, open %s", url)
-        except Exception as error:  # noqa: BLE001 - raised where the login is awaited
-            self._failure = error
-            self._scope.cancel()
+        found = await self._open(url)
+        if isinstance(found, str):
+            self._finish(dict(parse_qsl(urlsplit(found).query, keep_blank_values=True)))
+        elif isinstance(found, tuple):
+            self._finish({"code": found[0], "state": found[1]})
+        elif not self._listener.is_open:
+            text = f"open_browser must return the answer that went to {self._listener.uri}"
+            raise AuthError(text)
+        elif found is False:
+            logger.warning("no browser could be opened; to log in, open %s", url)
 
     async def _open(self, url: str) -> Any:
         function = self._options.open_browser

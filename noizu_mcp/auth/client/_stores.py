@@ -22,6 +22,7 @@ import trio
 
 from ..._errors import AuthError
 from ..._value import JSONObject
+from ._discovery import read_object
 
 #: Seconds between two looks at a lock that another process holds.
 LOCK_PAUSE: Final = 0.05
@@ -136,11 +137,11 @@ class FileStore:
 
     def _read(self) -> JSONObject:
         try:
-            values = json.loads(self.path.read_bytes())
+            values = read_object(self.path.read_bytes())
         except FileNotFoundError:
             return {}
-        if not isinstance(values, dict):
-            raise ValueError("the file is not a JSON object")  # noqa: TRY004 - `_run` reports it
+        if values is None:
+            raise ValueError("the file is not a JSON object")
         return values
 
 
@@ -204,16 +205,17 @@ def _lock_path(path: Path, key: str) -> Path:
 
 def _replace(path: Path, text: str) -> None:
     """Write a file that only its owner can read; readers find the old or the new one."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
     try:
         # Made with mode 0600.
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)  # noqa: PTH105 - one of two strings is a path already
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -251,8 +253,7 @@ async def _thread_lock(lock: threading.Lock) -> AsyncIterator[None]:
 
 async def _wait_until(is_done: Callable[[], bool]) -> None:
     await trio.lowlevel.checkpoint()
-    # There is no way to wait for locks of threads and processes that can be cancelled.
-    while not is_done():  # noqa: ASYNC110
+    while not is_done():  # noqa: ASYNC110 - no wait for such a lock can be cancelled
         await trio.sleep(LOCK_PAUSE)
 
 

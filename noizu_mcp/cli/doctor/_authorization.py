@@ -6,10 +6,9 @@ from urllib.parse import urlsplit
 
 from ..._value import JSONObject
 from ...auth import parse_challenges
-from ._exchange import Exchange
+from ...testing.raw import Exchange, WebLink
 from ._http_checks import is_local
 from ._report import Report
-from ._web import WebLink
 
 #: Authorization servers that are looked at.
 MAX_SERVERS: Final = 3

@@ -18,6 +18,7 @@ import trio
 from ..._errors import TransportError
 from ..._value import JSONObject
 from ...protocol import REVISIONS, STATELESS
+from ...testing.raw import EXIT_TIMEOUT, Exchange, PipeLink, WebLink, open_pipe
 from ...transports import Http, Stdio
 from ...types import META_SERVER_INFO
 from .._arguments import read_arguments
@@ -27,7 +28,6 @@ from .._stored_login import stored_headers
 from .._use import read_url, run_loop
 from ..hosts._entry import own_program
 from ._authorization import check_authorization
-from ._exchange import Exchange
 from ._http_checks import (
     check_callers,
     check_headers,
@@ -36,10 +36,8 @@ from ._http_checks import (
     find_elsewhere,
 )
 from ._lists import check_call, check_lists
-from ._pipe import EXIT_TIMEOUT, PipeLink, open_pipe
 from ._report import Report
 from ._talk import Talk, check_answers, discover, shake_hands
-from ._web import WebLink
 
 #: Seconds for the first answer of a command: `npx` and `uvx` may have to download it.
 START_TIMEOUT: Final = 60.0

@@ -10,11 +10,10 @@ from urllib.parse import urlsplit
 
 from ..._value import JSONObject
 from ...jsonrpc import HEADER_MISMATCH
-from ._exchange import Exchange
+from ...testing.raw import SESSION, VERSION, Exchange, WebLink
 from ._report import Report
 from ._rules import Severity
-from ._talk import NO_VERSION, SESSION, VERSION, Talk
-from ._web import WebLink
+from ._talk import NO_VERSION, Talk
 
 #: A site that no server knows.
 FOREIGN: Final = "noizu-mcp-doctor.invalid"

@@ -1,4 +1,4 @@
-"""What a server lists: pages, definitions, names, schemas, and what it declares."""
+"""The lists of a server: pages, definitions, names, schemas, and the capabilities declared."""
 
 import re
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ from ..._util import is_uri
 from ..._value import JSONObject
 from ...jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from ...schema import compile_schema, describe, header_faults
+from ...testing.raw import Exchange
 from ...types import (
     PromptDefinition,
     ResourceDefinition,
@@ -17,7 +18,6 @@ from ...types import (
     ToolResult,
 )
 from ...uri import UriTemplate
-from ._exchange import Exchange
 from ._talk import Talk, check_busy, check_fields
 
 #: Pages of one list that are read.

@@ -1,4 +1,4 @@
-"""What was found: facts, rules that hold, and findings; printed for people, or as JSON."""
+"""The report of a check: facts, rules that hold, and findings; printed for people, or as JSON."""
 
 import json
 import sys

@@ -7,123 +7,34 @@ import trio
 
 from ..._errors import ProtocolError
 from ..._value import JSONObject
-from ..._version import __version__
-from ...jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_CODES, Request
-from ...protocol import HANDSHAKE_VERSIONS, LATEST_HANDSHAKE, STATELESS, mirroring_headers
-from ...types import (
-    META_CLIENT_CAPABILITIES,
-    META_CLIENT_INFO,
-    META_PROTOCOL_VERSION,
-    META_SERVER_INFO,
-    Implementation,
-)
-from ._exchange import Exchange, Link
+from ...jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_CODES
+from ...protocol import HANDSHAKE_VERSIONS
+from ...testing.raw import SESSION, Conversation, Exchange, Link
+from ...types import META_PROTOCOL_VERSION, META_SERVER_INFO, Implementation
 from ._report import Report
 from ._rules import Severity
 
-SESSION: Final = "mcp-session-id"
-VERSION: Final = "mcp-protocol-version"
 #: A method that no server has.
 NO_METHOD: Final = "noizu-mcp/no-such-method"
 #: A version that no server speaks.
 NO_VERSION: Final = "1999-01-01"
 #: Seconds for an answer to the probe; clients do not wait longer either.
 PROBE_TIMEOUT: Final = 5.0
-_CLIENT: Final = {"name": "noizu-mcp doctor", "version": __version__}
 
 
-class Talk:
-    """A conversation.
+class Talk(Conversation):
+    """A conversation whose findings go into a report.
 
     Args:
         link: The connection.
         report: Gets the findings.
         patience: Seconds to wait for an answer.
         stateless: True for 2026-07-28, False for the revisions with a handshake.
-
-    Attributes:
-        version: The revision that was agreed on.
-        session: The HTTP session, or None.
-        times: Seconds that answers took.
     """
 
     def __init__(self, link: Link, report: Report, patience: float, *, stateless: bool) -> None:
+        super().__init__(link, patience, stateless=stateless, name="noizu-mcp doctor")
         self.report = report
-        self.patience = patience
-        self.stateless = stateless
-        self.version = STATELESS.name if stateless else LATEST_HANDSHAKE.name
-        self.session: str | None = None
-        self.times: list[float] = []
-        self._link = link
-        self._next_id = 0
-
-    async def ask(
-        self,
-        method: str,
-        params: Mapping[str, Any] | None = None,
-        *,
-        patience: float | None = None,
-        meta: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str | None] | None = None,
-    ) -> Exchange:
-        """Send a request and wait for its answer.
-
-        Args:
-            method: The method.
-            params: Its params; `_meta` of 2026-07-28 is added.
-            patience: Seconds to wait, if not those of the conversation.
-            meta: Another `_meta`.
-            headers: HTTP headers that differ; None leaves one out.
-        """
-        self._next_id += 1
-        # Ids of both eras differ, as both may be sent to one process.
-        id_ = f"{'d' if self.stateless else 'h'}{self._next_id}"
-        message: JSONObject = {"jsonrpc": "2.0", "id": id_, "method": method}
-        full = dict(params or {})
-        if self.stateless:
-            full["_meta"] = dict(self.envelope() if meta is None else meta)
-        if full:
-            message["params"] = full
-        found = await self._send(message, headers, self.patience if patience is None else patience)
-        if found.answer is not None:
-            self.times.append(found.seconds)
-        return found
-
-    async def tell(self, method: str) -> Exchange:
-        """Send a notification."""
-        return await self._send({"jsonrpc": "2.0", "method": method}, None, self.patience)
-
-    async def _send(
-        self, message: JSONObject, headers: Mapping[str, str | None] | None, patience: float
-    ) -> Exchange:
-        given: dict[str, str | None] = {**self.headers_of(message), **(headers or {})}
-        shown = {name: value for name, value in given.items() if value is not None}
-        found = await self._link.exchange(message, shown, patience)
-        found.sent = f"{message['method']} ({self.version})"
-        return found
-
-    def headers_of(self, message: JSONObject) -> dict[str, str]:
-        """Return the HTTP headers that belong to a message, names in lower case."""
-        if self.stateless:
-            request = Request(0, message["method"], message.get("params"))
-            mirrored = mirroring_headers(request, {})
-            return {name.lower(): value for name, value in mirrored.items()}
-        if message["method"] == "initialize":
-            return {}
-        session = {} if self.session is None else {SESSION: self.session}
-        return {VERSION: self.version, **session}
-
-    def greeting(self) -> JSONObject:
-        """Return the params of `initialize`."""
-        return {"protocolVersion": self.version, "capabilities": {}, "clientInfo": _CLIENT}
-
-    def envelope(self, version: str | None = None) -> JSONObject:
-        """Make the `_meta` of a request of 2026-07-28."""
-        return {
-            META_PROTOCOL_VERSION: version or self.version,
-            META_CLIENT_CAPABILITIES: {},
-            META_CLIENT_INFO: _CLIENT,
-        }
 
     async def expect(
         self,

@@ -24,7 +24,9 @@ from typing import Any, Final, TypeVar
 
 import trio
 
-from .._failure import single_failure, split_cancellation
+from ..._groups import single_failure
+from .._failure import KeptFailure
+from .._handover import settle
 from ._own_loop import OwnLoop, SteppedLoop
 
 Result = TypeVar("Result")
@@ -108,7 +110,7 @@ class TrioSide(abc.ABC):
         """
         scope = trio.CancelScope()
         ended: asyncio.Future[Any] = self._loop.create_future()
-        self.start(partial(_settle, work, scope, ended))
+        self.start(partial(settle, work, scope, ended, _was_cancelled))
         try:
             # Not awaited itself: a cancellation would cancel it, and it belongs to the other side.
             await asyncio.wait([ended])
@@ -120,26 +122,8 @@ class TrioSide(abc.ABC):
         return result
 
 
-async def _settle(
-    work: Callable[[], Awaitable[Any]], scope: trio.CancelScope, ended: "asyncio.Future[Any]"
-) -> None:
-    """Run trio code, and hand its result to the asyncio side."""
-    value = None
-    try:
-        with scope:
-            value = await work()
-    except BaseException as error:  # noqa: BLE001 - raised on the other side
-        crash, going_on = split_cancellation(error)
-        if crash is None or isinstance(crash, StopIteration):  # no future takes a StopIteration
-            text = "was cancelled: its server has ended" if crash is None else f"raised {crash!r}"
-            crash = RuntimeError(f"the trio code {text}")
-        ended.set_exception(crash)
-        # After a second cancellation nobody waits: then nobody is to be told.
-        ended.exception()
-        if going_on is not None:
-            raise going_on from None
-    else:
-        ended.set_result(value)
+def _was_cancelled() -> Exception:
+    return RuntimeError("the trio code was cancelled: its server has ended")
 
 
 class Call(TrioSide):
@@ -283,14 +267,15 @@ async def enter_asyncio(manager: AbstractAsyncContextManager[Result]) -> AsyncIt
                 shield.shield = False
                 raise
             call.take_variables()
+            kept = KeptFailure()
             try:
-                yield values[0]
-            except BaseException as error:  # noqa: BLE001 - raised by the manager
-                crash, going_on = split_cancellation(error)
-                if crash is not None:
-                    leave.set_exception(crash)
-                if going_on is not None:
-                    shield.shield = False
-                    raise going_on from None
-            else:
+                with kept:
+                    yield values[0]
+            except BaseException:
+                shield.shield = False
+                raise
+            finally:
+                if kept.error is not None:
+                    leave.set_exception(kept.error)  # raised by the manager
+            if kept.error is None:
                 leave.set_result(None)

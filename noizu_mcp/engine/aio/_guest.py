@@ -15,7 +15,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import trio
 
-from .._failure import unwrap_single
+from ..._groups import unwrap_single
+from .._handover import HeldManager
 from ._crossing import LOOP, TrioSide
 
 Result = TypeVar("Result")
@@ -153,25 +154,24 @@ class _TrioBlock(Generic[Result]):
     def __init__(self, side: TrioSide, manager: AbstractAsyncContextManager[Result]) -> None:
         self._side = side
         self._manager = manager
-        self._leave = trio.Event()
-        self._failures: list[Exception] = []
-        self._entered: asyncio.Future[Result]
+        self._held: HeldManager[Result]
         self._holding: asyncio.Task[None]
 
     async def __aenter__(self) -> Result:
-        self._entered = asyncio.get_running_loop().create_future()
-        self._holding = holding = asyncio.ensure_future(self._side.run_trio(self._hold))
+        entered: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._held = HeldManager(self._manager, entered)
+        self._holding = holding = asyncio.ensure_future(self._side.run_trio(self._held.hold))
         try:
-            both: list[asyncio.Future[Any]] = [self._entered, holding]
+            both: list[asyncio.Future[Any]] = [entered, holding]
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             holding.cancel()
             await asyncio.wait([holding])
             raise
-        if not self._entered.done():
+        if not entered.done():
             await holding
-        self._interruption = _Interruption(holding, self._leave)
-        return self._entered.result()
+        self._interruption = _Interruption(holding, self._held.leave)
+        return entered.result()
 
     async def __aexit__(
         self,
@@ -179,31 +179,14 @@ class _TrioBlock(Generic[Result]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if isinstance(error, Exception):
-            self._failures.append(error)
-        self._leave.set()
+        self._held.fail(error)
+        self._held.leave.set()
         if isinstance(error, GeneratorExit):  # nobody waits for the end of the block
             self._holding.add_done_callback(_retrieve)
             return False
         await _wait_for_end(self._holding)
         self._interruption.take_back()
-        try:
-            # Raises the failure of the block, or what the manager has made of it.
-            self._holding.result()
-        except BaseException as raised:
-            if raised is error:
-                return False
-            raise
-        # Without a failure the manager has swallowed that of the block. It has not seen a
-        # cancellation or Ctrl-C.
-        return bool(self._failures)
-
-    async def _hold(self) -> None:
-        async with self._manager as value:
-            self._entered.set_result(value)
-            await self._leave.wait()
-            for failure in self._failures:
-                raise failure
+        return self._held.end(self._holding, error)
 
 
 def enter_trio(

@@ -72,6 +72,10 @@ class ClientRefusal(McpError):
         super().__init__(error.code, error.message, error.data)
 
 
+#: Errors that are meant for the client; their text is sent.
+_CHOSEN: Final = (McpError, ToolError, InsufficientScope)
+
+
 def run_inline(server: "Server", spec: ToolSpec, args: Any, context: Context | None) -> Answer:
     """Run a short sync handler in the calling task.
 
@@ -257,20 +261,19 @@ def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
     Args:
         server: The server with the log.
         source: The place of the handler, for the log.
-        error: The exception. One that is alone in the group of a nursery counts as raised without
-            it. A client's refusal of a question becomes a result for the model.
+        error: The exception; see `chosen_error` for a group. A client's refusal of a question
+            becomes a result for the model.
 
     Raises:
         McpError: The handler raised it.
         InsufficientScope: The handler raised it.
     """
+    error = chosen_error(error)
     # Before McpError, its base class: the handler did not choose to answer with this error, and a
     # model can go on without the answer.
-    refusal = _refusal_in(error)
-    if refusal is not None:
-        text = f"The client refused {refusal.method}: {refusal.message} ({refusal.code})"
+    if isinstance(error, ClientRefusal):
+        text = f"The client refused {error.method}: {error.message} ({error.code})"
         return ToolResult.error(text)
-    error = unwrap_single(error)
     if isinstance(error, McpError | InsufficientScope):
         raise error
     if isinstance(error, ToolError):
@@ -290,14 +293,18 @@ def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
     return CRASHED
 
 
-def _refusal_in(error: BaseException) -> ClientRefusal | None:
-    """Return the refusal of the client, or the first of several, if nothing else has failed."""
-    if isinstance(error, BaseExceptionGroup):
-        # Concurrent questions are often refused together. Any other failure beside them is the
-        # author's, and must not hide behind a refusal.
-        others = error.split(ClientRefusal)[1]
-        return _refusal_in(error.exceptions[0]) if others is None else None
-    return error if isinstance(error, ClientRefusal) else None
+def chosen_error(error: BaseException) -> BaseException:
+    """Take the error to answer with out of the groups that nurseries put around it.
+
+    Concurrent questions are often refused together: if all exceptions of a group are meant for the
+    client, one stands for the group, an error of the author before a refusal. Any other failure
+    must not hide behind them, so a group with one stays a group.
+    """
+    if isinstance(error, BaseExceptionGroup) and error.split(_CHOSEN)[1] is None:
+        error = error.split(ClientRefusal)[1] or error
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+    return unwrap_single(error)
 
 
 def timed_out(error: Exception) -> str:

@@ -6,9 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ... import components
-from ..._errors import InsufficientScope
+from ..._errors import InsufficientScope, McpError
 from ...components import Context, TemplateSpec
 from ...engine import Job, crashes_logged, run_user_code
+from ...jsonrpc import INVALID_PARAMS
 from .._request_context import RequestContext
 from ..calls._invoke import invoke_handler
 from ..calls._scope_checks import holds
@@ -38,6 +39,9 @@ def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
     collection: Collection[Any] = getattr(server.registry, name).seen_by(ctx)
     templates = server.registry.templates.seen_by(ctx)
     cursor = (ctx.request.params or {}).get("cursor")
+    # Before an override of the author's, which expects a text.
+    if not isinstance(cursor, str | None):
+        raise McpError(INVALID_PARAMS, "Invalid cursor")
     compute: _Compute | None = None
     if server.registry.overrides(override):
         compute = getattr(server, override)

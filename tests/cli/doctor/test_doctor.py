@@ -19,11 +19,11 @@ import trio
 
 from noizu_mcp import Stdio, serve_http
 from noizu_mcp.cli._target import load_server
-from noizu_mcp.cli.doctor import _doctor, _lists, _pipe, _report, _talk, _web
-from noizu_mcp.cli.doctor._exchange import Exchange, fault_of
+from noizu_mcp.cli.doctor import _doctor, _lists, _report, _talk
 from noizu_mcp.cli.doctor._http_checks import check_transport, is_local
 from noizu_mcp.cli.doctor._report import Report
 from noizu_mcp.cli.doctor._rules import RULES
+from noizu_mcp.testing.raw import Exchange, _pipe, _web, fault_of
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = Path(__file__).parent / "flawed.py"
@@ -442,7 +442,7 @@ def test_a_silent_server_over_http(examine, monkeypatch):
 
 
 def test_answers_without_end(examine, monkeypatch):
-    """What is read of one answer is bounded."""
+    """One answer is read up to a bound only."""
     monkeypatch.setattr(_web, "MAX_BODY", 10)
     with serving("none") as server:
         assert examine(f"{server.origin}/mcp")[0] == 1

@@ -1,19 +1,44 @@
 """One request and what came back, and the shape of messages."""
 
 import json
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
 import attrs
 
 from ..._value import JSONObject
 from ...jsonrpc import METHOD_NOT_FOUND
-from ._report import Report
 
 #: Bytes of a body that a message shows.
 SHOWN: Final = 1000
 #: Methods that a server may always call.
 _ALWAYS = ("ping",)
+#: Notifications that are kept; older ones are dropped.
+MAX_NOTIFICATIONS: Final = 1000
+#: Answers that are kept; a second answer to an older request counts as an answer to none.
+MAX_ANSWERS: Final = 1000
+
+
+#: A message, or several in a list, as 2025-03-26 allows.
+Message = JSONObject | list[JSONObject]
+
+
+class Notes(Protocol):
+    """The place where connections report what is wrong with messages."""
+
+    def check(self, rule: str, holds: object, sent: str, seen: str) -> bool:
+        """Note whether a rule holds.
+
+        Args:
+            rule: The name of the rule: `message`, `uninvited`, `stdout` or `content-type`.
+            holds: True if the server keeps the rule.
+            sent: What the server was answering, in a few words.
+            seen: What came.
+
+        Returns:
+            `holds` as a bool.
+        """
 
 
 @attrs.define
@@ -29,6 +54,8 @@ class Exchange:
         headers: The HTTP headers of the answer.
         body: The HTTP body, unless it was an event stream.
         failure: Why no answer came, for messages; empty if nobody knows.
+        event_id: The id of the last event of an event stream; empty if it had none.
+        retry: Seconds after which a stream is asked for again, as the server says.
     """
 
     sent: str
@@ -39,6 +66,8 @@ class Exchange:
     headers: Mapping[str, str] = attrs.field(factory=dict)
     body: bytes = b""
     failure: str = ""
+    event_id: str = ""
+    retry: float = 0.0
 
     @property
     def result(self) -> JSONObject | None:
@@ -65,7 +94,7 @@ class Exchange:
 
     @property
     def seen(self) -> str:
-        """What came back, for messages."""
+        """The answer in words, for messages."""
         if self.answer is not None:
             part = self.error or self.answer.get("result")
             text = json.dumps(part, ensure_ascii=False)
@@ -80,12 +109,13 @@ class Link(Protocol):
     """A connection to a server, for one message at a time or several."""
 
     async def exchange(
-        self, message: JSONObject, headers: Mapping[str, str], patience: float
+        self, message: Message, headers: Mapping[str, str], patience: float
     ) -> Exchange:
         """Send a message and wait for the answer; for none if it is a notification.
 
         Args:
-            message: The message.
+            message: The message; a list of messages has the answer to its first request, once all
+                have come.
             headers: HTTP headers of the protocol; nothing over stdio.
             patience: Seconds to wait.
         """
@@ -119,24 +149,50 @@ def _error_fault(error: Any) -> str | None:
     return None if isinstance(error.get("message"), str) else "its error has no message"
 
 
+def method_of(message: Message) -> str:
+    """Return the method of what is sent, for messages."""
+    first = message[0] if isinstance(message, list) else message
+    return str(first.get("method"))
+
+
+def requests_of(message: Message) -> list[JSONObject]:
+    """Return the requests in what is sent."""
+    messages = message if isinstance(message, list) else [message]
+    return [each for each in messages if "id" in each]
+
+
 class Receiver:
     """Takes the messages of a server apart: answers, its own requests, notifications.
 
     Args:
-        report: Gets what is wrong with them.
+        notes: Gets what is wrong with them.
+
+    Attributes:
+        notifications: The notifications of the server, in order.
+        takes_lists: True if a list is several messages, as on 2025-03-26.
+        nameless: The last error without an id: it answers what could not be read.
     """
 
-    def __init__(self, report: Report) -> None:
-        self._report = report
+    def __init__(self, notes: Notes) -> None:
+        self.notifications: deque[JSONObject] = deque(maxlen=MAX_NOTIFICATIONS)
+        self.nameless: JSONObject | None = None
+        self.takes_lists = False
+        self._notes = notes
         self._answers: dict[Any, JSONObject | None] = {}
 
     def expect(self, id_: Any) -> None:
         """Await an answer to a request."""
         self._answers[_key(id_)] = None
+        if len(self._answers) > MAX_ANSWERS:
+            del self._answers[next(iter(self._answers))]
 
     def answer_to(self, id_: Any) -> JSONObject | None:
         """Return the answer to a request, if it has come."""
         return self._answers[_key(id_)]
+
+    def has_answers(self, ids: Iterable[Any]) -> bool:
+        """Tell whether the answers to all of some requests have come."""
+        return all(self.answer_to(each) is not None for each in ids)
 
     def take(self, text: bytes, where: str) -> JSONObject | None:
         """Take one message.
@@ -146,16 +202,23 @@ class Receiver:
             where: What the server was answering, for the report.
 
         Returns:
-            What to send in return: the answer to a request of the server.
+            What to send in return: the answer to a request of the server; None for a list.
         """
         try:
             message = json.loads(text)
         except (ValueError, RecursionError):
-            self._report.check("message", False, where, text.decode(errors="replace"))
+            self._notes.check("message", False, where, text.decode(errors="replace"))
             return None
+        if self.takes_lists and isinstance(message, list) and message:
+            for each in message:
+                self._take(each, json.dumps(each).encode(), where)
+            return None
+        return self._take(message, text, where)
+
+    def _take(self, message: Any, text: bytes, where: str) -> JSONObject | None:
         fault = fault_of(message)
         shown = f"{fault}: {text.decode(errors='replace')}"
-        if not self._report.check("message", fault is None, where, shown):
+        if not self._notes.check("message", fault is None, where, shown):
             # An answer that can be told apart is used all the same: more may be found.
             if isinstance(message, dict) and _key(message.get("id")) in self._answers:
                 self._answers[_key(message["id"])] = message
@@ -163,22 +226,25 @@ class Receiver:
         if "method" not in message:
             self._take_answer(message, where)
             return None
-        return self._take_request(message, where) if "id" in message else None
+        if "id" in message:
+            return self._take_request(message, where)
+        self.notifications.append(message)
+        return None
 
     def _take_answer(self, message: JSONObject, where: str) -> None:
         key = _key(message.get("id"))
-        # An error without an id answers what could not be read.
         if key not in self._answers:
             stray = "result" in message or message.get("id") is not None
-            self._report.check("message", not stray, where, f"an answer to no request: {message}")
-        elif self._report.check(
+            self.nameless = self.nameless if stray else message
+            self._notes.check("message", not stray, where, f"an answer to no request: {message}")
+        elif self._notes.check(
             "message", self._answers[key] is None, where, f"a second answer: {message}"
         ):
             self._answers[key] = message
 
     def _take_request(self, message: JSONObject, where: str) -> JSONObject:
         method, answer = message["method"], {"jsonrpc": "2.0", "id": message["id"]}
-        if self._report.check("uninvited", method in _ALWAYS, where, f"the request {method}"):
+        if self._notes.check("uninvited", method in _ALWAYS, where, f"the request {method}"):
             return {**answer, "result": {}}
         return {**answer, "error": {"code": METHOD_NOT_FOUND, "message": "not declared"}}
 

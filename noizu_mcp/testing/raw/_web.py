@@ -2,7 +2,7 @@
 
 import json
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
 
@@ -11,8 +11,7 @@ import trio
 from ..._errors import TransportError
 from ..._value import JSONObject
 from ...transports import Http
-from ._exchange import Exchange, Receiver
-from ._report import Report
+from ._exchange import Exchange, Message, Notes, Receiver, method_of, requests_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -28,9 +27,10 @@ class WebLink:
 
     Args:
         target: The URL, and headers of every request.
-        report: Gets what is wrong with the answers.
+        notes: Gets what is wrong with the answers.
 
     Attributes:
+        receiver: The messages of the server.
         url: The URL in use; a redirect changes it.
         certificate_end: When the TLS certificate ends, in seconds since 1970; None without TLS.
 
@@ -38,7 +38,7 @@ class WebLink:
         TransportError: The HTTP library is not installed.
     """
 
-    def __init__(self, target: Http, report: Report) -> None:
+    def __init__(self, target: Http, notes: Notes) -> None:
         try:
             import httpx2
         except ImportError:
@@ -48,8 +48,8 @@ class WebLink:
         self.url = target.url
         self.certificate_end: float | None = None
         self._given = target.headers if isinstance(target.headers, Mapping) else {}
-        self._receiver = Receiver(report)
-        self._report = report
+        self.receiver = Receiver(notes)
+        self._notes = notes
         # The authorities of the system take 20 ms to load: plain HTTP needs none.
         verify = target.url.startswith("https:")
         self._client = httpx2.AsyncClient(timeout=None, verify=verify, follow_redirects=False)
@@ -72,15 +72,47 @@ class WebLink:
         await self._client.aclose()
 
     async def exchange(
-        self, message: JSONObject, headers: Mapping[str, str], patience: float
+        self, message: Message, headers: Mapping[str, str], patience: float
     ) -> Exchange:
         """Send a message and wait for the answer; see `Link`."""
-        sent = str(message.get("method"))
+        sent = method_of(message)
+        expected = [each["id"] for each in requests_of(message) if each["id"] is not None]
+        for each in expected:
+            self.receiver.expect(each)
+        end = trio.current_time() + patience
+        found = await self.post(
+            json.dumps(message).encode(), headers, patience, sent=sent, expected=expected
+        )
+        # A server may end a stream early; its client asks for the rest (basic/transports,
+        # Resumability and Redelivery).
+        status = found.status
+        while (
+            found.answer is None
+            and found.event_id
+            and status == 200
+            and not (found.failure or found.ended)
+        ):
+            await trio.sleep(found.retry)
+            again = {**headers, "accept": _EVENTS, "last-event-id": found.event_id}
+            left = max(0.0, end - trio.current_time())
+            rest = await self.send("GET", again, left, sent=sent, expected=expected)
+            found.answer, found.failure = rest.answer, rest.failure
+            found.seconds = trio.current_time() - end + patience
+            found.event_id = rest.event_id or found.event_id
+            status = rest.status
+        return found
+
+    async def post(
+        self,
+        body: bytes,
+        headers: Mapping[str, str],
+        patience: float,
+        *,
+        sent: str = "",
+        expected: Sequence[Any] = (),
+    ) -> Exchange:
+        """Send a body as it is, as a message in JSON; see `send`."""
         base = {"content-type": _JSON, "accept": f"{_JSON}, {_EVENTS}"}
-        body = json.dumps(message).encode()
-        expected = message.get("id")
-        if expected is not None:
-            self._receiver.expect(expected)
         return await self.send(
             "POST", {**base, **headers}, patience, body=body, sent=sent, expected=expected
         )
@@ -94,7 +126,7 @@ class WebLink:
         url: str | None = None,
         body: bytes | None = None,
         sent: str = "",
-        expected: Any = None,
+        expected: Sequence[Any] = (),
     ) -> Exchange:
         """Send an HTTP request.
 
@@ -105,7 +137,7 @@ class WebLink:
             url: Another URL than that of the server.
             body: The bytes of the body.
             sent: What is sent, in a few words.
-            expected: The id of the request in the body; None: the body of the answer is not read.
+            expected: The ids of the requests in the body; without one no stream is read.
         """
         found = Exchange(sent or f"{method} {url or ''}".strip())
         given = {name.lower(): value for name, value in self._given.items()} if url is None else {}
@@ -135,7 +167,9 @@ class WebLink:
             found.failure = f"no answer within {patience:g} s"
         return found
 
-    async def _read(self, response: "httpx2.Response", found: Exchange, expected: Any) -> None:
+    async def _read(
+        self, response: "httpx2.Response", found: Exchange, expected: Sequence[Any]
+    ) -> None:
         found.status = response.status_code
         # latin-1 has a letter for each byte, and loses none.
         found.headers = {
@@ -146,7 +180,7 @@ class WebLink:
         kind = found.headers.get("content-type", "").partition(";")[0].strip().lower()
         body = bytearray()
         is_stream = kind == _EVENTS
-        if is_stream and expected is None:
+        if is_stream and not expected:
             return
         # Breaking out of the loop would leave the inner generators of the library unfinished.
         with trio.CancelScope() as enough:
@@ -154,24 +188,24 @@ class WebLink:
                 body += part
                 if is_stream:
                     self._take_events(body, found)
-                    if self._receiver.answer_to(expected) is not None:
+                    if self.receiver.has_answers(expected):
                         enough.cancel()
                 if len(body) > MAX_BODY:
                     found.failure = f"an answer of over {MAX_BODY} bytes"
                     enough.cancel()
         if not is_stream and not found.failure:
             self._take_body(bytes(body), kind, found, expected)
-        if expected is not None:
-            found.answer = self._receiver.answer_to(expected)
+        if expected and self.receiver.has_answers(expected):
+            found.answer = self.receiver.answer_to(expected[0])
 
-    def _take_body(self, body: bytes, kind: str, found: Exchange, expected: Any) -> None:
+    def _take_body(self, body: bytes, kind: str, found: Exchange, expected: Sequence[Any]) -> None:
         found.body = body
         success = found.status is not None and 200 <= found.status < 300
-        if expected is None or (kind != _JSON and not success):
+        if not expected or (kind != _JSON and not success):
             return
         seen = f"HTTP {found.status}, {kind or 'no content type'}"
-        if self._report.check("content-type", kind == _JSON, found.sent, seen):
-            self._receiver.take(body, found.sent)
+        if self._notes.check("content-type", kind == _JSON, found.sent, seen):
+            self.receiver.take(body, found.sent)
 
     def _take_events(self, body: bytearray, found: Exchange) -> None:
         """Take the complete events from the beginning of a body."""
@@ -179,12 +213,12 @@ class WebLink:
         *events, rest = text.split(b"\n\n")
         body[:] = rest
         for event in events:
-            lines = [
-                line[5:].removeprefix(b" ") for line in event.split(b"\n") if line[:5] == b"data:"
-            ]
-            data = b"\n".join(lines)
-            if data:
-                self._receiver.take(data, found.sent)
+            fields = _fields_of(event)
+            found.event_id = fields.get(b"id", found.event_id.encode()).decode("latin-1")
+            if fields.get(b"retry", b"").isdigit():
+                found.retry = int(fields[b"retry"]) / 1000
+            if fields.get(b"data"):
+                self.receiver.take(fields[b"data"], found.sent)
 
     def _look_at_tls(self, response: "httpx2.Response") -> None:
         stream = response.extensions.get("network_stream")
@@ -205,3 +239,13 @@ class WebLink:
         except ValueError:
             document = None
         return found, document if isinstance(document, dict) else None
+
+
+def _fields_of(event: bytes) -> dict[bytes, bytes]:
+    """Read the fields of one event; the lines of its data are joined."""
+    fields: dict[bytes, bytes] = {}
+    for line in event.split(b"\n"):
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        fields[name] = fields[name] + b"\n" + value if name in fields else value
+    return fields

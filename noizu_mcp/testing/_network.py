@@ -1,0 +1,128 @@
+"""`Network`: delays, other orders and breaks between the client and the server of a test."""
+
+import itertools
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from random import Random
+from typing import Any, get_args
+
+import attrs
+import trio
+
+from .._errors import TargetError, TransportError
+from .._util import final
+from ..client import read_target
+from ..server import Server
+from ..transports import Http
+from ._flows import Faults, Flow, Flows, Side, open_link, open_relay
+
+
+@final
+class Network:
+    """A network with faults: `connect(network.between(Docs))`.
+
+    With the same seed, and a client and a server that send the same in the same order, the same
+    happens again. The faults are those that protocols above TCP can meet: no message is lost or
+    changed while its connection goes on.
+
+    Args:
+        seed: The seed of all random choices.
+        delay: Seconds that a message takes, or over HTTP a piece of a connection: the least and the
+            most.
+        reorder: True to let messages of one request overtake those of another, in both directions,
+            as over HTTP. Over HTTP they always may.
+        drop: The probability that a message, or over HTTP a piece, breaks its connection.
+
+    Raises:
+        ValueError: `delay` or `drop` is out of range.
+    """
+
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        delay: tuple[float, float] = (0.0, 0.0),
+        reorder: bool = False,
+        drop: float = 0.0,
+    ) -> None:
+        least, most = delay
+        if not 0 <= least <= most:
+            raise ValueError(f"delay must be (least, most) in seconds, not {delay!r}")
+        if not 0 <= drop <= 1:
+            raise ValueError(f"drop must be a probability, not {drop!r}")
+        # A generator for each connection: what happens on one does not depend on the others.
+        seeds = (f"{seed}-{number}" for number in itertools.count())
+        self._faults = (Faults(Random(each), delay, drop, reorder) for each in seeds)
+        self._flows: Flows = {side: {} for side in get_args(Side)}
+        self._is_down = False
+
+    def between(self, target: Any) -> AbstractAsyncContextManager[Any]:
+        """Put the network between a client and a server.
+
+        Args:
+            target: A server, its class or a text that names one, which is then served in memory; or
+                a URL without TLS, such as that of `serve_over(Docs, "http")`, which may be given
+                itself.
+
+        Returns:
+            A target of `connect`, `SyncClient` and `aio.connect`, for one connection.
+
+        Raises:
+            TargetError: It is another target; when it is entered.
+            TransportError: The network is down, before a server in memory; when it is entered.
+        """
+        return self._between(target)
+
+    def cut(self) -> None:
+        """Break every connection; any thread may call it."""
+        for side in self._flows:
+            self._tell(side, lambda flow: flow.cut())
+
+    def down(self) -> None:
+        """Break every connection, and every new one at once, until `up`; any thread may call it."""
+        self._is_down = True
+        self.cut()
+
+    def up(self) -> None:
+        """Let connections come about again after `down`; any thread may call it."""
+        self._is_down = False
+
+    def half_close(self, side: Side) -> None:
+        """Let one side of every connection send no more: what is under way arrives, then the end.
+
+        Any thread may call it.
+
+        Args:
+            side: `client` or `server`.
+        """
+        self._tell(side, lambda flow: flow.end())
+
+    def _tell(self, side: Side, tell: Callable[[Flow], None]) -> None:
+        """Tell something to the flows of a side: now, or soon where they are on another loop."""
+        here = trio.lowlevel.current_trio_token() if trio.lowlevel.in_trio_task() else None
+        for flow, loop in list(self._flows[side].items()):
+            if loop is here:
+                tell(flow)
+            else:
+                with suppress(trio.RunFinishedError):
+                    loop.run_sync_soon(tell, flow)
+
+    @asynccontextmanager
+    async def _between(self, target: Any) -> AsyncIterator[Any]:
+        if isinstance(target, AbstractAsyncContextManager) and not isinstance(target, Server):
+            async with target as inner, self._between(inner) as reached:
+                yield reached
+            return
+        opened = read_target(target)
+        if isinstance(opened, Http):
+            relay = open_relay(opened.url, self._faults, self._flows, lambda: self._is_down)
+            async with relay as url:
+                yield attrs.evolve(opened, url=url)
+            return
+        server: Any = opened() if isinstance(opened, type) else opened
+        if not isinstance(server, Server):
+            raise TargetError(f"no network can stand before {target!r}: give a Server, or a URL")
+        if self._is_down:
+            raise TransportError("the network is down")
+        async with open_link(server, next(self._faults), self._flows) as stream:
+            yield stream

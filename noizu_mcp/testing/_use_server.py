@@ -1,0 +1,32 @@
+"""A connection to a server for one piece of work, in plain code."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import trio
+
+from ..client import Client, connect
+
+Result = TypeVar("Result")
+
+
+def use_server(target: Any, work: Callable[[Client], Awaitable[Result]], **options: Any) -> Result:
+    """Connect to a server, do something, and close the connection.
+
+    Args:
+        target: A server, a command, a URL or a file, as for `connect`.
+        work: Called with the client.
+        options: Those of `connect`.
+
+    Raises:
+        RuntimeError: It is called in a trio task, which it would stop.
+        BaseException: See `connect`.
+    """
+    if trio.lowlevel.in_trio_task():
+        raise RuntimeError("this would stop the trio loop: call it in a plain function")
+
+    async def main() -> Result:
+        async with connect(target, **options) as client:
+            return await work(client)
+
+    return trio.run(main)

@@ -1,0 +1,15 @@
+"""The contract of a server: a file with everything that it lists, and the changes since then."""
+
+from ..._util import publish as _publish
+from ._catalogue import KINDS as KINDS
+from ._catalogue import Kind as Kind
+from ._catalogue import fetch as fetch
+from ._catalogue import read as read
+from ._catalogue import save as save
+from ._changes import Change as Change
+from ._changes import compare as compare
+from ._check import ContractBroken as ContractBroken
+from ._check import check as check
+from ._check import write as write
+
+_publish(globals())

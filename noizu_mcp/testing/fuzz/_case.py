@@ -1,0 +1,299 @@
+"""The values of a run: components, steps, what came back, cases, and findings."""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+import attrs
+
+from ..._errors import SchemaError
+from ..._limits import CLIENT_LIMITS
+from ..._util import part_of
+from ..._value import JSON, JSONObject
+from ...schema import PeerSchema, coerce_text
+from ..raw import Exchange
+
+Kind = Literal[
+    "tool", "prompt", "resource", "template", "completion", "list", "message", "revision"
+]
+
+#: The method that uses a component of each kind; the others have methods of their own.
+METHODS: Final = {
+    "tool": "tools/call",
+    "prompt": "prompts/get",
+    "resource": "resources/read",
+    "template": "resources/read",
+    "completion": "completion/complete",
+}
+
+PROGRESS: Final = "notifications/progress"
+
+
+@attrs.frozen
+class Step:
+    """One message to a server.
+
+    Attributes:
+        method: The method of the request.
+        params: Its params, without the `_meta` of 2026-07-28.
+        cancel_after: Seconds after which the request is cancelled; None: it is not.
+    """
+
+    method: str
+    params: JSONObject = attrs.field(factory=dict)
+    cancel_after: float | None = None
+
+    def to_json(self) -> JSONObject:
+        """Return the step as JSON, without empty members."""
+        found: JSONObject = {"method": self.method}
+        if self.params:
+            found["params"] = self.params
+        if self.cancel_after is not None:
+            found["cancelAfter"] = self.cancel_after
+        return found
+
+    @classmethod
+    def from_json(cls, value: Any) -> "Step":
+        """Read a step.
+
+        Raises:
+            ValueError: It is none.
+        """
+        match value:
+            case {"method": str(method), **rest}:
+                params, after = rest.get("params", {}), rest.get("cancelAfter")
+                if isinstance(params, dict) and isinstance(after, int | float | None):
+                    return cls(method, params, after)
+        raise ValueError(f"not a step: {value!r}")
+
+
+@attrs.frozen
+class Outcome:
+    """What came back after a step.
+
+    Attributes:
+        step: The step.
+        exchange: The answer, or why there is none.
+        faults: What was wrong with the messages of the server, each as a rule and what came.
+        notifications: The notifications that came.
+        token: The progress token of the request; None if it had none.
+        can_log: True if the server may send log messages.
+        responsive: False if the server did not answer another request afterwards either; None if
+            nobody tried.
+        is_typed: True if results have a `resultType`, as those of 2026-07-28 do.
+    """
+
+    step: Step
+    exchange: Exchange
+    faults: tuple[tuple[str, str], ...] = ()
+    notifications: tuple[JSONObject, ...] = ()
+    token: str | None = None
+    can_log: bool = True
+    responsive: bool | None = None
+    is_typed: bool = False
+
+    @property
+    def result(self) -> JSONObject | None:
+        """The result; None for an error, or without an answer."""
+        return self.exchange.result
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """The methods of the notifications that came."""
+        return tuple(str(each["method"]) for each in self.notifications)
+
+    @property
+    def progress(self) -> list[JSONObject]:
+        """The params of the notifications of progress that came."""
+        found = [each for each in self.notifications if each["method"] == PROGRESS]
+        return [part_of(each, "params", dict) for each in found]
+
+    @property
+    def refused(self) -> bool:
+        """True for an error, and for the result of a tool that failed."""
+        return bool(self.exchange.error) or bool((self.result or {}).get("isError"))
+
+    @property
+    def error_text(self) -> str:
+        """The text of an error, or of the result of a tool that failed; empty for success."""
+        error = self.exchange.error
+        if error:
+            data = error.get("data")
+            return f"{error.get('message', '')}{f' {data}' if data is not None else ''}"
+        if not self.refused:
+            return ""
+        blocks = (self.result or {}).get("content")
+        texts = [each.get("text", "") for each in blocks or () if isinstance(each, Mapping)]
+        return "\n".join(str(each) for each in texts)
+
+
+@attrs.frozen(eq=False)
+class Component:
+    """A component that the server lists.
+
+    Attributes:
+        kind: Its kind.
+        name: Its name, its URI or its URI template.
+        definition: The definition, as listed.
+        schema: The schema of its arguments, or of the variables of a template; of a completion,
+            that of the text to complete.
+    """
+
+    kind: Kind
+    name: str
+    definition: JSONObject
+    schema: JSONObject
+    _judges: dict[str, PeerSchema | None] = attrs.field(factory=dict, init=False, repr=False)
+
+    @property
+    def is_destructive(self) -> bool:
+        """True if its annotations say that it may destroy something."""
+        hints = self.definition.get("annotations")
+        return isinstance(hints, dict) and hints.get("destructiveHint") is True
+
+    @property
+    def is_annotated(self) -> bool:
+        """True if its annotations tell whether it may destroy something."""
+        hints = self.definition.get("annotations")
+        known = ("destructiveHint", "readOnlyHint")
+        return isinstance(hints, dict) and any(isinstance(hints.get(each), bool) for each in known)
+
+    def step(self, value: JSON) -> Step:
+        """Make the request that uses the component.
+
+        Args:
+            value: The arguments; the variables of a template; the text to complete.
+        """
+        params: JSONObject
+        if self.kind in ("resource", "template"):
+            params = {"uri": value}
+        elif self.kind == "completion":
+            params = {
+                **self.definition,
+                "argument": {**self.definition["argument"], "value": value},
+            }
+        else:
+            params = {"name": self.name, "arguments": value}
+        return Step(METHODS[self.kind], params)
+
+    def value_of(self, step: Step) -> JSON:
+        """Return the value that `step` was made of."""
+        if self.kind in ("resource", "template"):
+            return step.params.get("uri")
+        if self.kind == "completion":
+            return step.params["argument"]["value"]
+        return step.params.get("arguments", {})
+
+    def violations(self, value: JSON) -> list[Any] | None:
+        """Return how a value breaks the schema; None if nobody can tell."""
+        judge = self.judge("inputSchema", self.schema)
+        return None if judge is None else judge.violations(value)
+
+    def has_format(self, value: JSON) -> bool:
+        """Tell whether a text of a value stands where the schema has a `format`.
+
+        `format` is an annotation, so such a value fits the schema; a server may refuse it all the
+        same.
+        """
+        judge = self.judge("formats", _without_formatted(self.schema))
+        return judge is None or judge.violations(value) != []
+
+    def is_read_as_valid(self, value: JSON) -> bool:
+        """Tell whether a value fits once its text is read as the types that it stands for.
+
+        Many servers read `"3"` as 3: models write it.
+        """
+        read = coerce_text(self, value, CLIENT_LIMITS)
+        return read is not value and self.violations(read) == []
+
+    def judge(self, part: str, schema: Any) -> PeerSchema | None:
+        """Compile a schema of the component, once; None if it cannot be used."""
+        if part not in self._judges:
+            try:
+                self._judges[part] = PeerSchema(schema)
+            except SchemaError:
+                self._judges[part] = None
+        return self._judges[part]
+
+
+def _without_formatted(schema: Any) -> Any:
+    """Refuse each text for which a schema has a `format`."""
+    if isinstance(schema, list):
+        return [_without_formatted(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found: JSONObject = {name: _without_formatted(part) for name, part in schema.items()}
+    if isinstance(schema.get("format"), str):
+        no_text = {"not": {"type": "string"}}
+        found["allOf"] = [*part_of(found, "allOf", list), no_text]
+    return found
+
+
+@attrs.frozen
+class Case:
+    """Steps on one connection, of which the last one is judged.
+
+    Attributes:
+        stateless: True for 2026-07-28, False for the revisions with a handshake.
+        steps: The steps.
+    """
+
+    stateless: bool
+    steps: tuple[Step, ...]
+
+
+@attrs.frozen
+class Finding:
+    """A check that does not hold.
+
+    Attributes:
+        check: The name of the check.
+        kind: The kind of the component.
+        name: Its name, its URI or its template; of hostile messages, the name of the message.
+        case: The least steps that show it.
+        seen: What came back.
+        steady: True if the steps showed it again on a new connection.
+    """
+
+    check: str
+    kind: Kind
+    name: str
+    case: Case
+    seen: str
+    steady: bool = True
+
+    def is_same(self, other: "Finding") -> bool:
+        """Tell whether another finding is of the same check and component.
+
+        Wrong arguments are accepted for several causes, each with steps of its own.
+        """
+        mine, others = [(each.check, each.kind, each.name) for each in (self, other)]
+        is_one = self.check != "accepts-invalid" or self.case.steps == other.case.steps
+        return mine == others and is_one
+
+    def to_json(self) -> JSONObject:
+        """Return the finding as JSON."""
+        return {
+            "check": self.check,
+            "kind": self.kind,
+            "name": self.name,
+            "stateless": self.case.stateless,
+            "steps": [each.to_json() for each in self.case.steps],
+            "seen": self.seen,
+            "steady": self.steady,
+        }
+
+    @classmethod
+    def from_json(cls, value: Any) -> "Finding":
+        """Read a finding.
+
+        Raises:
+            ValueError: It is none.
+        """
+        try:
+            steps = tuple(Step.from_json(each) for each in value["steps"])
+            case = Case(bool(value["stateless"]), steps)
+            texts = [str(value[key]) for key in ("check", "name", "seen")]
+            kind: Kind = value["kind"]
+            return cls(texts[0], kind, texts[1], case, texts[2], bool(value.get("steady", True)))
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a finding: {value!r}") from error

@@ -1,0 +1,309 @@
+"""The checks: what must hold of every answer, each with a name and a sentence.
+
+A check of one answer is a function of the outcome and the component. Checks that compare several
+answers, of two eras or of two lists, have a procedure of their own (`_probes`), and stand here for
+their names and sentences.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from ..._errors import ProtocolError
+from ..._util import part_of
+from ...jsonrpc import INTERNAL_ERROR
+from ...schema import describe
+from ...types import Completion, PromptResult, ReadResult, ToolResult
+from ._case import Component, Outcome
+
+#: The name of the variable that a command is started with, and its value: no answer may have it.
+SECRET_NAME: Final = "NOIZU_MCP_FUZZ_API_KEY"  # noqa: S105 - the name, and a value that opens nothing
+SECRET: Final = "noizu-mcp-fuzz-0b8f1f6c"  # noqa: S105 - the same
+
+_RESULTS: Final[dict[str, Any]] = {
+    "tools/call": ToolResult,
+    "prompts/get": PromptResult,
+    "resources/read": ReadResult,
+    "completion/complete": Completion,
+}
+#: Most values of a completion (server/utilities/completion).
+MAX_COMPLETIONS: Final = 100
+
+#: The beginnings of exceptions that nobody raises on purpose, in the words of their languages.
+_CRASH: Final = re.compile(
+    r"""
+    \ATool\ execution\ failed\Z | \AError\ executing\ tool\ \S+\Z
+    | \b(?:list|string|tuple|bytearray)\ (?:assignment\ )?index\ out\ of\ range
+    | 'NoneType'\ object | \bobject\ has\ no\ attribute
+    | \bobject\ is\ not\ (?:subscriptable|iterable|callable)
+    | \bunhashable\ type | \bdivision\ (?:or\ modulo\ )?by\ zero | \bmaximum\ recursion\ depth
+    | \binvalid\ literal\ for\ int\(\) | \bcould\ not\ convert\ string\ to\ float
+    | codec\ can't\ (?:en|de)code | \bunsupported\ operand\ type
+    | \bnot\ supported\ between\ instances
+    | \b(?:Key|Index|Type|Attribute|Name|ZeroDivision|Recursion|Assertion|UnboundLocal)Error\b
+    | \bCannot\ read\ propert(?:y|ies)\ of\ (?:undefined|null) | \bis\ not\ a\ function\b
+    | \bis\ not\ iterable\b | \bMaximum\ call\ stack\ size | \bReferenceError\b
+    | \bruntime\ error:\ | \bnil\ pointer\ dereference | \bpanicked\ at\b | \bgoroutine\ \d+\ \[
+    | \bNullPointerException\b | \bIndexOutOfBounds | \bClassCastException\b
+    | \bNullReferenceException\b | \bIndexOutOfRangeException\b | \bundefined\ method\ [`']
+    """,
+    re.VERBOSE,
+)
+_TRACEBACK: Final = re.compile(
+    r"""
+    Traceback\ \(most\ recent\ call\ last\)
+    | ^\s*File\ ".+",\ line\ \d+
+    | ^\s+at\ .+(?:\(|\ )\S+:\d+(?::\d+)?\)?$
+    | \bgoroutine\ \d+\ \[
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+#: Places of programs and of people; a path that a server works with is elsewhere.
+_PATH: Final = re.compile(
+    r"(?:/(?:home|Users|root)/|[A-Z]:\\\\?(?:Users|Program Files)\\|/usr/(?:local/)?lib/"
+    r"|/(?:site|dist)-packages/|/node_modules/)[^\s'\":,;)]*"
+)
+_KEY: Final = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{30,}"
+    r"|\bsk-[A-Za-z0-9_-]{20,}"
+)
+#: How servers say that arguments do not fit their schema.
+_SCHEMA_REFUSAL: Final = re.compile(
+    r"\bvalidation error|\bInvalid arguments? for (?:tool|prompt)|\bis a required property"
+    r"|\bis not of type\b|\bis not one of\b|\bInput should be\b|\bdoes not match the schema"
+    r"|\"code\":\s*\"(?:invalid_type|too_small|too_big|invalid_value|unrecognized_keys)\"",
+    re.IGNORECASE,
+)
+
+
+class Check(NamedTuple):
+    """One check.
+
+    Attributes:
+        sentence: What must hold.
+        source: Where it comes from: a page of the specification, or another document.
+        judge: Returns what is wrong with an answer, or None; None for a check of several answers.
+    """
+
+    sentence: str
+    source: str
+    judge: Callable[[Outcome, Component], str | None] | None = None
+
+
+def _find_crash(outcome: Outcome, component: Component) -> str | None:
+    del component
+    found = outcome.exchange
+    if found.ended:
+        return found.failure or "the connection ended"
+    if found.status is not None and found.status >= 500:
+        return f"HTTP {found.status}"
+    text = outcome.error_text
+    if found.code == INTERNAL_ERROR or _CRASH.search(text):
+        return text or found.seen
+    return None
+
+
+def _find_silence(outcome: Outcome, component: Component) -> str | None:
+    del component
+    found = outcome.exchange
+    # A request that was cancelled needs no answer; a status that refuses it is one.
+    if found.replied or found.ended or outcome.step.cancel_after is not None:
+        return None
+    if outcome.responsive is False:
+        return "no answer, and none to the next request"
+    # A request that takes long tells its progress (basic/lifecycle, Timeouts).
+    if any(each.get("progressToken") == outcome.token for each in outcome.progress):
+        return None
+    return found.failure or "no answer"
+
+
+def _is_count(fault: str) -> bool:
+    return fault.startswith(("a second answer", "an answer to no request"))
+
+
+def _find_more_answers(outcome: Outcome, component: Component) -> str | None:
+    del component
+    return next((seen for _, seen in outcome.faults if _is_count(seen)), None)
+
+
+def _find_malformed(outcome: Outcome, component: Component) -> str | None:
+    del component
+    for rule, seen in outcome.faults:
+        if not _is_count(seen):
+            return f"{rule}: {seen}"
+    return _find_wrong_form(outcome)
+
+
+def _find_wrong_form(outcome: Outcome) -> str | None:
+    result = outcome.result
+    kind = _RESULTS.get(outcome.step.method)
+    if result is None or kind is None:
+        return None
+    if outcome.is_typed and not isinstance(result.get("resultType"), str):
+        return "a result without resultType"
+    # Another type of result asks for input, or is a task: neither has the members of the method.
+    if result.get("resultType", "complete") != "complete" or "task" in result:
+        return None
+    try:
+        kind.from_wire(result)
+    except ProtocolError as error:
+        return str(error)
+    values = part_of(result.get("completion"), "values", list)
+    return f"{len(values)} values" if len(values) > MAX_COMPLETIONS else None
+
+
+def _find_wrong_output(outcome: Outcome, component: Component) -> str | None:
+    schema, result = component.definition.get("outputSchema"), outcome.result
+    if component.kind != "tool" or schema is None or result is None or outcome.refused:
+        return None
+    if result.get("resultType", "complete") != "complete" or "task" in result:
+        return None
+    if "structuredContent" not in result:
+        return "it has no structuredContent"
+    judge = component.judge("outputSchema", schema)
+    violations = None if judge is None else judge.violations(result["structuredContent"])
+    return "; ".join(describe(violations)) if violations else None
+
+
+def _find_accepted(outcome: Outcome, component: Component) -> str | None:
+    if component.kind not in ("tool", "prompt") or outcome.result is None or outcome.refused:
+        return None
+    value = component.value_of(outcome.step)
+    violations = component.violations(value)
+    if not violations or component.is_read_as_valid(value):
+        return None
+    return f"a result, although {'; '.join(describe(violations))}"
+
+
+def _find_refused(outcome: Outcome, component: Component) -> str | None:
+    # The arguments of a prompt may have rules that no list tells.
+    if component.kind != "tool" or not outcome.refused:
+        return None
+    text = outcome.error_text
+    value = component.value_of(outcome.step)
+    if component.violations(value) != [] or not _SCHEMA_REFUSAL.search(text):
+        return None
+    return None if component.has_format(value) else text
+
+
+def _find_wrong_progress(outcome: Outcome, component: Component) -> str | None:
+    del component
+    last: float | None = None
+    for each in outcome.progress:
+        token, value = each.get("progressToken"), each.get("progress")
+        if token != outcome.token:
+            return f"progress with the token {token!r}, of no request that runs"
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return f"the progress {value!r}"
+        if last is not None and value <= last:
+            return f"the progress {value} after {last}"
+        last = value
+    return None
+
+
+def _find_uninvited_log(outcome: Outcome, component: Component) -> str | None:
+    del component
+    found = [each for each in outcome.notifications if each["method"] == "notifications/message"]
+    return f"the log message {found[0].get('params')}" if found and not outcome.can_log else None
+
+
+def _find_leak(outcome: Outcome, component: Component) -> str | None:
+    text = outcome.error_text
+    if SECRET in text:
+        return f"an environment variable: {text}"
+    if _TRACEBACK.search(text) or _KEY.search(text):
+        return text
+    sent = f"{outcome.step.params} {component.definition}"
+    paths = [each for each in _PATH.findall(text) if each not in sent]
+    return f"the path {paths[0]}" if paths else None
+
+
+#: Every check by its name, in the order of a report.
+CHECKS: Final = {
+    "crash": Check(
+        "An answer is a result or a deliberate error, and the server lives on.",
+        "JSON-RPC 2.0 section 5.1",
+        _find_crash,
+    ),
+    "silence": Check("Every request is answered in time.", "JSON-RPC 2.0", _find_silence),
+    "one-answer": Check(
+        "Every request is answered once.", "JSON-RPC 2.0 section 5", _find_more_answers
+    ),
+    "message": Check(
+        "Messages have the form of the specification.", "schema of the revision", _find_malformed
+    ),
+    "output": Check(
+        "The structured content of a result fits outputSchema.",
+        "server/tools, Output Schema",
+        _find_wrong_output,
+    ),
+    "accepts-invalid": Check(
+        "Arguments that break the input schema are refused.",
+        "server/tools, Security Considerations",
+        _find_accepted,
+    ),
+    "refuses-valid": Check(
+        "Arguments that fit the input schema pass the check of arguments.",
+        "server/tools, Data Types",
+        _find_refused,
+    ),
+    "leak": Check(
+        "Errors have no traceback, no path of the program and no secret.",
+        "server/tools, Security Considerations",
+        _find_leak,
+    ),
+    "progress": Check(
+        "Progress is that of a request that runs, and grows.",
+        "basic/utilities/progress",
+        _find_wrong_progress,
+    ),
+    "log": Check(
+        "Log messages come where logging is declared; on 2026-07-28 where a request asks for them.",
+        "server/utilities/logging",
+        _find_uninvited_log,
+    ),
+    "eras": Check("The same call has the same result in each era.", "basic/versioning"),
+    "cancel": Check(
+        "A request that was cancelled ends, and has no result.",
+        "basic/utilities/cancellation",
+    ),
+    "order": Check("A list is in the same order each time.", "server/tools, Listing Tools"),
+    "cursors": Check(
+        "The pages of a list end, and a cursor leads to the same page each time.",
+        "server/utilities/pagination",
+    ),
+    "notice": Check(
+        "A change of a list is announced where listChanged is declared.",
+        "server/tools, List Changed Notification",
+    ),
+    "revisions": Check(
+        "An older revision that the server agrees to is served by its rules.",
+        "basic/lifecycle, Version Negotiation",
+    ),
+    "protocol": Check(
+        "Malformed messages are refused or ignored, and the server lives on.",
+        "basic, Messages; JSON-RPC 2.0",
+    ),
+}
+
+
+def judge(outcome: Outcome, component: Component) -> dict[str, str]:
+    """Judge one answer by every check of one answer.
+
+    Returns:
+        What is wrong, by the name of the check; a crash explains everything else.
+    """
+    found: dict[str, str] = {}
+    for name, check in CHECKS.items():
+        seen = None if check.judge is None else check.judge(outcome, component)
+        if seen is not None:
+            found[name] = seen
+    if "crash" in found:
+        # A leak tells more about the same answer; the other checks say the same again.
+        return {name: seen for name, seen in found.items() if name in ("crash", "leak")}
+    return found
+
+
+def judge_one(name: str, outcome: Outcome, component: Component) -> str | None:
+    """Judge one answer by one check; None if it holds."""
+    return judge(outcome, component).get(name)

@@ -1,0 +1,127 @@
+"""`fuzz` calls everything that a server offers; `replay` takes the steps of a finding again."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import trio
+
+from ..._errors import TransportError
+from ...engine import single_failure
+from ...transports import Http, Stdio
+from ._case import Component, Finding
+from ._checks import CHECKS
+from ._probes import discover, find
+from ._report import Report
+from ._subject import Reached, Subject, Target
+
+#: Seconds for a whole run, and for one answer.
+BUDGET: Final = 30.0
+TIMEOUT: Final = 5.0
+#: Valid values that each component is called with.
+EXAMPLES: Final = 100
+
+
+def read_target(target: Target) -> Reached:
+    """Return the command or the URL that a text names; any other target as it is.
+
+    Args:
+        target: `module:Server`, `path/to/file.py:Server`, a URL, or a command. A text that names a
+            server in Python is a command, whose process may crash or hang.
+    """
+    if not isinstance(target, str):
+        return target
+    if "://" in target:
+        return Http(target)
+    words = (sys.executable, "-m", __name__.partition(".")[0], "run", target)
+    # With the variables that it has in this program.
+    return Stdio(*words, env=dict(os.environ))
+
+
+async def fuzz(
+    target: Target,
+    *,
+    seed: int = 0,
+    budget: float = BUDGET,
+    timeout: float = TIMEOUT,
+    examples: int = EXAMPLES,
+    destructive: bool = False,
+    on_progress: Callable[[float, str], None] | None = None,
+) -> Report:
+    """Call everything that a server offers, and report what breaks.
+
+    Args:
+        target: The server: `module:Server`, `path/to/file.py:Server`, a URL, or a command. A server
+            that a text names is started as a process, which may crash or hang. A `Server`, or its
+            class, runs in this process: that is quicker, and one that hangs or exits ends the run.
+        seed: The seed of all values; the same seed makes the same calls.
+        budget: Seconds for the run; its time begins once the server has started.
+        timeout: Seconds for one answer.
+        examples: Valid values for each component; there are about as many wrong ones.
+        destructive: True to call tools whose annotations say that they may destroy something.
+        on_progress: Called with the share of the time that is over, and the name of the work.
+
+    Returns:
+        The report; the server has ended, if it was a command.
+
+    Raises:
+        TransportError: The server cannot be started, or answers in neither era.
+        ImportError: Hypothesis is not installed.
+    """
+    try:
+        from ._run import Run
+    except ImportError:
+        text = "the fuzzer needs hypothesis: pip install 'noizu-mcp[testing]'"
+        raise ImportError(text) from None
+    report = Report(target, seed)
+    with single_failure():
+        async with trio.open_nursery() as nursery:
+            subject = Subject(read_target(target), timeout, nursery)
+            run = Run(subject, report, budget, examples, on_progress)
+            try:
+                await run.start()
+                with trio.move_on_after(budget):
+                    await run.work(destructive=destructive)
+                    report.is_complete = True
+            finally:
+                run.sum_up()
+                await subject.aclose()
+    return report
+
+
+async def replay(target: Target, finding: Finding | Mapping[str, Any]) -> None:
+    """Take the steps of a finding again.
+
+    Args:
+        target: The server; see `fuzz`.
+        finding: The finding, or its JSON.
+
+    Raises:
+        AssertionError: The check does not hold: the fault is still there.
+        TransportError: The server cannot be started, or does not speak the era.
+        ValueError: It is no finding.
+    """
+    known = finding if isinstance(finding, Finding) else Finding.from_json(finding)
+    seen: str | None = None
+    with single_failure():
+        async with trio.open_nursery() as nursery:
+            subject = Subject(read_target(target), TIMEOUT, nursery)
+            try:
+                if await subject.connect(stateless=known.case.stateless) is None:
+                    raise TransportError("the server does not speak the era of the finding")
+                component = await _component_of(subject, known)
+                # The lists were read on this connection: the steps get a new one.
+                seen = await find(subject, known.check, component, known.case)
+            finally:
+                await subject.aclose()
+    if seen is not None:
+        check = CHECKS[known.check]
+        raise AssertionError(f"{known.kind} {known.name}: {check.sentence} It shows: {seen}")
+
+
+async def _component_of(subject: Subject, finding: Finding) -> Component:
+    """Find the component of a finding; one that is gone has a schema that allows anything."""
+    listed, _ = await discover(subject, stateless=finding.case.stateless)
+    same = [each for each in listed if (each.kind, each.name) == (finding.kind, finding.name)]
+    return same[0] if same else Component(finding.kind, finding.name, {}, {})

@@ -1,0 +1,428 @@
+"""What a server lists, and the checks that compare several answers."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import attrs
+
+from ..._errors import ProtocolError
+from ..._util import json_text, part_of
+from ..._value import JSONObject
+from ...schema import header_faults, header_paths
+from ...types import (
+    PromptDefinition,
+    ResourceDefinition,
+    ResourceTemplateDefinition,
+    ToolDefinition,
+)
+from ...uri import UriTemplate
+from ._case import Case, Component, Kind, Outcome, Step
+from ._checks import judge_one
+from ._hostile import attack
+from ._revisions import find_in_revision
+from ._subject import Subject
+
+#: Pages of one list that are read.
+MAX_PAGES: Final = 50
+#: Components of one kind that are tried.
+MAX_COMPONENTS: Final = 100
+#: Seconds after a cancellation in which a result may have been on its way.
+GRACE: Final = 0.1
+#: Members of a result that eras write differently.
+_ERA_MEMBERS: Final = frozenset({"_meta", "resultType", "ttlMs", "cacheScope", "isError"})
+_NAMES: Final = {False: "with a handshake", True: "2026-07-28"}
+
+
+class List(NamedTuple):
+    """One list of a server.
+
+    Attributes:
+        kind: The kind of its components.
+        capability: The capability that declares it.
+        method: The method.
+        key: The member of the result.
+        name: The member that names a component.
+        definition: Reads a definition.
+        notice: The notification of a change.
+    """
+
+    kind: Kind
+    capability: str
+    method: str
+    key: str
+    name: str
+    definition: Any
+    notice: str
+
+
+_RESOURCES: Final = "notifications/resources/list_changed"
+LISTS: Final = (
+    List(
+        "tool",
+        "tools",
+        "tools/list",
+        "tools",
+        "name",
+        ToolDefinition,
+        "notifications/tools/list_changed",
+    ),
+    List(
+        "prompt",
+        "prompts",
+        "prompts/list",
+        "prompts",
+        "name",
+        PromptDefinition,
+        "notifications/prompts/list_changed",
+    ),
+    List(
+        "resource",
+        "resources",
+        "resources/list",
+        "resources",
+        "uri",
+        ResourceDefinition,
+        _RESOURCES,
+    ),
+    List(
+        "template",
+        "resources",
+        "resources/templates/list",
+        "resourceTemplates",
+        "uriTemplate",
+        ResourceTemplateDefinition,
+        _RESOURCES,
+    ),
+)
+
+
+class Pages(NamedTuple):
+    """A list that was read to its end.
+
+    Attributes:
+        items: The definitions, malformed ones left out.
+        seen: What was wrong with the pages, or None.
+        malformed: What was wrong with a definition, or None.
+    """
+
+    items: list[JSONObject]
+    seen: str | None = None
+    malformed: str | None = None
+
+
+async def read_list(subject: Subject, which: List, *, stateless: bool) -> Pages:
+    """Read all pages of a list.
+
+    Each page behind the first is read twice: the same cursor leads to the same page.
+    """
+    items: list[JSONObject] = []
+    malformed: str | None = None
+    cursor: Any = None
+    given: set[str] = set()
+    for _ in range(MAX_PAGES):
+        step = Step(which.method, {} if cursor is None else {"cursor": cursor})
+        found = await subject.ask(step, stateless=stateless)
+        result = found.result
+        page = None if result is None else result.get(which.key)
+        if result is None or not isinstance(page, list):
+            seen = (
+                None if cursor is None else f"the cursor {cursor!r} leads to {found.exchange.seen}"
+            )
+            return Pages(items, seen, malformed)
+        if cursor is not None:
+            again = (await subject.ask(step, stateless=stateless)).result or {}
+            if again.get(which.key) != page:
+                return Pages(items, f"the cursor {cursor!r} leads to another page the second time")
+        for item in page:
+            try:
+                which.definition.from_wire(item)
+            except ProtocolError as error:
+                malformed = malformed or str(error)
+                continue
+            items.append(item)
+        cursor = result.get("nextCursor")
+        if cursor is None:
+            return Pages(items, None, malformed)
+        if not isinstance(cursor, str) or cursor in given:
+            return Pages(items, f"nextCursor {cursor!r} again, or no text", malformed)
+        given.add(cursor)
+    return Pages(items, f"no end after {MAX_PAGES} pages", malformed)
+
+
+async def discover(subject: Subject, *, stateless: bool) -> tuple[list[Component], set[Kind]]:
+    """List the components of a server.
+
+    Returns:
+        The components; and the kinds whose list is declared.
+    """
+    connection = await subject.connect(stateless=stateless)
+    capabilities = {} if connection is None else connection.capabilities
+    found: list[Component] = []
+    kinds: set[Kind] = set()
+    for which in LISTS:
+        if which.capability not in capabilities:
+            continue
+        pages = await read_list(subject, which, stateless=stateless)
+        kinds.add(which.kind)
+        items = pages.items[:MAX_COMPONENTS]
+        found += [_component(which, item) for item in items]
+    if "completions" in capabilities:
+        found += [each for component in found for each in _completions(component)]
+    for each in found:
+        if each.kind == "tool" and not list(header_faults(each.schema)):
+            subject.mirror(each.name, header_paths(each.schema))
+    return found, kinds
+
+
+def _component(which: List, item: JSONObject) -> Component:
+    name = str(item[which.name])
+    schema: JSONObject = {"type": "object"}
+    if which.kind == "tool":
+        schema = item["inputSchema"]
+    elif which.kind == "prompt":
+        arguments = [each for each in item.get("arguments") or () if isinstance(each, Mapping)]
+        schema |= {
+            "properties": {each["name"]: {"type": "string"} for each in arguments},
+            "required": [each["name"] for each in arguments if each.get("required") is True],
+            "additionalProperties": False,
+        }
+    elif which.kind == "resource":
+        schema = {"const": name}
+    else:
+        names = _variables(name)
+        schema |= {"properties": {each: {"type": "string"} for each in names}, "required": names}
+    return Component(which.kind, name, item, schema)
+
+
+def _completions(component: Component) -> list[Component]:
+    """List what can be completed of a prompt or of a template."""
+    if component.kind == "prompt":
+        ref: JSONObject = {"type": "ref/prompt", "name": component.name}
+    elif component.kind == "template":
+        ref = {"type": "ref/resource", "uri": component.name}
+    else:
+        return []
+    text = {"type": "string"}
+    return [
+        Component(
+            "completion",
+            f"{component.name} {name}",
+            {"ref": ref, "argument": {"name": name}},
+            text,
+        )
+        for name in component.schema["properties"]
+    ]
+
+
+def _variables(template: str) -> list[str]:
+    try:
+        return list(UriTemplate(template).variables)
+    except ValueError:
+        return []
+
+
+def _list_of(step: Step) -> List:
+    return next(each for each in LISTS if each.method == step.method)
+
+
+Probe = Callable[[Subject, Component, Case, float | None, bool], Awaitable[str | None]]
+
+
+async def _order(
+    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
+) -> str | None:
+    del component, patience, anew
+    which = _list_of(case.steps[-1])
+    first = await read_list(subject, which, stateless=case.stateless)
+    second = await read_list(subject, which, stateless=case.stateless)
+    names = [[item[which.name] for item in each.items] for each in (first, second)]
+    return None if names[0] == names[1] else f"{names[0]}, then {names[1]}"
+
+
+async def _cursors(
+    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
+) -> str | None:
+    del component, patience, anew
+    which = _list_of(case.steps[-1])
+    return (await read_list(subject, which, stateless=case.stateless)).seen
+
+
+async def _protocol(
+    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
+) -> str | None:
+    del patience, anew
+    return (await attack(subject, component.name, stateless=case.stateless))[0]
+
+
+async def _eras(
+    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
+) -> str | None:
+    if component.kind == "list":
+        return await _lists_of_eras(subject, case)
+    # Twice in each era: a result that differs from call to call tells nothing.
+    seen: list[Outcome] = []
+    for stateless, again in ((False, False), (False, True), (True, False), (True, True)):
+        other = attrs.evolve(case, stateless=stateless)
+        is_first = len(case.steps) > 1 or not again
+        outcomes = await subject.run(other, patience, anew=anew and is_first, settle=False)
+        if len(outcomes) < len(case.steps):
+            return None
+        seen.append(outcomes[-1])
+    parts = [essence(each) for each in seen]
+    if parts[0] != parts[1] or parts[2] != parts[3] or is_same(seen[0], seen[2]):
+        return None
+    shown = [f"{_NAMES[i]}: {seen[2 * i].exchange.seen}" for i in (False, True)]
+    return "; ".join(shown)
+
+
+async def _lists_of_eras(subject: Subject, case: Case) -> str | None:
+    which = _list_of(case.steps[-1])
+    names = []
+    for stateless in (False, True):
+        pages = await read_list(subject, which, stateless=stateless)
+        names.append(sorted(str(item[which.name]) for item in pages.items))
+    if names[0] == names[1]:
+        return None
+    return f"{_NAMES[False]}: {names[0]}; {_NAMES[True]}: {names[1]}"
+
+
+def essence(outcome: Outcome) -> Any:
+    """Reduce an answer to the part that eras must agree on."""
+    result = outcome.result
+    if result is None or outcome.refused:
+        # Codes of errors differ between revisions by design.
+        return "refused" if outcome.exchange.replied else "silence"
+    return _common_text(result)
+
+
+def is_same(first: Outcome, second: Outcome) -> bool:
+    """Tell whether the answers of two eras agree; silence agrees with everything."""
+    parts = [essence(first), essence(second)]
+    if "silence" in parts or parts[0] == parts[1]:
+        return True
+    results = [dict(each.result or {}) for each in (first, second)]
+    values = [each.pop("structuredContent", None) for each in results]
+    if "refused" in parts or all(isinstance(each, dict) for each in values):
+        return False
+    # Only 2026-07-28 allows a list, a text or a number there; a server may wrap it for the others.
+    return _common_text(results[0]) == _common_text(results[1])
+
+
+def _common_text(result: JSONObject) -> str:
+    return json_text({name: part for name, part in result.items() if name not in _ERA_MEMBERS})
+
+
+async def _cancel(
+    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
+) -> str | None:
+    del component
+    outcomes = await subject.run(case, patience, anew=anew)
+    if len(outcomes) < len(case.steps):
+        return None
+    last = outcomes[-1]
+    if last.exchange.ended or last.responsive is False:
+        return "the server answers no more"
+    late = last.exchange.seconds - (case.steps[-1].cancel_after or 0.0)
+    if last.result is None or last.refused or late < GRACE:
+        return None
+    return f"a result, {late:.1f} s after the cancellation"
+
+
+async def _notice(
+    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
+) -> str | None:
+    del component, anew  # a list that has changed would not change again
+    connection = await subject.fresh(stateless=False)
+    if connection is None:
+        return None
+    declared = _announced(connection.capabilities)
+    before = [await _names(subject, each) for each in declared]
+    notices: set[str] = set()
+    for step in case.steps:
+        outcome = await subject.ask(step, stateless=False, patience=patience, settle=True)
+        notices.update(outcome.notices)
+        if outcome.exchange.ended:
+            return None
+    for which, names in zip(declared, before, strict=True):
+        after = await _names(subject, which)
+        if after != names and which.notice not in notices:
+            return f"{which.method} lists {after} instead of {names}, without {which.notice}"
+    return None
+
+
+async def names_of(subject: Subject) -> dict[tuple[str, str], Any]:
+    """Return the names in all lists whose changes are announced.
+
+    Returns:
+        The names, by the notification and the method of the list.
+    """
+    connection = await subject.connect(stateless=False)
+    capabilities = {} if connection is None else connection.capabilities
+    return {
+        (each.notice, each.method): await _names(subject, each) for each in _announced(capabilities)
+    }
+
+
+def _announced(capabilities: JSONObject) -> list[List]:
+    return [
+        each
+        for each in LISTS
+        if part_of(capabilities, each.capability, dict).get("listChanged") is True
+    ]
+
+
+async def _names(subject: Subject, which: List) -> list[Any]:
+    pages = await read_list(subject, which, stateless=False)
+    return sorted(str(item[which.name]) for item in pages.items)
+
+
+async def _revisions(
+    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
+) -> str | None:
+    del anew
+    return await find_in_revision(subject, component, case, patience)
+
+
+PROBES: Final[dict[str, Probe]] = {
+    "eras": _eras,
+    "cancel": _cancel,
+    "order": _order,
+    "cursors": _cursors,
+    "notice": _notice,
+    "protocol": _protocol,
+    "revisions": _revisions,
+}
+
+
+#: Checks for which a step must be given time, for what comes after its answer.
+_SETTLING: Final = frozenset({"one-answer", "silence", "message", "progress", "log"})
+
+
+async def find(
+    subject: Subject,
+    check: str,
+    component: Component,
+    case: Case,
+    patience: float | None = None,
+    *,
+    anew: bool = True,
+) -> str | None:
+    """Take the steps of a case, and judge the last one.
+
+    Args:
+        subject: The server.
+        check: The name of the check.
+        component: The component that the last step uses.
+        case: The case.
+        patience: Seconds for one answer.
+        anew: True for a connection on which nothing was called yet.
+
+    Returns:
+        What is wrong, or None.
+    """
+    if check in PROBES:
+        return await PROBES[check](subject, component, case, patience, anew)
+    outcomes = await subject.run(case, patience, anew=anew, settle=check in _SETTLING)
+    if len(outcomes) < len(case.steps):
+        return None
+    return judge_one(check, outcomes[-1], component)

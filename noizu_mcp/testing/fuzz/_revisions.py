@@ -1,0 +1,51 @@
+"""The check of the older revisions: each one that a server agrees to is served by its own rules."""
+
+from typing import Final
+
+from ...protocol import HANDSHAKE_VERSIONS, REVISIONS
+from ._case import Case, Component
+from ._checks import judge
+from ._subject import Subject
+
+#: The revisions behind the latest one with a handshake.
+OLDER: Final = HANDSHAKE_VERSIONS[1:]
+
+
+async def find_in_revision(
+    subject: Subject, component: Component, case: Case, patience: float | None
+) -> str | None:
+    """Begin a session of an older revision, and take the steps of a case in it.
+
+    Args:
+        subject: The server.
+        component: Its name is the revision.
+        case: The steps.
+        patience: Seconds for one answer.
+
+    Returns:
+        What is wrong, or None; also for a server that offers another revision instead.
+    """
+    await subject.renew(stateless=False)
+    subject.version = component.name
+    try:
+        found = await subject.connect(stateless=False)
+        if found is None:
+            return f"no session: {subject.failure}"
+        if found.talk.version != component.name:
+            known = found.talk.version in REVISIONS
+            return None if known else f"the revision {found.talk.version!r}"
+        if REVISIONS[component.name].batches:
+            pings = [
+                {"jsonrpc": "2.0", "id": found.talk.new_id(), "method": "ping"} for _ in range(2)
+            ]
+            both = await found.talk.send(pings, None, subject.timeout)
+            if both.result is None:
+                return f"two requests in a list: {both.seen}"
+        for step in case.steps:
+            outcome = await subject.ask(step, stateless=False, patience=patience, settle=True)
+            for check, seen in judge(outcome, component).items():
+                return f"{step.method}: {check}: {seen}"
+    finally:
+        subject.version = None
+        await subject.renew(stateless=False)
+    return None

@@ -1,0 +1,15 @@
+"""The part of the pytest plugin that needs the package: it loads with the first test that uses it.
+
+The hooks and fixtures are in `_noizu_mcp_pytest`, beside the package.
+"""
+
+from ..._util import publish as _publish
+from ._connections import Connection as Connection
+from ._connections import open_client as open_client
+from ._connections import prepare as prepare
+from ._connections import reason_to_skip as reason_to_skip
+from ._variants import VIRTUAL_CLOCKS as VIRTUAL_CLOCKS
+from ._variants import Variant as Variant
+from ._variants import choose_variants as choose_variants
+
+_publish(globals())

@@ -1,0 +1,78 @@
+"""The revisions and transports that a test runs on."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from ..._nearest import hint_at
+from ...protocol import SUPPORTED_VERSIONS
+from .._served import TRANSPORTS, Transport
+
+#: The fixtures of pytest-trio whose time passes when every task sleeps, or by hand. Pipes and
+#: sockets need real time, so a test with such a clock runs in memory.
+VIRTUAL_CLOCKS: Final = frozenset({"autojump_clock", "mock_clock"})
+
+
+class Variant(NamedTuple):
+    """A revision and a transport: one way to run a test.
+
+    Attributes:
+        version: The revision: `2026-07-28`.
+        transport: `memory`, `stdio` or `http`.
+    """
+
+    version: str
+    transport: Transport
+
+    def __str__(self) -> str:
+        return f"{self.version}-{self.transport}"
+
+
+def choose_variants(
+    marks: Iterable[Mapping[str, Any]],
+    configured: Mapping[str, Sequence[str]],
+    fixtures: Iterable[str] = (),
+) -> list[Variant]:
+    """Choose the variants of a test.
+
+    Args:
+        marks: The keywords of its marks `mcp`, the closest first. `versions` and `transports` are
+            each taken from the closest mark that has them.
+        configured: `versions` and `transports` of the configuration; empty ones mean all.
+        fixtures: The names of its fixtures; a virtual clock leaves the transport `memory`.
+
+    Returns:
+        At least one variant: the newest revision first, and memory before pipes and sockets.
+
+    Raises:
+        ValueError: A mark or the configuration names something that does not exist, or nothing
+            remains.
+    """
+    given = list(marks)
+    for mark in given:
+        if unknown := mark.keys() - {"versions", "transports"}:
+            name = min(unknown)
+            raise ValueError(f"the mark mcp has no {name!r}; {hint_at(name, _NAMES)}")
+    chosen = {
+        name: _choose(name, every, [*given, configured])
+        for name, every in (("versions", SUPPORTED_VERSIONS), ("transports", TRANSPORTS))
+    }
+    if not VIRTUAL_CLOCKS.isdisjoint(fixtures):
+        chosen["transports"] = [each for each in chosen["transports"] if each == "memory"]
+        if not chosen["transports"]:
+            raise ValueError("a virtual clock needs the transport memory: pipes and sockets do not"
+                             " wait for it")  # fmt: skip
+    pairs = [(version, each) for version in chosen["versions"] for each in chosen["transports"]]
+    return [Variant(version, transport) for version, transport in pairs]
+
+
+_NAMES: Final = ("versions", "transports")
+
+
+def _choose(name: str, every: Sequence[Any], sources: Iterable[Mapping[str, Any]]) -> list[Any]:
+    """Take the values of the first source that has some, in the order of all values."""
+    wanted: Any = next((each[name] for each in sources if each.get(name)), every)
+    listed = [wanted] if isinstance(wanted, str) else list(wanted)
+    for value in listed:
+        if value not in every:
+            raise ValueError(f"{name}: there is no {value!r}; there are: {', '.join(every)}")
+    return [value for value in every if value in listed]

@@ -1,0 +1,141 @@
+"""A connection that carries one message after the other, in both directions."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+import trio
+
+from ..._limits import Limits
+from ...server import Server, serve
+from ...transports import memory_pair
+from ._exchange import Exchange, Message, Notes, Receiver, method_of, requests_of
+
+#: Bytes of one message from a server in memory.
+MAX_MESSAGE: Final = 16 * 1024 * 1024
+
+
+class StreamLink(ABC):
+    """A connection over a stream; see `Link`.
+
+    Args:
+        notes: Gets what is wrong with the messages.
+
+    Attributes:
+        ended: True once the server has closed its end.
+        receiver: The messages of the server.
+        notes: See Args.
+        where: The message that the server is answering, in a few words.
+    """
+
+    def __init__(self, notes: Notes) -> None:
+        self.notes = notes
+        self.receiver = Receiver(notes)
+        self.ended = False
+        self.where = "nothing yet"
+        self._news = trio.Condition()
+
+    @abstractmethod
+    async def write(self, message: bytes) -> bool:
+        """Write a message; False if the server reads no more."""
+
+    @abstractmethod
+    async def _last_words(self) -> str:
+        """Tell how the server ended."""
+
+    async def exchange(
+        self, message: Message, headers: Mapping[str, str], patience: float
+    ) -> Exchange:
+        """Send a message and wait for the answer; see `Link`."""
+        del headers
+        found = Exchange(method_of(message))
+        self.where = found.sent
+        ids = [each["id"] for each in requests_of(message)]
+        for each in ids:
+            self.receiver.expect(each)
+        began = trio.current_time()
+        with trio.move_on_after(patience):
+            if not await self.write(json.dumps(message).encode()) or not ids:
+                found.ended = self.ended
+                return await self._with_last_words(found)
+            async with self._news:
+                while not self.ended and not self.receiver.has_answers(ids):
+                    await self._news.wait()
+        if self.receiver.has_answers(ids):
+            found.answer = self.receiver.answer_to(ids[0])
+        found.ended = self.ended and found.answer is None
+        found.seconds = trio.current_time() - began
+        return await self._with_last_words(found)
+
+    async def _with_last_words(self, found: Exchange) -> Exchange:
+        if found.ended:
+            found.failure = await self._last_words()
+        return found
+
+    async def take(self, message: bytes) -> None:
+        """Take one message of the server, and answer it if it is a request."""
+        text = message.decode(errors="replace").strip()
+        # Empty lines carry no message, and harm nobody.
+        looks = text.startswith(("{", "["))
+        if not self.notes.check("stdout", looks or not text, self.where, text) or not text:
+            return
+        reply = self.receiver.take(message, self.where)
+        if reply is not None:
+            await self.write(json.dumps(reply).encode())
+        async with self._news:
+            self._news.notify_all()
+
+    async def end_reading(self) -> None:
+        """Note that no more messages come."""
+        async with self._news:
+            self.ended = True
+            self._news.notify_all()
+
+
+class MemoryLink(StreamLink):
+    """A server of this process, in memory; messages travel as bytes.
+
+    `serve` and `read` run for as long as the connection is open.
+
+    Args:
+        server: The server.
+        notes: Gets what is wrong with the messages.
+    """
+
+    def __init__(self, server: Server, notes: Notes) -> None:
+        super().__init__(notes)
+        limits = Limits(message_size=MAX_MESSAGE)
+        self._ours, theirs = memory_pair(limits, theirs=server.options.limits)
+        self._serve = partial(serve, server, theirs, transport="memory", grace=0.0)
+        self._scope = trio.CancelScope()
+
+    async def serve(self) -> None:
+        """Serve the connection."""
+        with self._scope:
+            await self._serve()
+
+    async def read(self) -> None:
+        """Read the messages of the server to their end."""
+        while messages := await self._ours.receive_bytes():
+            for message in messages:
+                await self.take(message)
+        await self.end_reading()
+
+    async def write(self, message: bytes) -> bool:
+        """Write a message; see `StreamLink`."""
+        try:
+            await self._ours.send([message])
+        except trio.BrokenResourceError:
+            self.ended = True
+            return False
+        return True
+
+    async def _last_words(self) -> str:
+        return "the server has ended"
+
+    async def aclose(self) -> None:
+        """End the connection at once."""
+        self._scope.cancel()
+        await self._ours.aclose()

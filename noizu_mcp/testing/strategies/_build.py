@@ -1,0 +1,99 @@
+"""Strategies for the values that reach goals: one for each way to reach them.
+
+Strategies of items and members are made when they are first drawn from. The deeper they are, the
+fewer items and members they add. From `DEEPEST` on they take the lowest choice, whose parts are
+lower, so that values of a recursive schema end.
+"""
+
+from collections.abc import Callable
+from copy import deepcopy
+from functools import partial
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from ._case import Case, Goals, identity
+from ._containers import DEEPEST, Values, arrays, objects
+from ._expand import matches
+from ._numbers import floats, integers
+from ._plan import Planner
+from ._texts import Formats, texts
+
+
+class Builder:
+    """Makes strategies; each once.
+
+    Args:
+        planner: Knows the choices.
+        formats: The strategies of the formats.
+        whole_floats: True if 1.0 is an integer.
+    """
+
+    def __init__(self, planner: Planner, formats: Formats, *, whole_floats: bool) -> None:
+        self._planner = planner
+        self._made: dict[tuple[Goals, int], Values] = {}
+        self._scalars: dict[str, Callable[[Case], Values]] = {
+            "null": lambda _case: st.none(),
+            "boolean": _booleans,
+            "integer": partial(integers, whole_floats=whole_floats),
+            "fraction": floats,
+            "string": lambda case: texts(case, matches, formats),
+            "values": self._listed,
+        }
+
+    def values(self, goals: Goals, depth: int = 0) -> Values:
+        """Return the strategy for the values that reach all goals.
+
+        Args:
+            goals: The goals; there must be such a value.
+            depth: The number of arrays and objects around it.
+        """
+        depth = min(depth, DEEPEST)
+        found = self._made.get((goals, depth))
+        if found is None:
+            found = st.deferred(lambda: self._choose(goals, depth))
+            self._made[goals, depth] = found
+        return found
+
+    def _choose(self, goals: Goals, depth: int) -> Values:
+        choices = self._planner.choices(goals)
+        if depth == DEEPEST:
+            least = min(choice.height for choice in choices)
+            choices = [choice for choice in choices if choice.height == least]
+        cases: dict[int, list[Values]] = {}
+        for each in choices:
+            made = self._of_kind(each.case, each.kind, depth)
+            cases.setdefault(id(each.case), []).append(made)
+        return pick([pick(kinds) for kinds in cases.values()])
+
+    def _of_kind(self, case: Case, kind: str, depth: int) -> Values:
+        if kind in self._scalars:
+            return self._scalars[kind](case)
+        make = arrays if kind == "array" else objects
+        found = make(self._planner, self.values, case, depth)
+        if case.excluded:
+            return found.filter(lambda value: identity(value) not in case.excluded)
+        return found
+
+    def _listed(self, case: Case) -> Values:
+        # A copy: a test may change what it gets.
+        return st.sampled_from(self._planner.candidates(case)).map(deepcopy)
+
+
+def pick(options: list[Values]) -> Values:
+    """Return the strategy that takes each of some others equally often.
+
+    `one_of` would take apart the options that are made of several strategies, as those of integers
+    are, and draw mostly from these.
+    """
+    return options[0] if len(options) == 1 else _picked(options)
+
+
+@st.composite
+def _picked(draw: DrawFn, options: list[Values]) -> Any:
+    return draw(options[draw(st.integers(0, len(options) - 1))])
+
+
+def _booleans(case: Case) -> Values:
+    return st.sampled_from([each for each in (False, True) if identity(each) not in case.excluded])

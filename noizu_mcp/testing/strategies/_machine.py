@@ -1,0 +1,201 @@
+"""`SessionMachine`: a session with a server, in which Hypothesis chooses each step."""
+
+from collections.abc import Callable, Collection
+from functools import lru_cache
+from json import dumps, loads
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+
+from ..._errors import McpError
+from ..._value import JSONObject
+from ...client import SyncClient
+from ...jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
+from ...types import ToolResult
+from ._tools import arguments, invalid_arguments
+from ._violation import Unsatisfiable
+
+# The text of a result for an exception in a tool, which says no more to a client.
+_CRASH: Final = "Tool execution failed"
+
+_Answer = TypeVar("_Answer")
+Calls = st.SearchStrategy["Call"]
+
+
+class Call(NamedTuple):
+    """A call of a tool.
+
+    Attributes:
+        name: The name of the tool.
+        arguments: Its arguments.
+    """
+
+    name: str
+    arguments: JSONObject
+
+
+class SessionMachine(RuleBasedStateMachine):
+    """A session with a server as a state machine of Hypothesis, which chooses the steps.
+
+    Each example is a session of its own. A step calls a tool with arguments that its schema takes,
+    or with some that it forbids, reads a resource, gets a prompt, or lists them again. A subclass
+    names the server, and adds rules and invariants of its own; its attribute `TestCase` is the
+    test.
+
+    A step fails if a tool crashes, takes arguments that its schema forbids, or refuses others as
+    invalid (-32602), or if a request is answered with an internal error (-32603). A tool may answer
+    with an error of its own, such as a `ToolError`; `check_call` can ask for more.
+
+    Attributes:
+        target: The server; see `connect`. A class is made anew for each session.
+        version: The revision of the protocol; None: the newest that both sides speak.
+        tools: The names of the tools that may be called with any arguments; None for all. Rules of
+            a subclass may call others.
+        client: The client of the session.
+    """
+
+    target: ClassVar[Any]
+    version: ClassVar[str | None] = None
+    tools: ClassVar[Collection[str] | None] = None
+    client: SyncClient
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.client = self.connect().open()
+        try:
+            self._read_lists()
+        except BaseException:
+            self.client.close()
+            raise
+
+    def connect(self) -> SyncClient:
+        """Return the client of a session, not open yet; a subclass may give it other options."""
+        return SyncClient(self.target, version=self.version)
+
+    def check_call(self, name: str, arguments: JSONObject, result: ToolResult) -> None:
+        """Check the result of a tool that was called with arguments that fit its schema.
+
+        Args:
+            name: The name of the tool.
+            arguments: The arguments.
+            result: The result; also an error that the tool has raised for the model.
+
+        Raises:
+            AssertionError: It is wrong; by default nothing is.
+        """
+
+    def teardown(self) -> None:
+        """End the session."""
+        self.client.close()
+
+    def _read_lists(self) -> None:
+        offered = self.client.capabilities
+        tools = self.client.list_tools() if offered.tools is not None else []
+        wires = [
+            dumps(each.to_wire(), sort_keys=True)
+            for each in tools
+            if self.tools is None or each.name in self.tools
+        ]
+        self._fitting = [each for wire in wires for each in _fitting_calls(wire)]
+        self._refused = [each for wire in wires for each in _refused_calls(wire)]
+        resources = self.client.list_resources() if offered.resources is not None else []
+        self._uris = [each.uri for each in resources]
+        prompts = self.client.list_prompts() if offered.prompts is not None else []
+        self._prompts = [_prompt_calls(each.to_wire()) for each in prompts]
+
+    def _answer(self, ask: Callable[[], _Answer]) -> _Answer | None:
+        """Return the answer to a request; None if the server refuses it."""
+        try:
+            return ask()
+        except McpError as error:
+            if error.code == INTERNAL_ERROR:
+                raise
+            return None
+
+    @rule()
+    def list_again(self) -> None:
+        """List the tools, resources and prompts, which may have changed."""
+        self._read_lists()
+
+    @precondition(lambda self: self._fitting)
+    @rule(call=st.runner().flatmap(lambda self: st.one_of(self._fitting)))
+    def call_tool(self, call: Call) -> None:
+        """Call a tool with arguments that its schema takes."""
+        try:
+            result = self.client.call_tool(*call)
+        except McpError as error:
+            names = {tool.name for tool in self.client.list_tools()}
+            # A tool that is gone is no bug, nor is an error with a code of the server's own, or one
+            # that says which capability a client needs for the tool.
+            if call.name in names and error.code in (INVALID_PARAMS, INTERNAL_ERROR):
+                raise
+            self._read_lists()
+        else:
+            _check_crash(call, result)
+            self.check_call(*call, result)
+
+    @precondition(lambda self: self._refused)
+    @rule(call=st.runner().flatmap(lambda self: st.one_of(self._refused)))
+    def call_tool_wrongly(self, call: Call) -> None:
+        """Call a tool with arguments that its schema forbids."""
+        try:
+            result = self.client.call_tool(*call)
+        except McpError as error:
+            if error.code != INVALID_PARAMS:
+                raise
+            return
+        _check_crash(call, result)
+        if not result.is_error:
+            raise AssertionError(f"{call.name} takes {call.arguments}, which its schema forbids")
+
+    @precondition(lambda self: self._uris)
+    @rule(uri=st.runner().flatmap(lambda self: st.sampled_from(self._uris)))
+    def read_resource(self, uri: str) -> None:
+        """Read a resource that the server lists."""
+        self._answer(lambda: self.client.read_resource(uri))
+
+    @precondition(lambda self: self._prompts)
+    @rule(call=st.runner().flatmap(lambda self: st.one_of(self._prompts)))
+    def get_prompt(self, call: Call) -> None:
+        """Get a prompt with any texts for its arguments."""
+        self._answer(lambda: self.client.get_prompt(*call))
+
+
+def _check_crash(call: Call, result: ToolResult) -> None:
+    if result.is_error and result.text == _CRASH:
+        raise AssertionError(f"{call.name} crashed with {call.arguments}")
+
+
+def _calls(name: str, arguments: st.SearchStrategy[JSONObject]) -> Calls:
+    return st.builds(Call, st.just(name), arguments)
+
+
+# Each example has a session of its own, mostly with the same tools.
+@lru_cache(maxsize=1_000)
+def _fitting_calls(wire: str) -> list[Calls]:
+    """Return the strategy for calls with arguments that a tool takes; none if there are none."""
+    return _calls_of(wire, arguments)
+
+
+@lru_cache(maxsize=1_000)
+def _refused_calls(wire: str) -> list[Calls]:
+    """Return the strategy for calls with arguments that a tool refuses; none if there are none."""
+    return _calls_of(wire, invalid_arguments)
+
+
+def _calls_of(wire: str, make: Callable[[Any], st.SearchStrategy[JSONObject]]) -> list[Calls]:
+    tool = loads(wire)
+    try:
+        return [_calls(tool["name"], make(tool))]
+    except Unsatisfiable:
+        return []
+
+
+def _prompt_calls(prompt: JSONObject) -> Calls:
+    """Return the strategy for requests of a prompt."""
+    required: dict[str, st.SearchStrategy[str]] = {}
+    optional: dict[str, st.SearchStrategy[str]] = {}
+    for each in prompt.get("arguments", ()):
+        (required if each.get("required") else optional)[each["name"]] = st.text(max_size=20)
+    return _calls(prompt["name"], st.fixed_dictionaries(required, optional=optional))

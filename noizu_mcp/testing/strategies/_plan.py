@@ -1,0 +1,285 @@
+"""The plan of a schema: which of its cases have values, and how deep the least of them is.
+
+The height of goals is the depth of nesting of the least value that reaches them, infinite if no
+value does. A recursive schema has finite values only through the cases that end the recursion; a
+strategy that is deep enough takes the lowest case, whose parts are lower, so it always ends.
+"""
+
+from collections.abc import Callable
+from math import inf
+from typing import Any, Final, NamedTuple
+
+from ._case import KINDS, Case, Either, Goal, Goals, Names, Somewhere, identity, join, kind_of
+from ._expand import Expander, goals_of, matches
+from ._numbers import float_range, in_limits
+from ._texts import can_be_text
+
+# Names are texts.
+_TEXT: Final = {"type": "string"}
+#: The goal of every name.
+NAME: Final = Goal(_TEXT)
+# A cycle of goals is met before; a longer way down is no plan for a test.
+_DEEPEST: Final = 60
+
+
+class Choice(NamedTuple):
+    """One way to reach goals: values of one type in one case.
+
+    Attributes:
+        case: The case.
+        kind: The type; "values" if the case lists its values.
+        height: The depth of the least value.
+    """
+
+    case: Case
+    kind: str
+    height: float
+
+
+class Slot(NamedTuple):
+    """Names of members that have the same goals.
+
+    Attributes:
+        name: A single name; None for others.
+        where: The names.
+        goals: The goals of the members.
+    """
+
+    name: str | None
+    where: Names
+    goals: Goals
+
+
+class Planner:
+    """Finds the choices for goals, and judges values by cases.
+
+    Args:
+        expander: Resolves goals.
+    """
+
+    def __init__(self, expander: Expander) -> None:
+        self._expander = expander
+        self._heights: dict[Goals, float] = {}
+        self._open: set[Goals] = set()
+        self._cuts = 0
+
+    def height(self, goals: Goals) -> float:
+        """Return the depth of the least value that reaches all goals; infinite if none does."""
+        known = self._heights.get(goals)
+        if known is not None:
+            return known
+        if goals in self._open or len(self._open) > _DEEPEST:
+            self._cuts += 1
+            return inf
+        before = self._cuts
+        self._open.add(goals)
+        try:
+            found = min((choice.height for choice in self.choices(goals)), default=inf)
+        finally:
+            self._open.discard(goals)
+        # Infinite only because a cycle was cut is not for good: elsewhere it may be finite.
+        if found < inf or before == self._cuts or not self._open:
+            self._heights[goals] = found
+        return found
+
+    def choices(self, goals: Goals) -> list[Choice]:
+        """Return the ways to reach all goals, those without a value left out."""
+        found = []
+        for case in self._expander.cases(goals):
+            if case.values is not None:
+                height = 0 if self.candidates(case) else inf
+                options = [Choice(case, "values", height)]
+            else:
+                options = [
+                    Choice(case, kind, self._kind_height(case, kind))
+                    for kind in KINDS
+                    if kind in case.kinds
+                ]
+            found += [option for option in options if option.height < inf]
+        return found
+
+    def candidates(self, case: Case) -> list[Any]:
+        """Return the values that a case lists and that are within its limits."""
+        return [value for value in case.values or () if self._accepts(case, value)]
+
+    def _kind_height(self, case: Case, kind: str) -> float:
+        if kind == "array":
+            return self._array_height(case)
+        if kind == "object":
+            return self._object_height(case)
+        if kind == "fraction":
+            low, high = float_range(case)
+            return 0 if low <= high else inf
+        if kind == "string":
+            return 0 if can_be_text(case) else inf
+        if kind in ("null", "boolean"):
+            values = (None,) if kind == "null" else (False, True)
+            return 0 if any(identity(value) not in case.excluded for value in values) else inf
+        return 0
+
+    def _array_height(self, case: Case) -> float:
+        goals, most = self.item_goals(case)
+        if case.min_items > most:
+            return inf
+        # Behind the last of them all items have the same goals.
+        heights = [self.height(goals[at]) for at in range(min(case.min_items, len(goals)))]
+        for rule in case.contains:
+            if rule.least:
+                # It may be one of the items that are there already, or another one.
+                places = range(int(min(len(goals), most)))
+                tries = [self.height(join(goals[at], (rule.goal,))) for at in places]
+                heights.append(min(tries, default=inf))
+        return 1 + max(heights) if heights else 0
+
+    def item_goals(self, case: Case) -> tuple[list[Goals], float]:
+        """Return the goals of the first items, the last for all further ones, and how many fit."""
+        ends = [rule.first for rule in case.items]
+        ends += [int(rule.last) for rule in case.items if rule.last < inf]
+        goals = [_goals_at(case, at) for at in range(max(ends, default=0) + 1)]
+        for at, each in enumerate(goals):
+            if self.height(each) == inf:
+                return goals, min(case.max_items, at)
+        return goals, case.max_items
+
+    def _object_height(self, case: Case) -> float:
+        slots = self.slots(case)
+        heights: list[float] = [0] if not case.required else []
+        for name in case.required:
+            if not self.is_name(case, name):
+                return inf
+            heights.append(1 + self.height(goals_of(case, name)))
+        for rule in case.somewhere:
+            tries = [self.height(goals) for _, goals in self.options(case, rule)]
+            heights.append(1 + min(tries, default=inf))
+        missing = case.min_members - len(case.required)
+        if missing > 0:
+            free = [slot for slot in slots if slot.name not in case.required]
+            usable = [(self.height(slot.goals), slot.name) for slot in free]
+            # A slot of many names serves for any number of members.
+            many = [height for height, name in usable if name is None] * missing
+            names = [height for height, name in usable if name is not None]
+            least = sorted((*names, *many))
+            heights.append(1 + least[missing - 1] if len(least) >= missing else inf)
+        return max(heights)
+
+    def slots(self, case: Case) -> list[Slot]:
+        """Return the names that members may have, by their goals."""
+        sets = [rule.where for rule in case.members]
+        sets += [rule.where for rule in case.somewhere]
+        names = dict.fromkeys(
+            (*case.required, *(name for each in sets for name in sorted(each.names)))
+        )
+        patterns = dict.fromkeys(pattern for each in sets for pattern in each.patterns)
+        found = [
+            Slot(name, Names(frozenset({name})), goals_of(case, name))
+            for name in names
+            if self.is_name(case, name)
+        ]
+        for pattern in patterns:
+            where = Names(patterns=(pattern,))
+            found.append(Slot(None, where, self._pattern_goals(case, pattern)))
+        rest = Names(frozenset(names), tuple(patterns), others=True)
+        goals = [rule.goals for rule in case.members if rule.where.others]
+        return [*found, Slot(None, rest, join((), tuple(each for one in goals for each in one)))]
+
+    def options(self, case: Case, rule: Somewhere) -> list[tuple[Slot, Goals]]:
+        """Return the slots in which a member may follow a rule, with its goals there."""
+        found = []
+        for slot in self.slots(case.beside(rule)):
+            goals = join(slot.goals, rule.goals)
+            named = slot.name is None or self.fits(rule.names, slot.name)
+            if named and covers(rule.where, slot) and self.height(goals) < inf:
+                found.append((slot, goals))
+        return found
+
+    def is_name(self, case: Case, name: str) -> bool:
+        """Tell if a member of an object may have a name."""
+        return name not in case.absent and self.fits(case.names, name)
+
+    def _pattern_goals(self, case: Case, pattern: str) -> Goals:
+        rules = [
+            rule.goals
+            for rule in case.members
+            if (pattern in rule.where.patterns) is not rule.where.others
+        ]
+        return join((), tuple(goal for goals in rules for goal in goals))
+
+    def fits(self, goals: Goals, value: Any) -> bool:
+        """Tell if a value reaches all goals, as far as cases tell."""
+        return all(self._reaches(goal, value) for goal in goals)
+
+    def _reaches(self, goal: Goal | Either, value: Any) -> bool:
+        return any(self._accepts(case, value) for case in self._expander.cases((goal,)))
+
+    def _accepts(self, case: Case, value: Any) -> bool:
+        """Tell if a value is within the limits of a case."""
+        kind = kind_of(value)
+        if kind not in case.kinds or identity(value) in case.excluded:
+            return False
+        if case.values is not None and identity(value) not in map(identity, case.values):
+            return False
+        check = _CHECKS.get(kind)
+        return check is None or check(self, case, value)
+
+    def accepts_text(self, case: Case, value: str) -> bool:
+        """Tell if a text is within the limits of a case; formats are not looked at."""
+        return (
+            case.min_length <= len(value) <= case.max_length
+            and all(matches(pattern, value) for pattern in case.patterns)
+            and not any(matches(pattern, value) for pattern in case.not_patterns)
+        )
+
+    def accepts_array(self, case: Case, value: list[Any]) -> bool:
+        """Tell if an array is within the limits of a case."""
+        different = len(set(map(identity, value)))
+        if not case.min_items <= len(value) <= case.max_items:
+            return False
+        if (case.unique and different < len(value)) or (case.repeated and different == len(value)):
+            return False
+        if not all(self.fits(_goals_at(case, at), item) for at, item in enumerate(value)):
+            return False
+        counts = [sum(self.fits((rule.goal,), item) for item in value) for rule in case.contains]
+        return all(
+            rule.least <= count <= rule.most
+            for rule, count in zip(case.contains, counts, strict=True)
+        )
+
+    def accepts_object(self, case: Case, value: dict[str, Any]) -> bool:
+        """Tell if an object is within the limits of a case."""
+        return (
+            case.min_members <= len(value) <= case.max_members
+            and all(name in value for name in case.required)
+            and all(self.is_name(case, name) for name in value)
+            and all(self.fits(goals_of(case, name), item) for name, item in value.items())
+            and all(
+                any(self._is_somewhere(rule, *each) for each in value.items())
+                for rule in case.somewhere
+            )
+        )
+
+    def _is_somewhere(self, rule: Somewhere, name: str, item: Any) -> bool:
+        covered = rule.where.covers(name, matches)
+        return covered and self.fits(rule.names, name) and self.fits(rule.goals, item)
+
+
+_CHECKS: Final[dict[str, Callable[[Planner, Case, Any], bool]]] = {
+    "integer": lambda _, case, value: in_limits(value, case),
+    "fraction": lambda _, case, value: in_limits(value, case),
+    "string": Planner.accepts_text,
+    "array": Planner.accepts_array,
+    "object": Planner.accepts_object,
+}
+
+
+def covers(where: Names, slot: Slot) -> bool:
+    """Tell if a set has all names of a slot."""
+    if slot.name is None and slot.where.others:
+        return where.others
+    if slot.name is None:
+        return (slot.where.patterns[0] in where.patterns) is not where.others
+    return where.covers(slot.name, matches)
+
+
+def _goals_at(case: Case, at: int) -> Goals:
+    goals = [rule.goals for rule in case.items if rule.first <= at < rule.last]
+    return join((), tuple(goal for each in goals for goal in each))

@@ -1,0 +1,248 @@
+"""Strategies for texts: lengths, regular expressions of ECMA-262, formats."""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC
+from functools import lru_cache
+from importlib import import_module
+from math import inf
+from typing import Final
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from ._case import Case, identity
+
+Matches = Callable[[str, str], bool]
+Texts = SearchStrategy[str]
+Formats = Mapping[str, Texts]
+
+#: Characters that programs take for others, cut in two, or do not expect.
+SPECIAL: Final = (
+    "\x00\t\n\r\x1b \"'\\/<>&%${}`;\u00a0\u00df\u0130\u0131e\u0301\u200b\u200d\u202e\u2028\ufeff"
+    "\ufffd\uffff\U0001f600\U0001f468\U0001f3fd\U00010348\U0010ffff"
+)
+# A longer text is a short one repeated: it is drawn in no time, and shrinks.
+_DRAWN: Final = 200
+#: The longest text that is made; a schema that asks for more has no instance here.
+LONGEST: Final = 2_000_000
+# Characters beyond the least, where there is no limit.
+_MORE: Final = 1_000
+
+# Hypothesis makes its table of all characters once for each project, in more than a second. Within
+# the first draw that would count as a strategy that is too slow, and fail the test.
+st.text().validate()
+
+
+def texts(case: Case, matches: Matches, formats: Formats) -> Texts:
+    """Return the strategy for the texts of a case.
+
+    Args:
+        case: The case.
+        matches: Tells if a pattern of ECMA-262 is found in a text.
+        formats: The strategies of the formats.
+    """
+    low, high = case.min_length, case.max_length
+
+    def fits(text: str) -> bool:
+        return (
+            low <= len(text) <= high
+            and identity(text) not in case.excluded
+            and all(matches(pattern, text) for pattern in case.patterns)
+            and not any(matches(pattern, text) for pattern in case.not_patterns)
+        )
+
+    known = [formats[name] for name in case.formats]
+    if known:
+        return st.one_of(known).filter(fits)
+    if case.patterns:
+        each = [_of_pattern(pattern, low, high) for pattern in case.patterns]
+        # One behind the other fits patterns for the beginning, the middle and the end.
+        together = [st.tuples(*each).map("".join)] if len(each) > 1 else []
+        return st.one_of([*together, *each]).filter(fits)
+    found = _of_length(low, high)
+    for pattern in case.not_patterns:
+        # Texts that miss it by one character.
+        made = st.tuples(_of_pattern(pattern, low, high), st.sampled_from(" \n!\u00e9\U0001f600"))
+        found = found | made.map("".join) | made.map(lambda pair: pair[1] + pair[0])
+        found = found | made.map(lambda pair: pair[0][:-1])
+    return found.filter(fits) if case.excluded or case.not_patterns else found
+
+
+def can_be_text(case: Case) -> bool:
+    """Tell if the lengths of a case and those of its patterns leave room for a text."""
+    widths = list(map(_widths, case.patterns))
+    low = max([case.min_length, *(least for least, _most in widths)])
+    return low <= min([case.max_length, LONGEST, *(most for _least, most in widths)])
+
+
+@lru_cache(maxsize=1_000)
+def _widths(pattern: str) -> tuple[int, float]:
+    """Return the least and the greatest length of the texts in which a pattern is found."""
+    # The parser of `re`, as Hypothesis has it: `re` itself does not tell.
+    parser = import_module("re._parser")
+    try:
+        parsed = parser.parse(translate(pattern), re.ASCII)
+    except (re.error, RecursionError, OverflowError):
+        return 0, inf
+    least, most = parsed.getwidth()
+    edges = [(parser.AT, parser.AT_BEGINNING), (parser.AT, parser.AT_END_STRING)]
+    return least, most if [*parsed[:1], *parsed[-1:]] == edges else inf
+
+
+def _of_length(low: int, high: float) -> Texts:
+    """Return texts of a length; the least and the greatest are as likely as the others."""
+    if low > _DRAWN:
+        return _repeated(low) | _repeated(int(min(high, low + 1)))
+    most = int(min(high, low + _MORE))
+    found = st.text(min_size=low, max_size=min(most, _DRAWN))
+    if most:
+        found = found | st.text(SPECIAL, min_size=low, max_size=min(most, low + 20))
+    if 0 < low < most:
+        found = found | st.text(min_size=low, max_size=low + 1)
+    if _DRAWN < high <= LONGEST:
+        found = found | _repeated(int(high))
+    elif max(low, 1) < high <= _DRAWN:
+        found = found | st.text(min_size=most - 1, max_size=most)
+    return found
+
+
+def _repeated(length: int) -> Texts:
+    """Return texts of one length, made by repeating a few characters."""
+    parts = st.text(min_size=1, max_size=8)
+    return parts.map(lambda part: (part * (length // len(part) + 1))[:length])
+
+
+def _of_pattern(pattern: str, low: int, high: float) -> Texts:
+    """Return texts in which a pattern of ECMA-262 is probably found.
+
+    Args:
+        pattern: The pattern.
+        low: The least length.
+        high: The greatest length, maybe infinite.
+    """
+    source = translate(pattern)
+    most = int(min(high, max(low, 20) + _MORE))
+    # The common form, one set of characters between the two edges: the length can be told.
+    single = _ONE_SET.fullmatch(source)
+    if single is not None and int(single["plus"] == "+") <= most:
+        source = f"^{single['set']}{{{max(low, int(single['plus'] == '+'))},{most}}}\\Z"
+    try:
+        found: Texts = st.from_regex(re.compile(source, re.ASCII))
+    except (re.error, RecursionError, OverflowError):
+        # What Python does not know, such as sets of sets. A short text may match it.
+        return _of_length(low, high)
+    if single is None and low:
+        # Most patterns repeat something; the longest of a few is often long enough.
+        found = found | st.lists(found, min_size=3, max_size=8).map(lambda many: max(many, key=len))
+        if not source.endswith(r"\Z"):
+            found = found | st.tuples(found, _of_length(low, high)).map("".join)
+    return found
+
+
+_ONE_SET: Final = re.compile(
+    r"\^(?P<set>\[(?:\\.|[^\\\]])+\]|\\[dw]|\.)(?P<plus>[+*])\\Z", re.DOTALL
+)
+_TOKENS: Final = re.compile(
+    r"""(?P<property>\\[pP]\{[^}]*\})|(?P<point>\\u\{(?P<code>[0-9A-Fa-f]{1,6})\})
+    |(?P<control>\\c(?P<letter>[A-Za-z]))|(?P<named>\(\?<(?![=!]))|(?P<escape>\\.)
+    |(?P<open>\[)|(?P<close>\])|(?P<end>\$)|(?P<sign>[&~|])""",
+    re.VERBOSE | re.DOTALL,
+)
+# Characters of the properties of Unicode that patterns name, a few of each.
+_PROPERTIES: Final = (
+    (("Lu", "Uppercase"), "A-Z\u00c0-\u00d6\u0391-\u03a1"),
+    (("Ll", "Lowercase"), "a-z\u00e0-\u00f6\u03b1-\u03c1"),
+    (("N", "Digit"), "0-9\u0660-\u0669"),
+    (("P", "S"), "!-/:-@"),
+    (("Z", "White"), " \u00a0\u2003"),
+    (("Script=Cyr", "sc=Cyr"), "\u0410-\u044f"),
+    (("Script=Gr", "sc=Gr"), "\u0391-\u03a1"),
+    (("Emoji",), "\U0001f600-\U0001f64f"),
+)
+_LETTERS: Final = "A-Za-z\u00c0-\u00d6\u03b1-\u03c1\u0430-\u044f"
+
+
+def translate(pattern: str) -> str:
+    r"""Return a regular expression of ECMA-262 in the words of Python, for `re.ASCII`.
+
+    It may match fewer texts, or a few others: the schema engine judges each text. `\d` and `\w` are
+    those of ASCII in both; `$` is the very end; of a property such as `\p{L}` some characters are
+    taken.
+    """
+    made, at, inside = [], 0, False
+    for found in _TOKENS.finditer(pattern):
+        kind = found.lastgroup
+        made.append(pattern[at : found.start()])
+        at = found.end()
+        text = found[0]
+        if kind == "open":
+            inside, text = True, r"\[" if inside else "["
+        elif kind == "close":
+            inside = False
+        elif kind == "end":
+            text = "$" if inside else r"\Z"
+        elif kind == "property":
+            text = _property(text, inside=inside)
+        elif kind == "sign":
+            # Two of them would be an operation on sets.
+            text = f"\\{text}" if inside else text
+        else:
+            text = _rewritten(kind, found)
+        made.append(text)
+    return "".join((*made, pattern[at:]))
+
+
+def _rewritten(kind: str | None, found: re.Match[str]) -> str:
+    if kind == "named":
+        return "(?P<"
+    if kind == "control":
+        return f"\\x{ord(found['letter']) % 32:02x}"
+    if kind == "point":
+        return f"\\U{int(found['code'], 16):08x}"
+    # An escape. Python knows the same ones, but no needless ones of letters.
+    letter = found[0][1]
+    if letter.isascii() and letter.isalpha() and letter not in "bBdDsSwWnrtvfxu":
+        return letter
+    return found[0]
+
+
+def _property(text: str, *, inside: bool) -> str:
+    name = text[3:-1].removeprefix("General_Category=").removeprefix("gc=")
+    chars = next((chars for starts, chars in _PROPERTIES if name.startswith(starts)), _LETTERS)
+    if text[1] == "P":
+        chars = "!-/" if chars == _LETTERS else _LETTERS
+    return chars if inside else f"[{chars}]"
+
+
+def _standard_formats() -> Formats:
+    day, moment = st.dates(), st.datetimes(timezones=st.just(UTC))
+    label = st.from_regex(re.compile(r"[a-z][a-z0-9]{0,9}(-[a-z0-9]{1,5})?"), fullmatch=True)
+    hosts = st.lists(label, min_size=1, max_size=3).map(".".join)
+    name = st.from_regex(re.compile(r"[a-z0-9][a-z0-9_+-]{0,9}"), fullmatch=True)
+    paths = st.lists(label, max_size=3).map(lambda parts: "/" + "/".join(parts))
+    uris = st.tuples(st.sampled_from(["https://", "http://"]), hosts, paths).map("".join)
+    pointers = st.lists(st.text("ab0-", max_size=3), max_size=3)
+    return {
+        "date": day.map(str),
+        "time": moment.map(lambda at: at.time().isoformat() + "Z"),
+        "date-time": moment.map(lambda at: at.isoformat().replace("+00:00", "Z")),
+        "duration": st.integers(0, 10_000).map(lambda seconds: f"PT{seconds}S"),
+        "email": st.tuples(name, st.just("@"), label, st.just(".example.com")).map("".join),
+        "idn-email": st.tuples(name, st.just("@"), label, st.just(".example.com")).map("".join),
+        "hostname": hosts,
+        "idn-hostname": hosts,
+        "ipv4": st.ip_addresses(v=4).map(str),
+        "ipv6": st.ip_addresses(v=6).map(str),
+        "uri": uris,
+        "iri": uris,
+        "uri-reference": uris | paths,
+        "iri-reference": uris | paths,
+        "uuid": st.uuids().map(str),
+        "json-pointer": pointers.map(lambda parts: "".join(f"/{part}" for part in parts)),
+        "regex": st.sampled_from(["", "a", "^[a-z]+$", r"\d{3}"]),
+    }
+
+
+#: The formats of 2020-12 (validation section 7.3) and their texts.
+FORMATS: Final = _standard_formats()

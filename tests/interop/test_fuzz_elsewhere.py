@@ -1,0 +1,111 @@
+"""The fuzzer finds the faults of servers on other packages, and what is known of public servers."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noizu_mcp import Stdio
+from noizu_mcp.testing.fuzz import Report, fuzz
+
+from ..testing.fuzz.faults import ASTRAL, FAULTS, least_steps, say
+from .conftest import need_mcp
+from .test_public_servers import command_of
+
+SEEDED = Path(__file__).parents[1] / "testing" / "fuzz"
+#: Seconds for a run; a busy machine takes longer to start a server many times.
+BUDGET = 300.0
+#: Set to look for every fault on each package, which takes minutes; else for a few of each kind.
+ALL = "NOIZU_MCP_ALL_FAULTS"
+
+#: Faults of tools on the upper level of the official Python package, which checks arguments.
+UPPER = {
+    "crash": ("crash", [say("")]),
+    "leak": ("leak", [say("")]),
+    "hang": ("silence", [say(ASTRAL)]),
+    "exit": ("crash", [say("\0")]),
+    "bound": ("crash", [{"name": "pick", "arguments": {"index": 10}}]),
+    "sequence": (
+        "crash",
+        [
+            {"name": name, "arguments": {"title": ""}}
+            for name in ("keep_note", "drop_note", "read_note")
+        ],
+    ),
+}
+#: Faults on its lower level, which leaves all to the author.
+LOWER = ("max-items", "enum", "output", "twice", "eras", "order", "cursors", "cancel", "notice")
+#: Faults on version 2 of the official TypeScript package.
+TYPESCRIPT = ("crash", "leak", "hang", "exit", "bound", "sequence", *LOWER)
+#: What is known of servers that anybody may install: the check and the component.
+PUBLIC = {
+    "time": {
+        ("leak", "get_current_time"),
+        ("leak", "convert_time"),
+        ("protocol", "half a surrogate pair in params"),
+    },
+    "memory": {("protocol", "cursor that is a number")},
+}
+
+
+def some(names: Iterable[str], *chosen: str) -> list[Any]:
+    skip = pytest.mark.skipif(ALL not in os.environ, reason=f"{ALL} is not set")
+    return [name if name in chosen else pytest.param(name, marks=skip) for name in names]
+
+
+async def run(target: Stdio, fault: str) -> Report:
+    return await fuzz(target, examples=8 if fault == "output" else 4, timeout=2.0, budget=BUDGET)
+
+
+@pytest.mark.parametrize("fault", some(UPPER, "crash"))
+async def test_a_fault_of_a_server_of_the_official_package(fault: str) -> None:
+    """A fault in a tool is found behind the checks of the package, and made small."""
+    need_mcp()
+    check, params = UPPER[fault]
+
+    report = await run(Stdio(sys.executable, str(SEEDED / "seeded_mcp.py"), fault), fault)
+
+    assert params in least_steps(report, check)
+
+
+@pytest.mark.parametrize("fault", some(LOWER, "cancel"))
+async def test_a_fault_on_the_lower_level_of_the_official_package(fault: str) -> None:
+    """A fault in what the author does by hand is found and made small."""
+    need_mcp()
+    check, params = FAULTS[fault]
+
+    report = await run(Stdio(sys.executable, str(SEEDED / "seeded_mcp_low.py"), fault), fault)
+
+    assert params in least_steps(report, check)
+
+
+@pytest.mark.parametrize("fault", some(TYPESCRIPT, "eras", "sequence"))
+async def test_a_fault_of_a_server_in_typescript(
+    fault: str, node_command: Callable[[str, str], tuple[list[str], dict[str, str]]]
+) -> None:
+    """A server in another language is no different."""
+    words, env = node_command("seeded.mjs", "@modelcontextprotocol/server")
+    check, params = FAULTS[fault]
+
+    report = await run(Stdio(*words, fault, env=env), fault)
+
+    assert params in least_steps(report, check)
+
+
+@pytest.mark.parametrize("name", some(PUBLIC, "memory"))
+async def test_what_is_found_in_a_public_server(
+    name: str, tmp_path: Path, node_package: Callable[[str], Path]
+) -> None:
+    """A run ends, and finds what the documentation says, and no other fault of a tool."""
+    target = command_of(name, tmp_path, node_package)
+
+    report = await fuzz(target, examples=4, timeout=2.0, budget=BUDGET)
+
+    found = {(each.check, each.name) for each in report.findings if each.check != "revisions"}
+    assert report.is_complete
+    # The values that are drawn decide which of the tools shows a fault that both have.
+    assert found <= PUBLIC[name]
+    assert {check for check, _ in found} == {check for check, _ in PUBLIC[name]}

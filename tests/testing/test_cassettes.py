@@ -1,0 +1,350 @@
+"""Cassettes: recorded, played back, redacted; what differs from the recording is told."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noizu_mcp import Context, McpError, Server, SyncClient, Toolkit, connect, mcp, resource
+from noizu_mcp.testing import ScriptedHandler, hide_secrets, record, replay
+
+REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+
+
+class Kit(Toolkit):
+    @mcp
+    def add(self, a: int, b: int = 1) -> int:
+        """Add two numbers."""
+        return a + b
+
+    @mcp
+    async def count(self, to: int, ctx: Context) -> str:
+        """Report progress."""
+        for step in range(to):
+            await ctx.report_progress(step, to)
+        return "counted"
+
+    @mcp
+    async def ask(self, question: str, ctx: Context) -> str:
+        """Ask the user."""
+        answer = await ctx.elicit(question, {"name": str})
+        return f"Hello {answer}"
+
+    @mcp
+    def log_in(self, password: str) -> str:
+        """Take a secret."""
+        return f"Bearer {password * 3}"
+
+
+def page(part: str) -> str:
+    """Give a page."""
+    return f"page {part}"
+
+
+class Counting(Toolkit):
+    def __init__(self) -> None:
+        self.number = 0
+
+    @mcp
+    def count(self) -> int:
+        self.number += 1
+        return self.number
+
+
+class Counter(Server, name="counter", version="1.0.0"):
+    tools = [Counting]
+
+
+class Docs(Server, name="docs", version="1.0.0"):
+    tools = [Kit]
+    resources = [resource(page, uri="docs://{part}")]
+
+
+async def talk(client: Any, operations: Any) -> list[Any]:
+    """Do what a user of a server would do, and note all that comes back."""
+    seen: list[Any] = []
+    for name, value in operations:
+        try:
+            if name == "list":
+                seen.append(await client.list_tools())
+            elif name == "read":
+                seen.append(await client.read_resource(value))
+            else:
+                seen.append(await client.call_tool(name, value, progress=seen.append))
+        except McpError as error:
+            seen.append((error.code, error.message))
+    return seen
+
+
+OPERATIONS = st.one_of(
+    st.just(("list", None)),
+    st.builds(
+        lambda a, b: ("add", {"a": a, "b": b}), st.integers(-2, 2), st.sampled_from([1, "x"])
+    ),
+    st.builds(lambda to: ("count", {"to": to}), st.integers(0, 3)),
+    st.builds(lambda text: ("ask", {"question": text}), st.sampled_from(["Who?", "You?"])),
+    st.sampled_from(["docs://a", "docs://b", "other://c"]).map(lambda uri: ("read", uri)),
+    st.just(("nothing", {})),
+)
+
+
+EVERYTHING = [
+    *(("list", None), ("add", {"a": 1}), ("add", {"a": "x"}), ("count", {"to": 2})),
+    *(("ask", {"question": "Who?"}), ("read", "docs://a"), ("read", "other://c"), ("nothing", {})),
+]
+
+
+def check_replay(version: str, operations: Any, path: Path) -> None:
+    """Record a session, and check that it is the same on the replay."""
+    answers = [{"name": "Ada"}] * len(operations)
+
+    async def session(target: Any, **options: Any) -> list[Any]:
+        # Before 2025-06-18 nobody can be asked.
+        handler = ScriptedHandler(elicitation=answers) if version > "2025-06" else None
+        async with connect(target, version=version, handler=handler, **options) as client:
+            return await talk(client, operations)
+
+    with record(path) as tap:
+        said = trio.run(lambda: session(Docs, tap=tap))
+    played = replay(path)
+
+    assert trio.run(session, played) == said
+    played.done()
+
+
+@pytest.mark.parametrize("version", REVISIONS)
+def test_a_replay_says_what_the_server_said(version: str, tmp_path: Path) -> None:
+    """Results, errors, progress and questions are those of the recording."""
+    check_replay(version, EVERYTHING, tmp_path / "a.jsonl")
+
+
+@pytest.mark.slow
+@given(version=st.sampled_from(REVISIONS), operations=st.lists(OPERATIONS, max_size=6))
+def test_every_session_can_be_replayed(
+    version: str, operations: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The same holds for any session, on any revision."""
+    check_replay(version, operations, tmp_path_factory.getbasetemp() / "any.jsonl")
+
+
+@settings(max_examples=10)  # each runs two connections
+@given(numbers=st.lists(st.integers(0, 9), min_size=1, max_size=8), order=st.randoms())
+def test_the_order_of_requests_may_differ(
+    numbers: list[int], order: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Each request gets its own answer, whatever was sent before it."""
+    path = tmp_path_factory.getbasetemp() / "order.jsonl"
+    shuffled = list(numbers)
+    order.shuffle(shuffled)
+
+    async def add(client: Any, number: int) -> None:
+        result = await client.call_tool("add", {"a": number})
+        assert result.content[0].text == str(number + 1)
+
+    async def session(target: Any, wanted: list[int], **options: Any) -> None:
+        async with (
+            connect(target, version="2025-11-25", **options) as client,
+            trio.open_nursery() as nursery,
+        ):
+            for number in wanted:
+                nursery.start_soon(add, client, number)
+
+    with record(path) as tap:
+        trio.run(lambda: session(Docs, numbers, tap=tap))
+    played = replay(path)
+    trio.run(lambda: session(played, shuffled))
+    played.done()
+
+
+def recorded(path: Path, *calls: tuple[str, dict[str, Any]], **options: Any) -> Path:
+    """Record a session of calls."""
+    with (
+        record(path, **options) as tap,
+        SyncClient(Docs, version="2025-11-25", tap=tap) as client,
+    ):
+        for name, arguments in calls:
+            client.call_tool(name, arguments)
+    return path
+
+
+def test_what_is_not_recorded_is_refused(tmp_path: Path) -> None:
+    """The error names the request and the one that the cassette has; `done` lists both."""
+    played = replay(recorded(tmp_path / "a.jsonl", ("add", {"a": 1})))
+    with SyncClient(played, version="2025-11-25") as client:
+        with pytest.raises(McpError, match="no such request: tools/call") as caught:
+            client.call_tool("add", {"a": 2})
+        with pytest.raises(McpError, match=r"no such request: tools/list \{\}"):
+            client.list_tools()
+        client.notify("notifications/strange")
+
+    assert 'the next tools/call in it is tools/call {"name": "add", "arguments": {"a": 1}}' in str(
+        caught.value
+    )
+    with pytest.raises(AssertionError) as failed:
+        played.done()
+    assert str(failed.value).split("; ") == [
+        'not recorded: tools/call {"name": "add", "arguments": {"a": 2}}',
+        "not recorded: tools/list {}",
+        "not recorded: notifications/strange {}",
+        'not sent: tools/call {"name": "add", "arguments": {"a": 1}}',
+    ]
+
+
+def test_a_step_is_taken_once(tmp_path: Path) -> None:
+    """A request that was sent once is answered once; true is not 1."""
+    played = replay(recorded(tmp_path / "a.jsonl", ("add", {"a": 1})))
+    with SyncClient(played, version="2025-11-25") as client:
+        with pytest.raises(McpError, match="no such request"):
+            client.call_tool("add", {"a": True})
+        assert client.call_tool("add", {"a": 1}).content[0].text == "2"
+        with pytest.raises(McpError, match="no such request"):
+            client.call_tool("add", {"a": 1})
+
+
+def test_steps_may_be_repeated(tmp_path: Path) -> None:
+    """The recorded answers come in turn, then the last one again; other requests are refused."""
+    path = tmp_path / "a.jsonl"
+    with record(path) as tap, SyncClient(Counter, tap=tap) as client:
+        counts = [client.call_tool("count").structured for _ in range(2)]
+    played = replay(path, repeat=True)
+    with SyncClient(played) as client:
+        again = [client.call_tool("count").structured for _ in range(4)]
+        with pytest.raises(McpError, match=r'the next tools/call in it is tools/call {"name": "c'):
+            client.call_tool("add", {"a": 1})
+
+    assert (counts, again) == ([1, 2], [1, 2, 2, 2])
+
+
+@pytest.mark.parametrize("version", REVISIONS)
+def test_a_replay_has_the_revision_of_its_recording(version: str, tmp_path: Path) -> None:
+    """A client that asks for none gets it, also where it would begin otherwise."""
+    path = tmp_path / "a.jsonl"
+    with record(path) as tap, SyncClient(Counter, version=version, tap=tap) as client:
+        client.call_tool("count")
+    with SyncClient(replay(path)) as client:
+        assert client.protocol_version == version
+        assert client.call_tool("count").content[0].text == "1"
+
+
+def test_secrets_are_not_written(tmp_path: Path) -> None:
+    """A password is hidden in the file, and a replay takes any; the answer shows none."""
+    path = recorded(tmp_path / "a.jsonl", ("log_in", {"password": "hunter22"}))
+
+    assert "hunter22" not in path.read_text()
+    with SyncClient(replay(path), version="2025-11-25") as client:
+        result = client.call_tool("log_in", {"password": "another"})
+    assert result.content[0].text == "Bearer [hidden]"
+
+
+def test_redaction_is_a_function(tmp_path: Path) -> None:
+    """It changes what is written, and what is compared."""
+
+    def hide_numbers(message: dict[str, Any]) -> dict[str, Any]:
+        text = json.dumps(message)
+        return json.loads(text.replace('"a": 1', '"a": 0').replace('"a": 2', '"a": 0'))
+
+    path = recorded(tmp_path / "a.jsonl", ("add", {"a": 1}), redact=hide_numbers)
+
+    assert '"a": 0' in path.read_text()
+    with SyncClient(replay(path, redact=hide_numbers), version="2025-11-25") as client:
+        assert client.call_tool("add", {"a": 2}).content[0].text == "2"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(), inner, max_size=2),
+    max_leaves=4,
+)
+NAMES = (
+    "Authorization",
+    "x-api-key",
+    "api_key",
+    "PASSWORD",
+    "client_secret",
+    "token",
+    "Set-Cookie",
+)
+
+
+@given(around=JSON, name=st.sampled_from(NAMES))
+def test_hiding_keeps_the_shape(around: Any, name: str) -> None:
+    """What is no secret stays; hiding twice is hiding once; a schema keeps its property."""
+    value = {"kept": around, name: "s3cret-text", "schema": {name: {"type": "string"}}}
+    hidden = hide_secrets(value)
+
+    assert hidden[name] == "[hidden]"
+    assert hidden["schema"] == value["schema"]
+    assert value[name] == "s3cret-text"
+    assert hide_secrets(hidden) == hidden
+    assert hide_secrets(["Bearer abc.def-ghi/jkl="]) == ["Bearer [hidden]"]
+    assert hide_secrets("Basic research, Bearer of news") == "Basic [hidden], Bearer of news"
+
+
+def test_a_file_is_written_line_by_line(tmp_path: Path) -> None:
+    """A program that ends early leaves what it has sent; bytes that are no JSON are left out."""
+    path = tmp_path / "new" / "a.jsonl"
+    with record(path) as tap:
+        tap("sent", b'[{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","method":"b"},3]')
+        tap("received", b"no JSON")
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+
+    assert lines == [
+        {"cassette": 1},
+        {"sent": {"jsonrpc": "2.0", "method": "a"}},
+        {"sent": {"jsonrpc": "2.0", "method": "b"}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("hello", r'is no cassette: its first line is \{"cassette": 1\}'),
+        ('{"cassette": 2}', "is no cassette"),
+        ('{"cassette": 1}\n{"said": {}}', r":2: a line is"),
+        ('{"cassette": 1}\n[]', r":2: a line is"),
+        ('{"cassette": 1}\n{"sent": 3}', r":2: a line is"),
+    ],
+)
+def test_a_file_that_is_no_cassette_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+    """With its name, and the line."""
+    path = tmp_path / "a.jsonl"
+    path.write_text(text)
+
+    with pytest.raises(ValueError, match=problem):
+        replay(path)
+
+
+async def test_notices_belong_to_their_causes(tmp_path: Path) -> None:
+    """What the server says first comes first; a notice comes after the message before it."""
+    path = tmp_path / "a.jsonl"
+    lines = [
+        {"cassette": 1},
+        {"received": {"jsonrpc": "2.0", "method": "hello"}},
+        {"sent": {"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"_meta": None}}},
+        {"sent": {"jsonrpc": "2.0", "id": 8, "method": "ping", "params": {"x": 1}}},
+        {"received": {"jsonrpc": "2.0", "method": "after", "params": {"requestId": [7]}}},
+        {"received": {"jsonrpc": "2.0", "method": "cancel", "params": {"requestId": 7}}},
+        {"sent": {"jsonrpc": "2.0", "method": "stop", "params": {"requestId": 8}}},
+        {"received": {"jsonrpc": "2.0", "method": "stopped"}},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    played = replay(path)
+
+    async def take() -> Any:
+        (received,) = await played.receive()
+        return json.loads(received.data)
+
+    assert (await take())["method"] == "hello"
+    await played.send([b'{"jsonrpc":"2.0","id":"a","method":"ping"}'])
+    assert (await take())["params"] == {"requestId": "a"}
+    await played.send([b'{"jsonrpc":"2.0","id":"b","method":"ping","params":{"x":1}}'])
+    assert (await take())["params"] == {"requestId": [7]}
+    await played.send([b'{"jsonrpc":"2.0","method":"stop","params":{"requestId":"b"}}'])
+    assert (await take())["method"] == "stopped"
+    played.done()
+    await played.aclose()
+    assert await played.receive() == ()

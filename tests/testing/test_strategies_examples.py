@@ -1,0 +1,29 @@
+"""Every tool of the examples takes the arguments that its schema allows, and no others."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from noizu_mcp.testing import SessionMachine
+
+from .drawing import run_machine
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
+# An application serves that of `fastapi_app.py`: the tools need its state.
+SERVERS = [
+    f"{path.name}:{name}"
+    for path in sorted(EXAMPLES.glob("*.py"))
+    if path.stem != "fastapi_app"
+    for name in re.findall(r"^class (\w+)\(Server", path.read_text(encoding="utf-8"), re.MULTILINE)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("name", SERVERS)
+def test_sessions_with_an_example(name, version):
+    """Whatever a client calls, reads and gets, in any order, no example crashes."""
+    pytest.importorskip("pydantic")
+    target = f"{EXAMPLES / name}"
+    run_machine(type("Sessions", (SessionMachine,), {"target": target, "version": version}), 4)
