@@ -131,6 +131,7 @@ LATE = {
     ("server/features/_resources", "..calls._policy_checks"): "the same",
     ("server/features/_complete", "..calls._policy_checks"): "the same",
     ("server/policies/_policy_set", "._policy"): "the same",
+    ("server/providers/_mounted_specs", "..calls._policy_checks"): "the same",
     ("server/registry/_class_checks", "..policies._policy"): "the same",
     ("server/policies/_shipped", "datetime"): "loads with the first window",
     ("server/policies/_shipped", "zoneinfo"): "the same",

@@ -29,8 +29,10 @@ from ..types import (
 )
 from .calls._invoke import read_any, within
 from .calls._scope_checks import demand
+from .policies._policy_set import is_guarded
 
 if TYPE_CHECKING:
+    from .._errors import Denied
     from ..components import Capability
     from ..types import ClientCapabilities, Principal, ReadResult, RequireScopes
     from ._request_context import RequestContext
@@ -225,6 +227,10 @@ class ServerContext(Context):
         """The tools whose calls a call of this handler is nested in."""
         return self.chain
 
+    def refusal_of(self, name: str, arguments: Mapping[str, Any]) -> "Denied | None":
+        """Tell why the capability does not allow a call of this handler; None if it does."""
+        return None if self.held is None else self.held.refusal(name, arguments)
+
     @property
     def capability(self) -> "IssuedCapability":
         """The capability of the call; see `Context`."""
@@ -272,15 +278,16 @@ class ServerContext(Context):
         server = self.running.server
         await server.registry.prepare(self, "resources", uri)
         found = server.registry.find_resource(uri, self)
-        if server.policies.chains and (found is not None or server.registry.overrides(_READ)):
+        spec = None if found is None else found[0]
+        known = spec is not None or server.registry.overrides(_READ)
+        if known and (server.policies.chains or is_guarded(spec)):
             from .calls._policy_checks import admit_within
 
-            if found is not None:
-                demand(found[0], self)
-            caller = cast("RequestContext", self)
-            await admit_within("resource", uri, EMPTY, found and found[0], caller)
+            if spec is not None:
+                demand(spec, self)
+            await admit_within("resource", uri, EMPTY, spec, cast("RequestContext", self))
         read = partial(read_any, server, uri, found, self)
-        result = await within(server, found and found[0], read)
+        result = await within(server, spec, read)
         if isinstance(result, InputRequired):
             raise TypeError(
                 f"{uri} asks with InputRequired, which only a client can answer; let it await"

@@ -101,8 +101,9 @@ CASES = [
         "S.resource_templates: is not an option; put templates into resources",
     ),
     (
-        'class S(Server, name="s", version="1"):\n    providers = [3]',
+        'class S(Server, name="s", version="1"):\n    providers = [3]\n    policies = [3]',
         "S.providers[0]: 3 is not a provider; write class …(ToolProvider)",
+        "S.policies[0]: must be a Policy, got 3",
     ),
     (
         'class S(Server, name="s", version="1", policies=[]): pass',

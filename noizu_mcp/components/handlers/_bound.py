@@ -5,7 +5,7 @@ the options: an option that is given becomes the field.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from ..._errors import McpError
 from ..._nearest import nearest
@@ -27,6 +27,17 @@ _INVALID_PARAMS: Final = -32602
 _SHOWN: Final = 80
 
 
+class Guard(Protocol):
+    """Policies that stand between a server and a component of another server that it mounts."""
+
+    @property
+    def chains(self) -> Mapping[str, Any]:
+        """Empty if there are no policies now."""
+
+    async def admit(self, kind: Any, name: str, arguments: Mapping[str, Any], ctx: Any) -> None:
+        """Ask them about a call; see `admit` of the server."""
+
+
 class Bound(Frozen):
     """A component that is registered, bound to the instance that answers.
 
@@ -40,6 +51,7 @@ class Bound(Frozen):
         timeout: Seconds that an answer may take; None for no limit, UNSET for the server's limit.
         requires: Scopes that a caller must hold; None for none.
         available: Tells from the context whether the caller may list and use it; None: everybody.
+        guard: The policies of the mounted server that it comes from; None for no such server.
         loop: The loop of its coroutine functions, `trio` or `asyncio`; None for that of the server.
         mode: `async`, `thread` (sync, may block) or `inline` (sync and short; tools only).
         takes_context: True if the handler takes the context.
@@ -59,6 +71,7 @@ class Bound(Frozen):
     timeout: float | Unset | None = UNSET
     requires: "RequireScopes | None" = None
     available: Callable[[Any], object] | None = None
+    guard: Guard | None = None
     loop: str | None = None
     mode: Mode
     takes_context: bool

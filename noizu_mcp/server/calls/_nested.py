@@ -63,6 +63,19 @@ class _NestedContext(Context):
         return getattr(self._outer, name)
 
     @property
+    def provided(self) -> Mapping[str, Any] | None:
+        """The lists that the caller sees: those of the request."""
+        return self._outer.provided
+
+    @provided.setter
+    def provided(self, lists: Mapping[str, Any] | None) -> None:
+        self._outer.provided = lists  # type: ignore[misc]  # each of its classes has it
+
+    def refusal_of(self, name: str, arguments: Mapping[str, Any]) -> Denied | None:
+        """Tell why the capability does not allow a call of this handler; None if it does."""
+        return self.held.refusal(name, arguments)
+
+    @property
     def capability(self) -> IssuedCapability:
         """The capability that the call was made under, one level deeper; see `Context`."""
         return self.held

@@ -76,12 +76,13 @@ async def admit(
     """
     server = ctx.running.server
     chain = server.policies.chains.get(kind)
-    if chain is None:
-        return
-    call = call_of(kind, name, arguments, spec, ctx, within=within)
-    policy, denied = await _decide(chain, call, ctx)
-    if denied is not None or server.telemetry.listeners:
-        await note_decision(call, policy, denied, ctx)
+    if chain is not None:
+        call = call_of(kind, name, arguments, spec, ctx, within=within)
+        policy, denied = await _decide(chain, call, ctx)
+        if denied is not None or server.telemetry.listeners:
+            await note_decision(call, policy, denied, ctx)
+    if spec is not None and spec.guard is not None and spec.guard.chains:
+        await spec.guard.admit(kind, name, arguments, ctx)
     if server.registry.overrides(_OVERRIDES[kind]):
         let_through(kind, name, arguments, ctx)
 
@@ -149,8 +150,7 @@ async def admit_again(
     """
     passed_on, ctx.passed_on = ctx.passed_on, True
     if passed_on or ctx.admitted != (kind, name, arguments):
-        held = ctx.held if kind == "tool" else None
-        denied = None if held is None else held.refusal(name, arguments)
+        denied = ctx.refusal_of(name, arguments) if kind == "tool" else None
         if denied is not None:
             call = call_of(kind, name, arguments, spec, ctx, within=True)
             await hide(note_decision(call, "capability", denied, ctx))
@@ -181,22 +181,30 @@ async def note_decision(
             # Another listener may have kept that the call was let through.
             await telemetry.confirm(observe_decision(ctx, call, "audit", UNKEPT))
     if denied is not None:
-        raise _refusal(call, denied, ctx)
+        raise refusal(call.kind, call.name, call.spec, denied, ctx)
 
 
-def _refusal(call: PolicyCall, denied: Denied, ctx: "Context") -> Denied:
-    """Return the error for a denied call; a hidden component is like an unknown one."""
-    spec, registry = call.spec, ctx.server.registry
+def refusal(kind: CallKind, name: str, spec: Any, denied: Denied, ctx: "Context") -> Denied:
+    """Return the error for a denied call; a hidden component is like an unknown one.
+
+    Args:
+        kind: The kind of the call.
+        name: The name or URI.
+        spec: The registration; None if only an override knows it.
+        denied: The refusal.
+        ctx: The request.
+    """
+    registry = ctx.server.registry
     if spec is None or not spec.hidden:
         return denied
     # Word for word what a caller gets for a name that does not exist.
     if spec.key == "name":
-        collection = registry.tools if call.kind == "tool" else registry.prompts
-        answer = unknown(collection, call.name, ctx)
-    elif call.kind == "completion":
-        answer = unknown_template(call.name, ctx)
+        collection = registry.tools if kind == "tool" else registry.prompts
+        answer = unknown(collection, name, ctx)
+    elif kind == "completion":
+        answer = unknown_template(name, ctx)
     else:
-        answer = not_found(call.name, ctx)
+        answer = not_found(name, ctx)
     return DeniedHidden(denied.reason, (answer.code, answer.message, answer.data))
 
 

@@ -13,6 +13,7 @@ from .._request_context import RequestContext
 from ..calls._invoke import invoke_handler
 from ..calls._scope_checks import demand
 from ..calls._unknown import unknown, unknown_template, unknown_word
+from ..policies._policy_set import is_guarded
 
 if TYPE_CHECKING:
     from ...types import Completion, Reference
@@ -85,7 +86,7 @@ async def complete_registered(
         InsufficientScope: The caller may not use it.
     """
     spec = _component_of(server, reference, context)
-    if server.policies.chains:
+    if server.policies.chains or is_guarded(spec):
         from ..calls._policy_checks import admit_again
 
         target = reference.name or reference.uri or ""

@@ -16,6 +16,7 @@ from .._request_context import RequestContext
 from ..calls._invoke import invoke_handler, settle, within
 from ..calls._scope_checks import demand
 from ..calls._unknown import unknown
+from ..policies._policy_set import is_guarded
 
 if TYPE_CHECKING:
     from ...types import PromptResult
@@ -51,7 +52,8 @@ def get_prompt(ctx: RequestContext) -> Job | None:
             ctx.complete(_write(ctx, components.to_prompt_result(spec, value).to_wire()))
 
     check = None
-    if server.policies.chains and (spec is not None or server.registry.overrides("get_prompt")):
+    known = spec is not None or server.registry.overrides("get_prompt")
+    if known and (server.policies.chains or is_guarded(spec)):
         from ..calls._policy_checks import admit
 
         check = partial(admit, "prompt", name, arguments or {}, spec, ctx)
@@ -79,7 +81,7 @@ async def get_registered(
     """
     await server.registry.prepare(context, "prompts", name)
     spec = server.registry.find_prompt(name, context)
-    if spec is not None and server.policies.chains:
+    if spec is not None and (server.policies.chains or is_guarded(spec)):
         from ..calls._policy_checks import admit_again
 
         demand(spec, context)

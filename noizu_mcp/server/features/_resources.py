@@ -19,6 +19,7 @@ from ..calls._result_size import LARGE, size_of
 from ..calls._scope_checks import demand
 from ..calls._unknown import not_found
 from ..changes._feed import ChangeFeed, leave
+from ..policies._policy_set import is_guarded
 from ..registry._server_options import Cache
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def read_resource(ctx: RequestContext) -> Job | None:
                 ctx.complete(_write(ctx, result.to_wire(), caching))
 
     check = None
-    if server.policies.chains and (spec is not None or server.registry.overrides("read_resource")):
+    known = spec is not None or server.registry.overrides("read_resource")
+    if known and (server.policies.chains or is_guarded(spec)):
         from ..calls._policy_checks import admit
 
         check = partial(admit, "resource", uri, EMPTY, spec, ctx)
@@ -85,7 +87,7 @@ async def read_registered(server: "Server", uri: str, context: Context) -> Any:
     """
     await server.registry.prepare(context, "resources", uri)
     found = server.registry.find_resource(uri, context)
-    if found is not None and server.policies.chains:
+    if found is not None and (server.policies.chains or is_guarded(found[0])):
         from ..calls._policy_checks import admit_again
 
         demand(found[0], context)

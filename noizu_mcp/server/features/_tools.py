@@ -25,6 +25,7 @@ from ..calls._result_size import LARGE, size_of
 from ..calls._scope_checks import demand
 from ..calls._time_limit import OutOfTime, in_time
 from ..calls._unknown import unknown
+from ..policies._policy_set import is_guarded
 from ..registry._availability import is_available
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def call_tool(ctx: RequestContext) -> Job | None:
         _check_headers(ctx, spec, arguments)
     if spec is None and "call_tool" not in server.registry.overridden:
         raise unknown(server.registry.tools, name, ctx)
-    if server.policies.chains:
+    if server.policies.chains or is_guarded(spec):
         return _begin_checked(ctx, spec, name, arguments)
     return _begin(ctx, spec, name, arguments)
 
@@ -196,7 +197,7 @@ async def call_registered(
     # Scopes before arguments: a caller without access must not learn the schema from the errors.
     demand(spec, context)
     ctx = cast("RequestContext", context)
-    if server.policies.chains or ctx.held is not None:
+    if server.policies.chains or ctx.held is not None or is_guarded(spec):
         from ..calls._policy_checks import admit_again
 
         try:

@@ -14,6 +14,15 @@ if TYPE_CHECKING:
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
+def is_guarded(spec: Any) -> bool:
+    """Tell whether a component comes from a mounted server that has policies now.
+
+    Args:
+        spec: The component; None if there is none.
+    """
+    return spec is not None and spec.guard is not None and bool(spec.guard.chains)
+
+
 class PolicySet:
     """The policies of a server, in the order in which they are asked.
 

@@ -247,7 +247,7 @@ class MountedServer:
         """
         if self.inner is None:
             raise McpError(INVALID_PARAMS, f"{self._mount.server.options.name} is not served now")
-        return MountedContext(ctx, self.inner)
+        return MountedContext(ctx, self.inner, self._mount.rename)
 
     def enter(self, ctx: Any) -> MountedContext:
         """Begin a call of a handler: the lifespan lasts at least until `leave`."""

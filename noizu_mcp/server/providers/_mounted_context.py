@@ -1,19 +1,61 @@
 """The request of a client, as the handlers of a mounted server see it."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..._util import Unset
-from ...types import InputRequest, InputRequired
+from ...components import Capability
+from ...types import InputRequest, InputRequired, ToolResult
 from .._server_context import ServerContext
 
 if TYPE_CHECKING:
+    from ..._errors import Denied
     from .._running import RunningServer
 
 
 def _of_the_request(name: str) -> Any:
     # Not copied when the object is made: a parked handler goes on with another request.
     return property(lambda self: getattr(self._ctx, name))
+
+
+class MountedCapability(Capability):
+    """A capability, with the names of a mounted server.
+
+    Args:
+        outer: The capability, with the names of the server that mounts it.
+        rename: As in `MountedContext`.
+    """
+
+    __slots__ = ("_rename", "outer")
+
+    def __init__(self, outer: Any, rename: Callable[[str, str], str]) -> None:
+        self.outer: Any = outer
+        self._rename = rename
+
+    def __getattr__(self, name: str) -> Any:
+        """Look up an attribute of the capability."""
+        return getattr(self.outer, name)
+
+    def __repr__(self) -> str:
+        return repr(self.outer)
+
+    def __str__(self) -> str:
+        return str(self.outer)
+
+    def attenuate(
+        self,
+        *,
+        tools: Iterable[str] | None = None,
+        expires_in: float | None = None,
+        depth: int | None = None,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> "MountedCapability":
+        """Make a capability that allows no more than this one; see `Capability`."""
+        renamed = None if tools is None else [self._rename("name", each) for each in tools]
+        narrower = self.outer.attenuate(
+            tools=renamed, expires_in=expires_in, depth=depth, arguments=arguments
+        )
+        return MountedCapability(narrower, self._rename)
 
 
 class MountedContext(ServerContext):
@@ -24,9 +66,10 @@ class MountedContext(ServerContext):
     Args:
         ctx: The request, which may be one of a mounted server itself.
         running: The mounted server.
+        rename: Gives the name or URI that the server has for one of the mounted server.
     """
 
-    __slots__ = ("_ctx", "provided", "running")
+    __slots__ = ("_ctx", "_rename", "admitted", "passed_on", "provided", "running")
 
     envelope: Any = _of_the_request("envelope")
     dispatcher: Any = _of_the_request("dispatcher")
@@ -37,11 +80,19 @@ class MountedContext(ServerContext):
     input_responses: Any = _of_the_request("input_responses")
     request_state: Any = _of_the_request("request_state")
     completion_arguments: Any = _of_the_request("completion_arguments")
+    chain: Any = _of_the_request("chain")
+    around: Any = _of_the_request("around")
+    held: Any = _of_the_request("held")
 
-    def __init__(self, ctx: Any, running: "RunningServer") -> None:
+    def __init__(
+        self, ctx: Any, running: "RunningServer", rename: Callable[[str, str], str]
+    ) -> None:
         self._ctx: Any = ctx
+        self._rename = rename
         self.running = running
         self.provided: Mapping[str, Any] | None = None
+        self.admitted = None
+        self.passed_on = False
 
     async def _ask(
         self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
@@ -72,6 +123,37 @@ class MountedContext(ServerContext):
     def note_coercion(self) -> None:
         """Note for listeners that the arguments of a call had text for other types."""
         self._ctx.note_coercion()
+
+    # Calls of tools go through the server that mounts, by the names that they have there: its
+    # policies hold, and conditions of capabilities are about these names.
+
+    def refusal_of(self, name: str, arguments: Mapping[str, Any]) -> "Denied | None":
+        """Tell why the capability does not allow a call; see `ServerContext`."""
+        refusal: Denied | None = self._ctx.refusal_of(self._rename("name", name), arguments)
+        return refusal
+
+    @property
+    def capability(self) -> "MountedCapability":  # type: ignore[override]
+        """The capability of the call; see `Context`."""
+        return MountedCapability(self._ctx.capability, self._rename)
+
+    async def open_capability(self, text: str) -> "MountedCapability":  # type: ignore[override]
+        """Open the text of a capability; see `Context`."""
+        return MountedCapability(await self._ctx.open_capability(text), self._rename)
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        capability: "Capability | str | None" = None,
+    ) -> ToolResult:
+        """Call another tool of the mounted server; see `Context`."""
+        if isinstance(capability, MountedCapability):
+            capability = capability.outer
+        renamed = self._rename("name", name)
+        result: ToolResult = await self._ctx.call_tool(renamed, arguments, capability=capability)
+        return result
 
     async def step(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a side effect once; see `Context`."""

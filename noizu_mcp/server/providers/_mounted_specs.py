@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from ... import components, types
+from ..._errors import DeniedHidden
 from ..._util import Unset
 from ..._value import JSONObject
 from ...components import (
@@ -71,6 +72,53 @@ class _Both(RequireScopes):
         """Tell whether the caller holds the scopes of both."""
         parts: tuple[RequireScopes, ...] = self.__dict__["_parts"]
         return all(each.admits(principal) for each in parts)
+
+
+class MountedGuard:
+    """The policies of a mounted server, as they stand before one of its components.
+
+    Args:
+        server: The mounted server.
+        mounted: The same while it is served.
+        spec: The component, as the mounted server has it.
+        own_name: Gives the name or URI of a call in the mounted server.
+    """
+
+    __slots__ = ("_mounted", "_own_name", "_server", "_spec")
+
+    def __init__(
+        self,
+        server: "Server",
+        mounted: "MountedServer",
+        spec: Any,
+        own_name: Callable[[str, Any], str],
+    ) -> None:
+        self._server = server
+        self._mounted = mounted
+        self._spec = spec
+        self._own_name = own_name
+
+    @property
+    def chains(self) -> Mapping[str, Any]:
+        """The policies; those of a server that is mounted in turn, too."""
+        own: Mapping[str, Any] = self._server.policies.chains
+        return own or ({} if self._spec.guard is None else self._spec.guard.chains)
+
+    async def admit(self, kind: Any, name: str, arguments: Mapping[str, Any], ctx: Any) -> None:
+        """Ask them about a call, by the name that it has in the mounted server.
+
+        Raises:
+            Denied: The call must not go on.
+            DeniedHidden: The same, and the caller must not learn that the component exists.
+        """
+        from ..calls._policy_checks import admit, refusal
+
+        inner: Any = self._mounted.context(ctx)
+        try:
+            await admit(kind, self._own_name(name, self._spec), arguments, self._spec, inner)
+        except DeniedHidden as denied:
+            # By the name that the caller has used.
+            raise refusal(kind, name, self._spec, denied, ctx) from None
 
 
 class MountedSpecs:
@@ -154,6 +202,7 @@ class MountedSpecs:
             fields["requires"] = options.requires if own is None else _Both(options.requires, own)
         if spec.available is not None:
             fields["available"] = partial(self._is_available, spec)
+        fields["guard"] = MountedGuard(self._server, self._mounted, spec, self._own_name)
         inner = self._inner(spec, fields)
         fields["invoke"] = self._handler(fields["mode"], inner)
         if "complete" in fields:
@@ -197,10 +246,18 @@ class MountedSpecs:
         """Make a hidden template of all URIs: an override may read what is not registered."""
         template = types.ResourceTemplateDefinition(self._mount.rename("uri", "{+uri}"), "any")
         read = self._handler("async", self._through("resources", {}))
-        return bind_definition(template, read, hidden=True)
+        made = bind_definition(template, read, hidden=True)
+        guard = MountedGuard(self._server, self._mounted, made, self._own_name)
+        return TemplateSpec(**{**vars(made), "guard": guard})
 
     def _old_uri(self, uri: str) -> str:
         return uri.removeprefix(self._mount.rename("uri", ""))
+
+    def _own_name(self, name: str, spec: Any) -> str:
+        """Return the name or URI of a call in the mounted server."""
+        if spec.key == "name":
+            return name.removeprefix(self._mount.rename("name", ""))
+        return self._old_uri(name)
 
     def _is_available(self, spec: Bound, ctx: Any) -> bool:
         inner = self._mounted.inner is not None

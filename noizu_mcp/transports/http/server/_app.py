@@ -160,13 +160,6 @@ class HttpApp:
             if endpoint is not None:
                 await endpoint.settle(0 if endpoint.stopping else self.options.limits.grace)
 
-    def _faults(self) -> bytes:
-        """Name the providers that fail, a line each; the server is ready all the same."""
-        providers = self.server.registry.providers
-        health = () if providers is None else providers.health()
-        lines = [f"provider {name}: {', '.join(faults)}\n" for name, faults, _ in health if faults]
-        return "".join(lines).encode()
-
     def _challenge(self, ctx: RequestContext, error: McpError) -> None:
         """Add the challenge that names missing scopes to an answer (RFC 6750 section 3)."""
         channel, auth = ctx.channel, self.options.auth
@@ -206,7 +199,7 @@ class HttpApp:
                 if http.path == "/healthz":
                     await http.respond(200, b"ok\n", [TEXT])
                 elif self._ready:
-                    await http.respond(200, self._details() + self._faults(), [TEXT])
+                    await http.respond(200, self._details(), [TEXT])
                 else:
                     await http.respond(503, b"stopping\n", [TEXT])
             else:
@@ -217,9 +210,16 @@ class HttpApp:
             logger.debug("a client at %s left before its request was complete", http.client)
 
     def _details(self) -> bytes:
-        """Write the body of `/readyz`: numbers only, since nobody needs a token for it."""
-        abandoned = self.server.abandoned.count
-        return b"ok\n" + (b"abandoned threads: %d\n" % abandoned if abandoned else b"")
+        """Write the body of `/readyz`: the server is ready, and these lines say what is not well.
+
+        Nobody needs a token for it, so it holds no secrets.
+        """
+        providers = self.server.registry.providers
+        health = () if providers is None else providers.health()
+        lines = [f"provider {name}: {', '.join(faults)}\n" for name, faults, _ in health if faults]
+        if abandoned := self.server.abandoned.count:
+            lines.append(f"abandoned threads: {abandoned}\n")
+        return "".join(["ok\n", *lines]).encode()
 
     def _route(self, http: HttpRequest) -> Awaitable[None]:
         """Choose what answers a request: the return value, to be awaited."""

@@ -1,0 +1,198 @@
+"""Policies and capabilities, where one server mounts another: both servers' rules hold."""
+
+import pytest
+
+from noizu_mcp import (
+    Context,
+    Denied,
+    DenyTools,
+    McpError,
+    Mount,
+    Policy,
+    Prompt,
+    PromptMessage,
+    Reference,
+    Resource,
+    ResourceTemplate,
+    Schema,
+    Server,
+    Toolkit,
+    argument,
+    connect,
+    mcp,
+)
+
+VERSIONS = ["2025-11-25", "2026-07-28"]
+
+
+class Kit(Toolkit):
+    @mcp
+    async def charge(self, amount: int = 1) -> int:
+        return amount
+
+    @mcp(hidden=True)
+    async def secret(self) -> str:
+        return "secret"
+
+    @mcp
+    async def refund(self, ctx: Context) -> str:
+        return (await ctx.call_tool("charge", {"amount": 2})).text
+
+    @mcp
+    async def escape(self, ctx: Context) -> str:
+        return (await ctx.server.call_tool("charge", {}, ctx)).text
+
+    @mcp
+    async def narrow(self, ctx: Context, tool: str) -> str:
+        capability = ctx.capability.attenuate(tools=["charge"], depth=1)
+        assert "depth 1" in repr(capability)
+        first = await ctx.call_tool(tool, capability=capability)
+        second = await ctx.call_tool(tool, capability=str(capability))
+        opened = await ctx.open_capability(str(capability))
+        third = await ctx.call_tool(tool, capability=opened)
+        assert opened.principal is None
+        return f"{first.text}, {second.text}, {third.text}"
+
+
+class Row(ResourceTemplate, uri_template="db://{number}"):
+    async def read(self, uri, args, ctx):
+        return args.number
+
+    async def complete(self, variable, prefix, ctx):
+        return ["1"]
+
+
+class Page(Resource, uri="page://one"):
+    async def read(self, uri, ctx):
+        return "one"
+
+
+class Greet(Prompt):
+    class Arguments(Schema):
+        name: str | None = argument(default=None, complete=["Ann"])
+
+    async def get(self, args, ctx):
+        return [PromptMessage.user("hi")]
+
+
+class Billing(Server, name="billing", version="1"):
+    tools = [Kit]
+    resources = [Row, Page]
+    prompts = [Greet]
+
+
+class Caller(Toolkit):
+    @mcp
+    async def call(self, ctx: Context, tool: str) -> str:
+        return (await ctx.call_tool(tool)).text
+
+    @mcp
+    async def confine(self, ctx: Context, tool: str, allowed: str) -> str:
+        capability = ctx.capability.attenuate(tools=[tool, allowed])
+        return (await ctx.call_tool(tool, capability=capability)).text
+
+    @mcp
+    async def read(self, ctx: Context, uri: str) -> str:
+        return (await ctx.read_resource(uri)).contents[0].text
+
+
+class Refusing(Policy):
+    def __init__(self):
+        self.calls = []
+        self.names = ()
+
+    async def check(self, call, ctx):
+        self.calls.append((call.kind, call.name, ctx.server.options.name))
+        if call.name in self.names:
+            raise Denied("not today")
+
+
+def mounted(depth=1):
+    """Mount a server; give it, the one that mounts it, and a policy of the first."""
+    inner, policy = Billing(), Refusing()
+    inner.policies.replace([policy])
+    mount = Mount(inner, prefix="billing")
+    if depth == 2:
+
+        class Middle(Server, name="middle", version="1"):
+            providers = [mount]
+
+        mount = Mount(Middle)
+
+    class Shop(Server, name="shop", version="1"):
+        tools = [Caller]
+        providers = [mount]
+
+    return inner, Shop(), policy
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_the_policies_of_a_mounted_server_hold(version, depth):
+    """On each way to its handlers, with the names that it knows them by."""
+    _, shop, policy = mounted(depth)
+    async with connect(shop, version=version) as client:
+        assert (await client.call_tool("billing_charge")).text == "1"
+        policy.names = ("charge", "db://7", "page://one", "greet", "db://{number}", "secret")
+        assert (await client.call_tool("billing_charge")).text == "Denied: not today"
+        assert (await client.call_tool("call", {"tool": "billing_charge"})).text == (
+            "Denied: not today"
+        )
+        assert (await client.call_tool("read", {"uri": "billing+db://7"})).text == (
+            "Denied: not today"
+        )
+        ref = Reference("ref/prompt", name="billing_greet")
+        row = Reference("ref/resource", uri="billing+db://{number}")
+        for ask in (
+            client.read_resource("billing+page://one"),
+            client.get_prompt("billing_greet"),
+            client.complete(ref, "name", ""),
+            client.complete(row, "number", ""),
+        ):
+            with pytest.raises(McpError, match="Denied: not today"):
+                await ask
+        with pytest.raises(McpError, match="Unknown tool: billing_secret"):
+            await client.call_tool("billing_secret")
+    assert {server for _, _, server in policy.calls} == {"billing"}
+    assert [call[:2] for call in policy.calls] == [
+        *[("tool", "charge")] * 3,
+        *[("resource", "db://7"), ("resource", "page://one"), ("prompt", "greet")],
+        *[("completion", "greet"), ("completion", "db://{number}"), ("tool", "secret")],
+    ]
+
+
+async def test_the_policies_of_both_servers_hold():
+    """Those of the server that mounts come first, by its names."""
+    inner, shop, policy = mounted()
+    shop.policies.replace([DenyTools("billing_charge")])
+    async with connect(shop) as client:
+        assert (
+            "blocked by the pattern 'billing_charge'"
+            in (await client.call_tool("billing_charge")).text
+        )
+        assert policy.calls == []
+        # Also for a call that the mounted server makes.
+        assert "blocked by the pattern" in (await client.call_tool("billing_refund")).text
+        shop.policies.replace([])
+        assert (await client.call_tool("billing_refund")).text == "2"
+        inner.policies.replace([])
+        policy.calls.clear()
+        assert (await client.call_tool("billing_charge")).text == "1"
+        assert policy.calls == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_capabilities_hold_across_servers(version):
+    """A handler of the mounted server writes its own names."""
+    _, shop, _ = mounted()
+    async with connect(shop, version=version) as client:
+        assert (await client.call_tool("billing_narrow", {"tool": "charge"})).text == "1, 1, 1"
+        text = (await client.call_tool("billing_narrow", {"tool": "refund"})).text
+        assert text.count("does not allow tool 'billing_refund'") == 3
+        for tool in ("billing_refund", "billing_escape"):
+            confined = {"tool": tool, "allowed": "charge"}
+            assert (await client.call_tool("confine", confined)).text == (
+                "Denied: the capability does not allow tool 'billing_charge'"
+            )
+            allowed = {"tool": tool, "allowed": "billing_charge"}
+            assert (await client.call_tool("confine", allowed)).text in ("1", "2")
