@@ -251,7 +251,7 @@ INTERNAL = {
     "OpenAPI": {"fixed_names", "offers", "tools", "unknown", "watch"},
     "Remote": {"fixed_names", "offers", "prompts", "resources", "subscribe", "templates", "tools"}
     | {"unknown", "unsubscribe", "watch"},
-    "Mount": {"expiry", "fixed_names", "reaches", "rename"},
+    "Mount": {"subscribe", "unsubscribe", "expiry", "fixed_names", "reaches", "rename"},
 }
 # Options that `Toolkit` inherits, and that only one tool can have.
 OF_ONE_TOOL = {"name", "title", "description", "input", "output", "input_schema", "output_schema"}
