@@ -162,8 +162,9 @@ class OpenAPI(ToolProvider, shared=True):
             try:
                 await trio.sleep_forever()
             finally:
-                if self._connections.get(changed.server) is connections:
-                    del self._connections[changed.server]
+                # By its value: the server may be served elsewhere by now, with another one.
+                left = self._connections.items()
+                self._connections = {key: each for key, each in left if each is not connections}
 
     def _wake(self) -> None:
         self._turn.set()

@@ -224,8 +224,9 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
             # It failed for good, and goes on to say so.
             await trio.sleep_forever()
         finally:
-            if self._upstreams.get(changed.server) is upstream:
-                del self._upstreams[changed.server]
+            # By its value: the server may be served elsewhere by now, with another one.
+            left = self._upstreams.items()
+            self._upstreams = {key: each for key, each in left if each is not upstream}
 
     # Lists
 

@@ -39,7 +39,7 @@ CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("write_file", {"path": "b.txt", "content": "new"}),
         ("list_allowed_directories", {}),
     ],
-    "time": [
+    "clock": [
         (
             "convert_time",
             {"source_timezone": "Asia/Tokyo", "time": "12:30", "target_timezone": "Asia/Kolkata"},
@@ -79,7 +79,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
     return {
         "every": ["node", str(scope / "server-everything" / "dist" / "index.js"), "stdio"],
         "fs": ["node", str(scope / "server-filesystem" / "dist" / "index.js"), str(folder)],
-        "time": [sys.executable, "-m", "mcp_server_time", "--local-timezone", "UTC"],
+        "clock": [sys.executable, "-m", "mcp_server_time", "--local-timezone", "UTC"],
     }
 
 

@@ -16,6 +16,7 @@ from noizu_mcp import (
     Schema,
     Stdio,
     Toolkit,
+    ToolProvider,
     TransportError,
     connect,
     field,
@@ -610,9 +611,15 @@ async def test_a_call_while_the_server_comes_back(behind, autojump_clock):
 
 async def test_other_resources_can_be_watched(behind):
     """A subscription of another resource of the front is none of the server's."""
+
+    class Plain(ToolProvider):
+        async def tools(self, ctx):
+            return []
+
     life = watchable()
     front = front_of(
         Remote(life.server, prefix="up"),
+        Plain(),
         resources=[resource(config, uri="own://x", subscribable=True)],
     )
     async with connect(front, version=OLD) as client:

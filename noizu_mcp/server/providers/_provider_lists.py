@@ -169,9 +169,11 @@ class ProviderLists:
                 if trio.current_time() - began > SETTLED:
                     pause, told = FIRST_PAUSE, False
                 if not told:
-                    text = "watch of %s failed: %s; it is started again, with growing pauses"
-                    shown = None if isinstance(crash, PEER_FAILURES) else crash
-                    logger.error(text, provider.name, crash, exc_info=shown)
+                    text = "it is started again, with growing pauses"
+                    if isinstance(crash, PEER_FAILURES):
+                        logger.error("watch of %s failed: %s; %s", provider.name, crash, text)
+                    else:
+                        logger.error("watch of %s failed; %s", provider.name, text, exc_info=crash)
                     told = True
                 await trio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
