@@ -44,10 +44,9 @@ class _NestedContext(Context):
         held: The capability.
         admitted: As in `ServerContext`.
         passed_on: As in `ServerContext`.
-        provided: As in `ServerContext`.
     """
 
-    __slots__ = ("_outer", "admitted", "around", "chain", "held", "passed_on", "provided")
+    __slots__ = ("_outer", "admitted", "around", "chain", "held", "passed_on")
 
     def __init__(self, outer: "ServerContext", name: str, capability: IssuedCapability) -> None:
         self._outer = outer
@@ -56,7 +55,6 @@ class _NestedContext(Context):
         self.held = capability
         self.admitted: Admitted | None = None
         self.passed_on = False
-        self.provided = outer.provided
 
     def __getattr__(self, name: str) -> Any:
         """Look up what the server needs beyond `Context`: that of the request."""
