@@ -83,6 +83,7 @@ LATE = {
     ("testing/contract/_schemas", "jsonschema_rs"): "loads with the first schema that has changed",
     ("testing/contract/_schemas", "hypothesis"): "an extra, loads with the first change unproved",
     ("testing/contract/_schemas", "hypothesis.errors"): "the same",
+    ("testing/fuzz/_fuzz", "._run"): "hypothesis, an extra, loads with the first run",
     ("testing/raw/_web", "httpx2"): "an extra, loads with the first URL",
     ("testing/strategies/_schemas", "."): "hypothesis loads with the first strategy",
     ("testing/_served", "._hosted"): "HTTP loads with the first test over it",
