@@ -131,10 +131,13 @@ def publish(namespace: dict[str, Any], later: Iterable[str] = ()) -> None:
     package = namespace["__name__"]
     if "__all__" not in namespace:
         # Importing a file of the folder has made it an attribute of the folder: it is no export.
+        # Nor is `@pytest_ar`, which pytest adds where it rewrites assertions.
         exported = [
             name
             for name, value in namespace.items()
-            if not name.startswith("_") and getattr(value, "__name__", "") != f"{package}.{name}"
+            if name.isidentifier()
+            and not name.startswith("_")
+            and getattr(value, "__name__", "") != f"{package}.{name}"
         ]
         namespace["__all__"] = sorted({*exported, *later})
     for name in namespace["__all__"]:

@@ -158,7 +158,7 @@ def test_late_names_are_those_that_type_checkers_see(folder: str) -> None:
 def test_looking_shows_public_names_only(folder: str) -> None:
     """`dir` of what loads late shows neither how it does that, nor private files."""
     module = importlib.import_module(f"noizu_mcp.{folder}" if folder else "noizu_mcp")
-    names = {name for name in dir(module) if not name.startswith("__")}
+    names = {name for name in dir(module) if not name.startswith(("__", "@"))}
     others = names - {*module.__all__}
 
     assert {*module.__all__} <= names

@@ -3,7 +3,7 @@
 import io
 import json
 import os
-import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -21,13 +21,11 @@ HIDDEN = "noizu-mcp: 1 more is hidden\n"
 COMMAND = ("--", sys.executable, "-c", SERVE)
 
 
-def test_the_package_is_a_program(monkeypatch, capsys):
+def test_the_package_is_a_program():
     """`python -m noizu_mcp` is the command."""
-    monkeypatch.setattr(sys, "argv", ["noizu-mcp", "--version"])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module("noizu_mcp", run_name="__main__")
-    assert not ended.value.code
-    assert capsys.readouterr().out.strip().endswith(noizu_mcp.__version__)
+    command = [sys.executable, "-m", "noizu_mcp", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith(noizu_mcp.__version__)
 
 
 def test_list(run):
