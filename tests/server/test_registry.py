@@ -29,7 +29,7 @@ from noizu_mcp.components import expand
 from noizu_mcp.engine import Outbox
 from noizu_mcp.protocol import REVISIONS
 from noizu_mcp.server import ChangeFeed, Registry, RunningServer
-from noizu_mcp.server.changes._bus import MERGE_WINDOW, Bus, Merger
+from noizu_mcp.server.changes._bus import LONGEST_WINDOW, MERGE_WINDOW, Bus, Merger
 from noizu_mcp.server.registry._pages import find_start, read_cursor, write_cursor
 from noizu_mcp.server.tasks._task_change import TaskChange
 from noizu_mcp.transports import memory_pair
@@ -286,6 +286,7 @@ async def test_a_client_that_does_not_read_costs_one_notice(nursery, autojump_cl
     for _ in range(changes):
         slow.running.server.notify_changed("tools")
         await trio.sleep(MERGE_WINDOW)
+    await trio.sleep(2 * LONGEST_WINDOW)
     assert await slow.read() == ["notifications/tools/list_changed"]
 
 
