@@ -53,7 +53,7 @@ BELOW = (
     "_media",
 )
 # Files at the root that stand above them; the commands run what `_serving` runs.
-ABOVE = ("_serving", "__init__", "__main__")
+ABOVE = ("_serving", "_pytest_plugin", "__init__", "__main__")
 
 # The rooms of a layer, in the order of imports: folders, and files that belong together; all other
 # files at the root of the layer stand above them.
@@ -86,6 +86,10 @@ LATE = {
     ("testing/contract/_schemas", "jsonschema_rs"): "loads with the first schema that has changed",
     ("testing/contract/_schemas", "hypothesis"): "an extra, loads with the first change unproved",
     ("testing/contract/_schemas", "hypothesis.errors"): "the same",
+    ("_pytest_plugin", ".testing"): "loads with the first test that uses it",
+    ("_pytest_plugin", ".testing.plugin"): "the same",
+    ("_pytest_plugin", ".testing.lint"): "the same",
+    ("_pytest_plugin", ".client"): "the same",
     ("testing/fuzz/_fuzz", "._run"): "hypothesis, an extra, loads with the first run",
     ("testing/raw/_web", "httpx2"): "an extra, loads with the first URL",
     ("testing/strategies/_schemas", "."): "hypothesis loads with the first strategy",
@@ -426,7 +430,7 @@ def test_third_party_packages(absolute: list[Import]) -> None:
     known |= {"httpx2", "jwt"}  # of the extra `auth`
     known |= {"opentelemetry", "prometheus_client", "yaml"}  # of `otel`, `prometheus`, `skills`
     known |= {"httpcore2", "httptools", "hypercorn"}  # of the extra `http`
-    known |= {"hypothesis"}  # of the extra `testing`
+    known |= {"hypothesis", "pytest"}  # of the extra `testing`
     heads = {each.module.partition(".")[0] for each in absolute}
 
     assert heads - set(sys.stdlib_module_names) <= known

@@ -276,7 +276,7 @@ def test_the_contract_of_a_server(project: Any, pytester: pytest.Pytester) -> No
     broken.stdout.fnmatch_lines(
         ["*docs.json; pytest --mcp-update writes it again", "  breaking: *"]
     )
-    broken.stdout.no_fnmatch_line("*_noizu_mcp_pytest.py*")
+    broken.stdout.no_fnmatch_line("*_pytest_plugin.py*")
 
 
 def test_the_tools_of_a_server(project: Any) -> None:
@@ -452,13 +452,14 @@ def test_a_cassette_is_recorded_once(project: Any, pytester: pytest.Pytester) ->
     assert list(folder.rglob("*.*")) == [file]
 
 
-def test_a_session_without_it_loads_nothing(pytester: pytest.Pytester) -> None:
-    """Neither the package nor trio is imported for tests that do not use the fixtures."""
+def test_a_session_without_it_loads_little(pytester: pytest.Pytester) -> None:
+    """Neither the test kit nor the client is imported for tests that do not use the fixtures."""
     pytester.makepyfile("def test_it(): pass")
     code = (
         "import sys, pytest\n"
-        "status = pytest.main(['-q', '-p', '_noizu_mcp_pytest'])\n"
-        "print(status == 0, *(name for name in ('noizu_mcp', 'trio') if name in sys.modules))\n"
+        "status = pytest.main(['-q', '-p', 'noizu_mcp._pytest_plugin'])\n"
+        "late = ('noizu_mcp.testing', 'noizu_mcp.client', 'asyncio', 'hypothesis')\n"
+        "print(status == 0, *(name for name in late if name in sys.modules))\n"
     )
     environment = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": ROOT}
     done = subprocess.run(

@@ -1,6 +1,6 @@
-"""The part of the pytest plugin that needs the package: it loads with the first test that uses it.
+"""The part of the pytest plugin that loads with the first test that uses it.
 
-The hooks and fixtures are in `_noizu_mcp_pytest`, beside the package.
+The hooks and fixtures are in `noizu_mcp._pytest_plugin`.
 """
 
 from ..._util import publish as _publish

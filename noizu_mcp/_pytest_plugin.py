@@ -1,7 +1,7 @@
 """The pytest plugin of noizu_mcp: the fixture `mcp_client`, and those around it.
 
-It stands beside the package and imports nothing of it before a test needs it: a session without
-such a test loads nothing, and a session that measures the coverage of the package sees its imports.
+pytest loads it in every session, and with it what `import noizu_mcp` loads. The test kit, the
+client and the rest load with the first test that needs them.
 
 Theory of operation. `mcp_client` is a plain fixture that picks, by the kind of the test, one of
 three others: that of an async test on the loop of pytest-trio or anyio, that of pytest-asyncio,
@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from noizu_mcp import SyncClient
-    from noizu_mcp.testing import Network, Transcript
-    from noizu_mcp.testing.contract import Kind
-    from noizu_mcp.testing.lint import LintReport, Severity
-    from noizu_mcp.testing.plugin import Connection, Variant
+    from .client import SyncClient
+    from .testing import Network, Transcript
+    from .testing.contract import Kind
+    from .testing.lint import LintReport, Severity
+    from .testing.plugin import Connection, Variant
 
 _MARK = (
     "mcp(versions=…, transports=…): the revisions of the protocol, and the transports (memory,"
@@ -67,7 +67,7 @@ def _fixtures_on_asyncio(decorate: Any) -> ModuleType:
     Args:
         decorate: `pytest_asyncio.fixture`.
     """
-    module = ModuleType("_noizu_mcp_pytest_asyncio")
+    module = ModuleType("_noizu_mcp_asyncio")
     for scope in ("function", "class", "module", "package", "session"):
         # A function of its own for each: the decorator leaves marks on it.
         async def open_client(_mcp_connection: "Connection") -> AsyncIterator[Any]:
@@ -83,7 +83,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test with `mcp_variant` once for each variant."""
     if "mcp_variant" not in metafunc.fixturenames:
         return
-    from noizu_mcp.testing.plugin import choose_variants
+    from .testing.plugin import choose_variants
 
     marks = [mark.kwargs for mark in metafunc.definition.iter_markers("mcp")]
     configured = {
@@ -140,7 +140,7 @@ def mcp_options() -> Mapping[str, Any]:
 @pytest.fixture
 def mcp_transcript(request: pytest.FixtureRequest) -> "Transcript":
     """The messages of `mcp_client`, a `Transcript`; shown where the test fails."""
-    from noizu_mcp.testing import Transcript
+    from .testing import Transcript
 
     request.node.stash[_TRANSCRIPT] = transcript = Transcript()
     return transcript
@@ -166,7 +166,7 @@ def mcp_cassette(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any
 
     def choose(target: Any) -> Any:
         if path.exists() and not request.config.getoption("mcp_record"):
-            from noizu_mcp.testing import replay
+            from .testing import replay
 
             return replay(path)
         request.node.stash[_RECORDING] = unfinished
@@ -192,7 +192,7 @@ def mcp_contract(
     """
 
     def check(name: str = "contract.json", kinds: "Iterable[Kind] | None" = None) -> None:
-        from noizu_mcp.testing import contract
+        from .testing import contract
 
         path = request.path.parent / name
         if request.config.getoption("mcp_update"):
@@ -221,7 +221,7 @@ def mcp_lint(mcp_server: Any, mcp_options: Mapping[str, Any]) -> "Callable[..., 
     """
 
     def check(*, fail_on: "Severity" = "error", **chosen: Any) -> "LintReport":
-        from noizu_mcp.testing.lint import lint
+        from .testing.lint import lint
 
         report = lint(mcp_server, **chosen, **mcp_options)
         if found := report.at_least(fail_on):
@@ -240,7 +240,7 @@ def _mcp_connection(
     mcp_transcript: "Transcript",
     mcp_network: "Network | None",
 ) -> "Iterator[Connection]":
-    from noizu_mcp.testing.plugin import prepare, reason_to_skip
+    from .testing.plugin import prepare, reason_to_skip
 
     reason = reason_to_skip(mcp_server, mcp_variant, has_network=mcp_network is not None)
     if reason is not None:
@@ -274,7 +274,7 @@ def _fixture_for(item: pytest.Function) -> str:
     # Hypothesis wraps the function in a plain one.
     property_test = getattr(function, "hypothesis", None)
     function = getattr(property_test, "inner_test", function)
-    from noizu_mcp.testing.plugin import VIRTUAL_CLOCKS
+    from .testing.plugin import VIRTUAL_CLOCKS
 
     clocks = sorted(VIRTUAL_CLOCKS.intersection(item.fixturenames))
     if clocks and not item.get_closest_marker("trio"):
@@ -307,7 +307,7 @@ def _fixture_for(item: pytest.Function) -> str:
 
 
 async def _open_client(_mcp_connection: "Connection") -> AsyncIterator[Any]:
-    from noizu_mcp.testing.plugin import open_client
+    from .testing.plugin import open_client
 
     async with open_client(_mcp_connection) as client:
         yield client
@@ -318,7 +318,7 @@ _mcp_async_client = pytest.fixture(_open_client, name="_mcp_async_client")
 
 @pytest.fixture
 def _mcp_plain_client(_mcp_connection: "Connection") -> "Iterator[SyncClient]":
-    from noizu_mcp import SyncClient
+    from .client import SyncClient
 
     with SyncClient(_mcp_connection.target, **_mcp_connection.options) as client:
         yield client
