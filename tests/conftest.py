@@ -24,11 +24,9 @@ SLOW_FOLDERS = ("benchmarks", "conformance", "e2e", "interop")
 #: Files in them whose tests reach lines that no quick test reaches.
 QUICK_FILES = ("test_reload_stdio.py",)
 #: The quick scenarios of `behaviour`: in memory, on the newest revision of each era, or on the
-#: newest that a scenario of older ones has. Every other revision and transport repeats those.
+#: newest that a scenario of older ones has. The slow ones repeat them over pipes and HTTP, and on
+#: the other revisions in memory: what these write and read is the same on every transport.
 NEWEST = {"2025-11-25", "2026-07-28"}
-#: A revision and a transport whose combination shows nothing else: over pipes the revision differs
-#: from its neighbours in what the results hold, which memory and HTTP show.
-LEFT_OUT = ("2025-06-18", "stdio")
 
 
 @cache
@@ -40,10 +38,6 @@ def folder_of(path: Path) -> str:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark every test of the slow folders, and what repeats a scenario."""
-    left_out = [item for item in items if combination_of(item) == LEFT_OUT]
-    if left_out:
-        items[:] = [item for item in items if combination_of(item) != LEFT_OUT]
-        config.hook.pytest_deselected(items=left_out)
     scenarios = defaultdict(list)
     for item in items:
         folder = folder_of(item.path)
@@ -52,18 +46,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.slow)
         elif folder == "behaviour":
             scenarios[item.nodeid.partition("[")[0]].append(item)
+    left_out = set()
     for each in scenarios.values():
         revisions = {param_of(item, "revision") for item in each}
         quick = revisions & NEWEST or {max(revisions)}
         for item in each:
             is_quick = param_of(item, "revision") in quick
-            if not is_quick or param_of(item, "transport") not in ("", "memory"):
+            is_elsewhere = param_of(item, "transport") not in ("", "memory")
+            if is_elsewhere and not is_quick:
+                left_out.add(item)
+            elif is_elsewhere or not is_quick:
                 item.add_marker(pytest.mark.slow)
-
-
-def combination_of(item: pytest.Item) -> tuple[str, str]:
-    """Return the revision and the transport of a scenario; empty texts if it has none."""
-    return param_of(item, "revision"), param_of(item, "transport")
+    if left_out:
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=list(left_out))
 
 
 def param_of(item: pytest.Item, name: str) -> str:

@@ -142,7 +142,7 @@ class RunningServer:
 
     async def begin_serving(self) -> None:
         """Start what runs beside the requests: providers, if there are any."""
-        self.server.running[self] = None
+        self.server.bus.running[self] = None
         if self.server.registry.providers is not None:
             await self.provider_lists.begin()
 
@@ -152,7 +152,7 @@ class RunningServer:
 
     def end_serving(self) -> None:
         """End what runs beside the requests; does not wait."""
-        del self.server.running[self]
+        del self.server.bus.running[self]
         if "provider_lists" in vars(self):
             self.provider_lists.end()
 

@@ -40,7 +40,6 @@ from .registry._server_options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOpti
 
 if TYPE_CHECKING:
     from ..types import Reference
-    from ._running import RunningServer
     from .policies._capability import CapabilityIssuer
 
 
@@ -86,7 +85,6 @@ class Server(metaclass=ComponentMeta):
         sealer: Seals the state that travels through clients.
         crash_log: Takes the failures of its handlers and hooks: so many a minute of each.
         providers: The running set of providers.
-        running: Where it is served now.
 
     Raises:
         DefinitionError: When the class statement runs: everything that is wrong with it.
@@ -123,7 +121,6 @@ class Server(metaclass=ComponentMeta):
     abandoned: AbandonedThreads
     sealer: Sealer
     crash_log: ThrottledLog
-    running: dict["RunningServer", None]
     _overridden: ClassVar[frozenset[str]] = frozenset()  # of `OVERRIDABLE`
     _declared: ClassVar[frozenset[str]] = frozenset()  # of `CHANGES`, the lists of the class
 
@@ -170,7 +167,6 @@ class Server(metaclass=ComponentMeta):
         server.abandoned = AbandonedThreads(options.limits.abandoned_threads)
         server.sealer = Sealer(options.state_keys, options.state_ttl)
         server.crash_log = ThrottledLog(shown=SHOWN, most=MOST_CRASHES)
-        server.running = {}
         if hasattr(cls, "providers"):
             server._provide(cls.providers)
         if options.loop == "asyncio":

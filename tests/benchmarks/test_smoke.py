@@ -82,15 +82,10 @@ def test_a_benchmark_over_http_measures_every_set_up(measured, name, peers, tabl
     assert {place: figure for place, figure in figures.items() if figure <= 0} == {}
 
 
-@pytest.mark.parametrize(
-    ("name", "needs"),
-    [("http", "uvicorn"), ("asgi", "starlette")],
-)
-def test_the_official_package_is_measured_over_http(measured, name, needs):
+def test_the_official_package_is_measured_over_http(measured):
     """Its server is there in its default set-up; the fastest is noted where uvloop is missing."""
     pytest.importorskip("mcp.server.mcpserver")
-    pytest.importorskip(needs)
-    report = measured(name, "mcp")
+    report = measured("asgi", "mcp")
 
     assert all("mcp" in rows for rows in report["tables"].values())
     assert all(why.startswith(("uvloop", "httptools")) for why in report["notes"].values())
@@ -120,11 +115,10 @@ def test_questions_are_asked_both_ways(measured):
         assert sorted(rows) == ["noizu", "noizu, InputRequired"]
 
 
-@pytest.mark.parametrize("name", ["read", "ask"])
-def test_the_official_package_is_measured_too(measured, name):
+def test_the_official_package_is_measured_too(measured):
     """The server in the official package offers the same: every figure of its rows is there."""
     pytest.importorskip("mcp.server.mcpserver")
-    report = measured(name, "mcp")
+    report = measured("read", "mcp")
 
     assert report["notes"] == {}
     assert all("mcp" in rows for rows in report["tables"].values())

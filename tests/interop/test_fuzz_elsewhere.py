@@ -82,7 +82,7 @@ async def test_a_fault_on_the_lower_level_of_the_official_package(fault: str) ->
     assert params in least_steps(report, check)
 
 
-@pytest.mark.parametrize("fault", some(TYPESCRIPT, "eras", "sequence"))
+@pytest.mark.parametrize("fault", some(TYPESCRIPT, "eras"))
 async def test_a_fault_of_a_server_in_typescript(
     fault: str, node_command: Callable[[str, str], tuple[list[str], dict[str, str]]]
 ) -> None:

@@ -181,7 +181,7 @@ def front(*providers, **body):
 def tools_of(server):
     """Return what an anonymous caller saw last, by name."""
     request = type("Request", (), {"auth": None, "dispatcher": None, "session": {}})()
-    lists = next(iter(server.running)).provider_lists
+    lists = next(iter(server.bus.running)).provider_lists
     return lists.attach(request).lists["tools"].specs
 
 
@@ -331,7 +331,7 @@ async def test_a_call_after_the_end(version):
     server = front(Mount(Billing, prefix="b"))
     async with connect(server, version=version) as client:
         await names(client)
-        (mounted,) = next(iter(server.running)).provider_lists.mounts.values()
+        (mounted,) = next(iter(server.bus.running)).provider_lists.mounts.values()
         mounted.end()
         await trio.testing.wait_all_tasks_blocked()
         for name in ("b_charge", "b_short"):
@@ -557,7 +557,7 @@ async def test_an_availability_after_the_end():
     async with connect(server, version=STATELESS, principal=ADA) as client:
         await names(client)
         spec = tools_of(server)["g_ada"]
-        (mounted,) = next(iter(server.running)).provider_lists.mounts.values()
+        (mounted,) = next(iter(server.bus.running)).provider_lists.mounts.values()
         mounted.end()
         await trio.testing.wait_all_tasks_blocked()
         assert not spec.available(None)
@@ -614,7 +614,7 @@ async def test_a_mounted_server_with_providers(version, autojump_clock):
         assert await names(client) == ["m_i_one"]
         inner.providers.remove(lists)
         assert await names(client) == []
-    assert inner.running == {}
+    assert inner.bus.running == {}
 
 
 async def test_a_session_of_a_mounted_server_with_providers():
@@ -664,13 +664,13 @@ async def test_mounting_again_at_once():
     mount = Mount(billing)
     server = front(mount)
     async with connect(server) as client:
-        running = next(iter(server.running))
+        running = next(iter(server.bus.running))
         (first,) = running.provider_lists.mounts.values()
         entry = server.providers.entries[0]
-        server.running.clear()  # as a thread would, before the loop hears of it
+        server.bus.running.clear()  # as a thread would, before the loop hears of it
         server.providers.remove(mount)
         server.providers.add(mount)
-        server.running[running] = None
+        server.bus.running[running] = None
         running.update_providers()
         await trio.testing.wait_all_tasks_blocked()
         assert (await client.call_tool("short", {})).text == "billing"

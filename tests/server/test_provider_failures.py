@@ -278,7 +278,7 @@ async def test_one_watch_for_a_server(version):
         second.cancel()
         await trio.testing.wait_all_tasks_blocked()
         assert watched.running == 0
-        assert server.running == {}
+        assert server.bus.running == {}
 
 
 async def test_a_provider_that_is_removed_while_it_is_asked(version):

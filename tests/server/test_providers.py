@@ -420,7 +420,7 @@ async def test_the_lists_of_few_principals_are_kept(monkeypatch):
     skills = Skills("a")
     server = serving(skills)
     async with connect(server, version=STATELESS) as client:
-        lists = next(iter(server.running)).provider_lists
+        lists = next(iter(server.bus.running)).provider_lists
         for number in range(5):
             principal = Principal(subject=str(number))
             fake = type("Request", (), {"auth": principal, "dispatcher": None, "session": {}})()

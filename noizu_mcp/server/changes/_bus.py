@@ -16,7 +16,7 @@ import itertools
 import threading
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
@@ -37,9 +37,14 @@ TOGETHER: Final = MERGE_WINDOW / 10
 
 
 class Bus:
-    """The loops in which one server is served, and hears of changes."""
+    """The loops in which one server is served, and hears of changes.
+
+    Attributes:
+        running: Where the server is served now.
+    """
 
     def __init__(self) -> None:
+        self.running: dict[Any, None] = {}  # of `RunningServer`
         self._listeners: dict[Callable[[Hashable], None], None] = {}
         # One server may serve in several threads, each with a trio loop of its own.
         self._lock = threading.Lock()

@@ -179,7 +179,7 @@ class Providers:
 
     def _tell(self, entries: Iterable[Entry]) -> None:
         """Tell everybody that providers came or went: the served servers, then the clients."""
-        for running in tuple(self.server.running):
+        for running in tuple(self.server.bus.running):
             running.portal.run_soon(running.update_providers)
         for feature in {kind for entry in entries for kind in entry.versions}:
             self.server.bus.publish(feature)
@@ -229,7 +229,7 @@ class Providers:
         """Let another served server run the `watch` of a provider."""
         with self._lock:
             entry.watcher = None
-        for running in tuple(self.server.running):
+        for running in tuple(self.server.bus.running):
             running.portal.run_soon(running.update_providers)
 
     def health(self) -> list[Health]:
