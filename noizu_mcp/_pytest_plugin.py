@@ -234,6 +234,7 @@ def mcp_lint(mcp_server: Any, mcp_options: Mapping[str, Any]) -> "Callable[..., 
 @pytest.fixture
 def _mcp_connection(
     request: pytest.FixtureRequest,
+    *,
     mcp_server: Any,
     mcp_variant: "Variant",
     mcp_options: Mapping[str, Any],
