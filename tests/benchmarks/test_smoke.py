@@ -91,14 +91,11 @@ def test_the_official_package_is_measured_over_http(measured):
     assert all(why.startswith(("uvloop", "httptools")) for why in report["notes"].values())
 
 
-@pytest.mark.parametrize("peer", ["noizu", "mcp"])
-def test_clients_are_measured(measured, peer):
-    """The ways to use our client, and the official one, call one server over both transports."""
-    if peer == "mcp":
-        pytest.importorskip("mcp.client.client")
-    report = measured("client", peer)
+def test_clients_are_measured(measured):
+    """The ways to use our client call one server over both transports."""
+    report = measured("client", "noizu")
 
-    rows = ["noizu", "noizu, aio", "noizu, SyncClient"] if peer == "noizu" else ["mcp"]
+    rows = ["noizu", "noizu, aio", "noizu, SyncClient"]
     assert report["notes"] == {}
     assert {table: list(found) for table, found in report["tables"].items()} == {
         f"client {transport} {era}": rows for transport in ("stdio", "http") for era in ERAS

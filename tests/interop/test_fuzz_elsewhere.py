@@ -71,7 +71,7 @@ async def test_a_fault_of_a_server_of_the_official_package(fault: str) -> None:
     assert params in least_steps(report, check)
 
 
-@pytest.mark.parametrize("fault", some(LOWER, "cancel"))
+@pytest.mark.parametrize("fault", some(LOWER, "enum"))
 async def test_a_fault_on_the_lower_level_of_the_official_package(fault: str) -> None:
     """A fault in what the author does by hand is found and made small."""
     need_mcp()

@@ -64,7 +64,7 @@ async def test_everything(autojump_clock):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", PROCESSES[:-1])
 async def test_an_example_over_http(name):
     """The same over HTTP."""
     async with serve_over(str(EXAMPLES / name), "http") as url:
