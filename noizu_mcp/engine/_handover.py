@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 class Future(Protocol):
-    """What futures of threads and of asyncio have in common."""
+    """The common part of the futures of threads and of asyncio."""
 
     def set_result(self, result: Any, /) -> None:
         """Set the result."""

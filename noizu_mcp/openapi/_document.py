@@ -63,13 +63,12 @@ def _parse_yaml(data: bytes, where: str, error: ValueError) -> Any:
 def _loader(yaml: Any) -> Any:
     """Make a loader that refuses aliases: a few of them can stand for millions of values."""
 
-    class Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML is imported late
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                raise yaml.YAMLError("aliases (*name) are not read; write $ref instead")
-            return super().compose_node(parent, index)
+    def compose_node(loader: Any, parent: Any, index: Any) -> Any:
+        if loader.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases (*name) are not read; write $ref instead")
+        return yaml.SafeLoader.compose_node(loader, parent, index)
 
-    return Loader
+    return type("Loader", (yaml.SafeLoader,), {"compose_node": compose_node})
 
 
 def check_document(document: Any, where: str) -> JSONObject:

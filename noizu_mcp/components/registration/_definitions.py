@@ -102,18 +102,13 @@ def bind_definition(
     if isinstance(definition, ResourceDefinition):
         return ResourceSpec(uri=definition.uri, mime_type=definition.mime_type, **fields)
 
-    def source(name: str) -> Completer | None:
-        if complete is None:
-            return None
-        return Completer("async", lambda prefix, ctx: complete(name, prefix, ctx))
-
     if isinstance(definition, PromptDefinition):
         taken = definition.arguments
         return PromptSpec(
             texts=None,
             arguments=tuple(each.name for each in taken),
             required=tuple(each.name for each in taken if each.required),
-            complete=source,
+            complete=_completers(complete),
             **fields,
         )
     template = UriTemplate(definition.uri_template, traversal=True)
@@ -121,9 +116,20 @@ def bind_definition(
         uri_template=template,
         texts=_AS_SENT,
         variables=template.variables,
-        complete=source,
+        complete=_completers(complete),
         list=None,
         list_mode="async",
         mime_type=definition.mime_type,
         **fields,
     )
+
+
+def _completers(complete: Complete | None) -> Callable[[str], Completer | None]:
+    """Return the function that finds the completer of an argument or a variable."""
+
+    def find(name: str) -> Completer | None:
+        if complete is None:
+            return None
+        return Completer("async", lambda prefix, ctx: complete(name, prefix, ctx))
+
+    return find

@@ -86,12 +86,12 @@ class _Guest(TrioSide):
 
     def _end(self, outcome: Any) -> None:
         del _GUESTS[self._loop]
-        try:
-            outcome.unwrap()
-        except BaseException as error:  # noqa: BLE001 - Ctrl-C; the last user raises it
-            self.ended.set_exception(unwrap_single(error))
-        else:
+        # Only an `outcome.Error` has one: Ctrl-C, for example. The last user raises it.
+        error = getattr(outcome, "error", None)
+        if error is None:
             self.ended.set_result(None)
+        else:
+            self.ended.set_exception(unwrap_single(error))
 
     def start(self, work: Callable[[], Awaitable[None]]) -> None:
         """Start a trio task; see `TrioSide`."""

@@ -187,8 +187,9 @@ class OwnLoop(trio.abc.Instrument):
         self._selector.turns = TURNS
         try:
             self.loop.run_forever()
-        except BaseException as error:  # noqa: BLE001 - SystemExit of a task of nobody's
-            # An instrument that raises is removed by trio, and the loop would stand still.
+        except (SystemExit, KeyboardInterrupt) as error:
+            # Of a task that nobody waits for; asyncio lets no other exception through. An
+            # instrument that raises is removed by trio, and the loop would stand still.
             throttled_log.crash("aio", "a task of asyncio failed", error=error)
             self._selector.idle = 0
         finally:

@@ -104,9 +104,11 @@ class Emitter:
         """
         if isinstance(node, nodes.Object):
             return self._reference(node, at, place)
-        write = self._pydantic if isinstance(node, nodes.Pydantic) else self._plain
-        made = {**write(node, at, place), **node.keywords}  # type: ignore[arg-type]
-        return ordered(made)
+        if isinstance(node, nodes.Pydantic):
+            made = self._pydantic(node, at, place)
+        else:
+            made = self._plain(node, at, place)
+        return ordered({**made, **node.keywords})
 
     def _plain(self, node: nodes.Node, at: Path, place: Place) -> JSONObject:
         if isinstance(node, nodes.Scalar):

@@ -67,7 +67,7 @@ class _NestedContext(Context):
 
     @provided.setter
     def provided(self, lists: Mapping[str, Any] | None) -> None:
-        self._outer.provided = lists  # type: ignore[misc]  # each of its classes has it
+        self._outer.provided = lists  # type: ignore[misc]  # a slot of each of its classes
 
     def refusal_of(self, name: str, arguments: Mapping[str, Any]) -> Denied | None:
         """Tell why the capability does not allow a call of this handler; None if it does."""

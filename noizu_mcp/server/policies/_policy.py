@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, get_args
 
@@ -65,7 +66,7 @@ class PolicyCall(NamedTuple):
         return None if self.spec is None else str(self.spec.definition[self.spec.key])
 
 
-class Policy:
+class Policy(ABC):
     """Decides whether a call may go on: subclass it, write `check`, list instances of it.
 
     Policies stand in `policies = […]` of a server. They are asked on every way to a handler: by a
@@ -95,6 +96,7 @@ class Policy:
             frame = calling_frame()
             raise DefinitionError([problem_at(f"{cls.__name__}.{n}", t, frame) for n, t in faults])
 
+    @abstractmethod
     def check(self, call: PolicyCall, ctx: "Context") -> Awaitable[None] | None:
         """Let a call go on by returning, or refuse it.
 
@@ -108,7 +110,6 @@ class Policy:
         Raises:
             Denied: The call is refused; the caller gets the reason.
         """
-        raise NotImplementedError
 
 
 def _faults_of(cls: type[Policy]) -> Iterable[tuple[str, str]]:

@@ -84,7 +84,7 @@ class Mount(Provider):
         return frozenset(_KINDS) & self.server.registry.offered
 
     @property
-    def shared(self) -> bool:  # type: ignore[override]
+    def shared(self) -> bool:  # type: ignore[override]  # read-only: it follows the other server
         """True unless the mounted server computes lists for each caller.
 
         An `available` function goes with its component: it is asked where the list is.

@@ -68,7 +68,7 @@ class Step:
 
 @attrs.frozen
 class Outcome:
-    """What came back after a step.
+    """The messages that came back after a step.
 
     Attributes:
         step: The step.

@@ -1,4 +1,4 @@
-"""What a server lists, and the checks that compare several answers."""
+"""The lists of a server, and the checks that compare several answers."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NamedTuple

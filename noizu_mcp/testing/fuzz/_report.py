@@ -20,7 +20,7 @@ MAX_SHOWN = 300
 
 @attrs.define
 class Report:
-    """What a run found.
+    """The findings of a run, and what it did.
 
     Attributes:
         target: The server, as the caller named it.

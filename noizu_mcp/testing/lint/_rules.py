@@ -161,7 +161,7 @@ class Finding(Value):
 
     @property
     def fix(self) -> str:
-        """What to do about it."""
+        """The advice: the change that mends it."""
         return RULES[self.rule].remedy
 
     @property
