@@ -25,6 +25,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+from hypothesis import Phase, settings
 
 from noizu_mcp.cli import main
 
@@ -33,6 +34,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\S*)[ ]*(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Every language that a page may use, so that a misspelt one cannot hide a block from this test.
 SHOWN = ("text", "json", "toml", "pyi", "mermaid", "dockerfile", "ini")
+# What Hypothesis adds to a failing example differs from run to run, and on the machines of a CI.
+settings.register_profile("pages", print_blob=False, phases=set(Phase) - {Phase.explain})
 
 
 class Block(NamedTuple):
@@ -128,7 +131,10 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
     monkeypatch.setattr(logging.getLogger("noizu_mcp"), "handlers", [])
     # Commands are started by name; the scripts of this interpreter must be found first.
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
+    profile = settings.get_current_profile_name()
+    settings.load_profile("pages")
     yield Runner(tmp_path, monkeypatch)
+    settings.load_profile(profile)
     for name in set(sys.modules) - before:
         if getattr(sys.modules[name], "__file__", None) and "examples" in str(
             sys.modules[name].__file__
