@@ -5,6 +5,7 @@ import trio
 from noizu_mcp import Server
 from noizu_mcp.testing.raw import MemoryLink, Receiver
 from noizu_mcp.testing.raw._exchange import MAX_ANSWERS
+from noizu_mcp.testing.raw._stream import MAX_MESSAGE
 
 
 class Empty(Server, name="empty", version="1.0.0"):
@@ -62,3 +63,14 @@ async def test_a_server_in_memory_that_has_ended(nursery):
 
     assert found.ended
     assert found.failure == "the server has ended"
+
+
+async def test_a_server_that_does_not_read(autojump_clock):
+    """A message that it leaves half unread ends the connection, also one without an answer."""
+    link = MemoryLink(Empty(), Notes())
+    note = {"jsonrpc": "2.0", "method": "notifications/x", "params": {"text": "x" * MAX_MESSAGE}}
+    await link.exchange(note, {}, 0.1)
+    found = await link.exchange(note, {}, 0.1)
+
+    assert found.failure == "the server does not read"
+    assert link.ended

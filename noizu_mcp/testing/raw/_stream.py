@@ -15,6 +15,8 @@ from ._exchange import Exchange, Message, Notes, Receiver, method_of, requests_o
 
 #: Bytes of one message from a server in memory.
 MAX_MESSAGE: Final = 16 * 1024 * 1024
+#: Least seconds that a server gets to read one message.
+READ_TIMEOUT: Final = 10.0
 
 
 class StreamLink(ABC):
@@ -56,10 +58,17 @@ class StreamLink(ABC):
         for each in ids:
             self.receiver.expect(each)
         began = trio.current_time()
+        with trio.move_on_after(max(patience, READ_TIMEOUT)) as reading:
+            is_read = await self.write(json.dumps(message).encode())
+        if reading.cancelled_caught:
+            # No message can follow one that was written in part.
+            self.ended = found.ended = True
+            found.failure = "the server does not read"
+            return found
+        if not is_read or not ids:
+            found.ended = self.ended
+            return await self._with_last_words(found)
         with trio.move_on_after(patience):
-            if not await self.write(json.dumps(message).encode()) or not ids:
-                found.ended = self.ended
-                return await self._with_last_words(found)
             async with self._news:
                 while not self.ended and not self.receiver.has_answers(ids):
                     await self._news.wait()
