@@ -12,6 +12,7 @@ import httpx2
 import trio
 
 from .._errors import ToolError, TransportError
+from .._http_body import BodyError, read_body
 from .._version import __version__
 from ._operations import Request
 
@@ -69,22 +70,12 @@ class Connections:
             content=request.body,
         )
         async with stream as response:
-            # A compressed body of a kilobyte can unpack to a gigabyte.
-            if response.headers.get("content-encoding", "identity") != "identity":
-                raise ToolError(f"{request.label}: the answer is compressed, against our request")
-            body = bytearray()
-            # Breaking out of the loop would leave the async generators of the library unfinished.
-            # Cancelled while they wait for more, they run to their end.
-            with trio.CancelScope() as enough:
-                async for part in response.aiter_raw():
-                    body += part
-                    if len(body) > self._max_size:
-                        enough.cancel()
-            if len(body) > self._max_size:
-                text = f"{request.label}: the answer has more than {self._max_size} bytes"
-                raise ToolError(f"{text}; ask for less")
+            try:
+                body = await read_body(response, self._max_size)
+            except BodyError as error:
+                raise ToolError(f"{request.label}: {error}") from None
             status = f"{response.status_code} {response.reason_phrase}".strip()
-            return Answer(status, response.headers.get("content-type", ""), bytes(body))
+            return Answer(status, response.headers.get("content-type", ""), body)
 
 
 @asynccontextmanager
