@@ -14,10 +14,13 @@ import trio
 from .._errors import ToolError, TransportError
 from .._http_body import BodyError, read_body
 from .._version import __version__
+from ._bodies import Part
 from ._operations import Request
 
 #: Seconds to connect, and for the API to take a part of a body.
 STEP_TIMEOUT: Final = 30.0
+#: A file in the words of the library: name, content, media type, headers.
+_FileField = tuple[str | None, bytes, str | None, dict[str, str]]
 _FAILURES: Final = (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError)
 
 
@@ -68,6 +71,7 @@ class Connections:
             request.url,
             headers=list(request.headers),
             content=request.body,
+            files=[_file(part) for part in request.parts] or None,
         )
         async with stream as response:
             try:
@@ -76,6 +80,12 @@ class Connections:
                 raise ToolError(f"{request.label}: {error}") from None
             status = f"{response.status_code} {response.reason_phrase}".strip()
             return Answer(status, response.headers.get("content-type", ""), body)
+
+
+def _file(part: Part) -> tuple[str, _FileField]:
+    """Convert a part to the form of the library."""
+    headers = {"content-transfer-encoding": part.encoding} if part.encoding else {}
+    return part.name, (part.filename, part.content, part.media_type, headers)
 
 
 @asynccontextmanager

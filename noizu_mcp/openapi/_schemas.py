@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from .._value import JSONObject
 from ._document import Document, DocumentError
+from ._media_types import is_text
 
 #: Schemas behind one argument or result; a model reads all of them.
 MAX_DEFINITIONS: Final = 500
@@ -27,6 +28,9 @@ _NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"
 _DROPPED: Final = frozenset({"xml", "externalDocs", "discriminator", "example", "nullable"}) | {
     *("$id", "$schema", "$anchor"),
 }
+
+#: The keyword of a text that stands for bytes.
+BASE64: Final = {"contentEncoding": "base64"}
 
 
 class SchemaConverter:
@@ -77,6 +81,10 @@ class SchemaConverter:
             found["examples"] = [schema["example"]]
         if self._document.is_30:
             _modernize(schema, found)
+        if is_binary(found):
+            # JSON has no bytes.
+            found.pop("format", None)
+            found |= BASE64
         return found
 
     def _members(self, schema: Mapping[str, Any], depth: int) -> Iterator[tuple[str, Any]]:
@@ -122,6 +130,13 @@ class SchemaConverter:
             self.definitions[name] = {}
             self._waiting.append((name, target))
         return f"#/$defs/{name}"
+
+
+def is_binary(schema: Mapping[str, Any]) -> bool:
+    """Tell whether a schema stands for bytes that are not encoded, as in a file that is sent."""
+    kind = schema.get("contentMediaType")
+    is_raw = isinstance(kind, str) and "contentEncoding" not in schema and not is_text(kind)
+    return schema.get("format") == "binary" or is_raw
 
 
 def _modernize(schema: Mapping[str, Any], found: JSONObject) -> None:

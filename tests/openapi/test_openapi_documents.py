@@ -15,7 +15,7 @@ from noizu_mcp.openapi import _document as reader
 from noizu_mcp.openapi import _operations as operations
 from noizu_mcp.openapi import _schemas as schemas
 
-from .api_kit import document, reading
+from .api_kit import document, operations_of, reading
 
 ROOT = Path(__file__).resolve().parents[2]
 PET = {
@@ -45,7 +45,7 @@ def properties_of(schema, version="3.1.0"):
     node = document({"/x": {"get": {"operationId": "x", "parameters": [one]}}}, version)
     node["components"] = {"schemas": {"Pet": PET, "a/b": {"type": "string"}}}
     node["components"]["schemas"]["name"] = {"type": "boolean"}
-    (found,) = operations.read_operations(reader.Document(node), "https://api.test")
+    (found,) = operations_of(node, "https://api.test")
     return found.input_schema
 
 
@@ -245,8 +245,8 @@ async def test_results_with_a_schema():
         ({"parameters": [{"name": "a", "in": "query", "style": "matrix"}]}, "has the style"),
         ({"parameters": [{"name": "a", "in": "query", "schema": 3}]}, "expected a schema, got"),
         (
-            {"requestBody": {"required": True, "content": {"multipart/form-data": {}}}},
-            "its body has no media type that is sent here: ['multipart/form-data']",
+            {"requestBody": {"required": True, "content": {"multipart/mixed": {}}}},
+            "its body has no media type that is sent here: ['multipart/mixed']",
         ),
         ({"requestBody": {"required": True}}, "no media type"),
         (
@@ -293,7 +293,7 @@ async def test_bad_path_items_are_left_out(caplog):
 
 async def test_optional_bodies_that_cannot_be_sent_are_left_out():
     """The operation is a tool without a body."""
-    source = reading(requestBody={"content": {"multipart/form-data": {}}})
+    source = reading(requestBody={"content": {"multipart/mixed": {}}})
 
     assert (await tools_of(source))["read"].input_schema["properties"] == {}
 
@@ -329,9 +329,9 @@ def test_relative_servers_belong_to_the_document():
     ("root", "reason"),
     [
         ([], "the document must be an object"),
-        ({"swagger": "2.0"}, "is Swagger 2.0; convert it"),
-        ({"openapi": "4.0.0"}, "must be OpenAPI 3.0 or 3.1, not '4.0.0'"),
-        ({"openapi": 3.1}, "must be OpenAPI 3.0 or 3.1, not 3.1"),
+        ({"swagger": "2.0"}, "is Swagger 2.0, which is not read; convert it to OpenAPI 3"),
+        ({"openapi": "4.0.0"}, "must be OpenAPI 3.0, 3.1 or 3.2, not '4.0.0'"),
+        ({"openapi": 3.1}, "must be OpenAPI 3.0, 3.1 or 3.2, not 3.1"),
         ({"openapi": "3.1.0", "paths": []}, "paths must be an object"),
     ],
 )
@@ -362,7 +362,7 @@ def test_yaml(tmp_path):
     root = reader.parse_document(YAML.encode(), "api.yaml")
 
     assert root["info"]["version"] == "2024-01-01"
-    (found,) = operations.read_operations(reader.Document(root))
+    (found,) = operations_of(root)
     assert found.output_schema == {"type": "object"}
 
 
@@ -482,7 +482,7 @@ async def test_base_urls_win():
     source = reading(servers=[{"url": "https://other.test"}])
     provider = OpenAPI(source, base_url="https://api.test/x/")
 
-    (found,) = operations.read_operations(reader.Document(source), "https://api.test/x")
+    (found,) = operations_of(source, "https://api.test/x")
     assert found.request({}).url == "https://api.test/x/things"
     assert provider.name == "OpenAPI"
 
