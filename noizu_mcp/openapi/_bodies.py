@@ -194,7 +194,7 @@ def read_body(document: Document, node: JSONObject) -> Body | None:
     schema, fields = kinds[kind].get("schema", {}), described.get(kind, {})
     text = body.get("description")
     about = [text.strip()] if isinstance(text, str) and text.strip() else []
-    if any(field.is_file for field in fields.values()):
+    if _takes_files(kind, fields):
         about.append(_ABOUT_FILES)
     if kind in described:
         kind = _essence(kind)
@@ -216,7 +216,7 @@ def _choose(kinds: Sequence[str], described: Mapping[str, Mapping[str, _Field]])
     """Choose the media type of a body: JSON before all others, and a form that can take files."""
     ranks: tuple[Callable[[str], bool], ...] = (
         is_json,
-        lambda kind: any(field.is_file for field in described.get(kind, {}).values()),
+        lambda kind: _takes_files(kind, described.get(kind, {})),
         lambda kind: _essence(kind) == _FORM,
         lambda kind: _essence(kind) == _MULTIPART,
         is_text,
@@ -224,6 +224,10 @@ def _choose(kinds: Sequence[str], described: Mapping[str, Mapping[str, _Field]])
         lambda kind: not _essence(kind).startswith("multipart/"),
     )
     return next((kind for fits in ranks for kind in kinds if fits(kind)), None)
+
+
+def _takes_files(kind: str, fields: Mapping[str, _Field]) -> bool:
+    return _essence(kind) == _MULTIPART and any(field.is_file for field in fields.values())
 
 
 def _essence(kind: str) -> str:
@@ -272,8 +276,9 @@ def _read_file(value: Any, name: str) -> tuple[bytes, str | None, str | None]:
     Raises:
         BadValue: The value is neither.
     """
-    text = value if isinstance(value, str) else ""
-    found = _DATA_URL.match(text)
+    if not isinstance(value, str):
+        raise BadValue(f"{name} must be base64")
+    text, found = value, _DATA_URL.match(value)
     kind = filename = None
     if found is not None:
         text = text[found.end() :]

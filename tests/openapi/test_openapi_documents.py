@@ -452,6 +452,60 @@ async def test_rules_choose_operations(options, expected):
     assert list(await tools_of(tagged(), **options)) == expected
 
 
+async def test_rules_leave_out_what_cannot_be_used(caplog):
+    """An operation that a rule leaves out is not read, so that nothing is said about it."""
+    source = tagged()
+    source["paths"]["/store"]["get"]["parameters"] = ["?"]
+
+    assert list(await tools_of(source, exclude=["getStore", "tag:pets"])) == []
+    assert caplog.messages == []
+
+
+async def test_names_are_given():
+    """`names` gives tools other names, by the names that they would have, or by their paths."""
+    names = {"listPets": "find", "DELETE /pets/{id}": "remove", "getStore": "listPets"}
+
+    found = list(await tools_of(tagged(), names=names, exclude=["post*"], prefix="p"))
+
+    assert found == ["p_find", "p_remove", "p_listPets"]
+
+
+@pytest.mark.parametrize(
+    ("names", "error", "reason"),
+    [
+        ({"listPet": "a"}, ValueError, "names: 'listPet' is no operation"),
+        (
+            {"listPets": "getStore"},
+            ValueError,
+            "names: GET /pets and GET /store would both be 'getStore'",
+        ),
+        ({"listPets": "a b"}, ValueError, "names: 'a b' must be 64 letters, digits"),
+        ({"listPets": "a" * 65}, ValueError, "must be 64 letters"),
+        ({"listPets": 3}, TypeError, "names must map texts to texts; 'listPets' does not"),
+        (["listPets"], TypeError, "names must be a mapping"),
+    ],
+)
+def test_names_must_be_right(names, error, reason):
+    """A slip in a name is an error at once."""
+    with pytest.raises(error, match=reason):
+        OpenAPI(tagged() | {"servers": [{"url": "https://a.test"}]}, names=names)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "reason"),
+    [
+        ({"type": "mutualTLS"}, "'x' has the type 'mutualTLS', which takes no text; see tls="),
+        ("odd", "'x' has the type None"),
+        ({"type": "http", "scheme": "Digest"}, "the scheme 'digest'; give the header in headers="),
+    ],
+)
+def test_credentials_of_other_schemes(scheme, reason):
+    """Credentials that cannot be sent as their scheme says are refused."""
+    source = document({}, components={"securitySchemes": {"x": scheme}})
+    with pytest.raises(ValueError, match=reason):
+        OpenAPI(source, auth={"x": "secret"})
+
+
 @pytest.mark.parametrize("option", ["include", "exclude"])
 def test_rules_must_fit(option):
     """A slip in a rule is an error: it would offer what it was to keep out."""
