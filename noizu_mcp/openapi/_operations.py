@@ -41,8 +41,8 @@ _SUCCESS: Final = ("200", "201", "202", "203", "2XX", "default")
 _SLASHES: Final = re.compile(r"[/\\]")
 #: Times that a segment is decoded to look at it.
 MAX_DECODINGS: Final = 4
-#: A path: a query in it would mix with that of the parameters.
-_PATH: Final = re.compile(r"[^?#\s\\]*")
+#: A path, as documents write it: some add a query, or a fragment that makes it unique.
+_PATH: Final = re.compile(r"([^?#\s\\]*)(?:\?([A-Za-z0-9._~%!$&'()*+,;=:@/?-]*))?(?:#.*)?")
 
 
 @attrs.frozen(kw_only=True)
@@ -80,6 +80,7 @@ class Operation:
         label: Its method and path: `GET /pets/{id}`.
         method: Its method in small letters.
         path: Its path, with variables.
+        query: The query that its path has, percent-encoded; mostly empty.
         base_url: The URL that the path is appended to.
         title: Its summary, or None.
         description: Its summary and description, or None.
@@ -95,6 +96,7 @@ class Operation:
     label: str
     method: str
     path: str
+    query: str
     base_url: str
     title: str | None
     description: str | None
@@ -147,7 +149,8 @@ class Operation:
             payload = self.body.encode(arguments[self.body_argument])
             if payload.media_type:
                 headers.append(("content-type", payload.media_type))
-        url = self.base_url + self._expand(paths) + ("?" if query else "") + join(query)
+        pairs = "&".join(each for each in (self.query, join(query)) if each)
+        url = self.base_url + self._expand(paths) + ("?" if pairs else "") + pairs
         return Request(
             label=self.label,
             method=self.method.upper(),
@@ -273,9 +276,10 @@ class _Reader:
             ValueError: A parameter is malformed.
         """
         document, node = self._document, head.node
-        if not _PATH.fullmatch(head.path):
-            raise DocumentError("its path has a query, a fragment, a space or a backslash")
-        parameters = _name(self._parameters(head), head.path)
+        split = _PATH.fullmatch(head.path)
+        if split is None:
+            raise DocumentError("its path has a space or a backslash, or a variable in a query")
+        parameters = _name(self._parameters(head), split[1])
         body = read_body(document, node)
         body_name = _free("body", parameters) if body is not None else ""
         summary, description = _text(node.get("summary")), _text(node.get("description"))
@@ -284,7 +288,8 @@ class _Reader:
             name=head.name,
             label=head.label,
             method=head.method,
-            path=head.path,
+            path=split[1],
+            query=split[2] or "",
             base_url=self._base_url or document.server_of(node, head.item),
             title=summary,
             description=both[:MAX_DESCRIPTION] or None,

@@ -39,6 +39,7 @@ from ._document import (
     read_base,
 )
 from ._operations import MAX_NAME, Head, Operation, Request, list_operations, read_operations
+from ._schemas import DISPENSABLE, without
 
 if TYPE_CHECKING:
     from ..types import RequireScopes
@@ -256,7 +257,7 @@ class OpenAPI(ToolProvider, shared=True):
 
     def _register(self, operation: Operation) -> Registration | None:
         """Make the tool of an operation; None if a schema of it cannot be used."""
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = {"input_schema": operation.input_schema}
         if operation.description is not None:
             options["description"] = operation.description
         if operation.title is not None:
@@ -268,19 +269,24 @@ class OpenAPI(ToolProvider, shared=True):
             return await self._call(operation, args, ctx.server)
 
         name = operation.name
-        try:
-            return tool(
-                call,
-                name=add_prefix(self._prefix, "name", name) if self._prefix else name,
-                input_schema=operation.input_schema,
-                annotations=operation.annotations,
-                timeout=self._call_timeout,
-                requires=self._requires,
-                **options,
-            )
-        except DefinitionError as error:
-            logger.warning("left out %s: %s", operation.label, error)
-            return None
+        for wrong in (*DISPENSABLE, None):
+            try:
+                return tool(
+                    call,
+                    name=add_prefix(self._prefix, "name", name) if self._prefix else name,
+                    annotations=operation.annotations,
+                    timeout=self._call_timeout,
+                    requires=self._requires,
+                    **options,
+                )
+            except DefinitionError as error:
+                problem = error.problems[0]
+                reason = f"{problem.where.removeprefix('call.')}: {problem.text}"
+            if wrong is not None:
+                for key in options.keys() & {"input_schema", "output_schema"}:
+                    options[key] = without(options[key], wrong)
+        logger.warning("left out %s: %s", operation.label, reason)
+        return None
 
     async def _call(self, operation: Operation, args: Mapping[str, Any], server: Any) -> ToolResult:
         try:

@@ -195,6 +195,57 @@ def test_the_dialect_of_3_0(given, expected):
     assert properties_of(given, "3.0.3")["properties"]["a"] == expected
 
 
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (
+            {"allOf": [{"$ref": "#/components/schemas/a~1b"}], "nullable": True},
+            {"anyOf": [{"allOf": [{"$ref": "#/$defs/a_1b"}]}, {"type": "null"}]},
+        ),
+        ({"nullable": True, "title": "x"}, {"title": "x"}),
+        ({"minimum": 1, "exclusiveMinimum": True}, {"exclusiveMinimum": 1}),
+        ({"items": {"min_items": 1, "$recursiveAnchor": True, "required": True}}, {"items": {}}),
+        ({"type": "string", "format": "binary"}, {"type": "string", "contentEncoding": "base64"}),
+    ],
+)
+def test_keywords_that_documents_get_wrong(version, given, expected):
+    """Keywords of another version are rewritten, and those that there are not are left out."""
+    assert properties_of(given, version)["properties"]["a"] == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (
+            {"type": "integer", "default": None, "pattern": "^a$"},
+            {"type": "integer", "pattern": "^a$"},
+        ),
+        (
+            {"type": "array", "items": {"type": "string", "pattern": "(", "maxLength": 3}},
+            {"type": "array", "items": {"type": "string", "maxLength": 3}},
+        ),
+        (
+            {"properties": {"default": {"pattern": "("}}, "anyOf": [True, {"pattern": "("}]},
+            {"properties": {"default": {}}, "anyOf": [True, {}]},
+        ),
+    ],
+)
+async def test_defaults_and_patterns_that_are_wrong(given, expected, caplog):
+    """Those of an operation are left out if one of them cannot be used; the tool is there."""
+    ok = {
+        "content": {"application/json": {"schema": {"type": "object", "properties": {"a": given}}}}
+    }
+    one = [{"name": "a", "in": "query", "schema": given}]
+    source = reading(parameters=one, responses={"200": ok})
+
+    tools = await tools_of(source, output_schemas=True)
+
+    assert tools["read"].input_schema["properties"]["a"] == expected
+    assert tools["read"].output_schema["properties"]["a"] == expected
+    assert caplog.messages == []
+
+
 def test_3_1_is_json_schema():
     """Keywords of 3.1 stay as they are."""
     given = {"type": ["string", "null"], "exclusiveMinimum": 3, "const": {"nullable": True}}
@@ -272,14 +323,31 @@ async def test_bad_operations_are_left_out(node, reason, caplog):
     assert reason in line
 
 
-@pytest.mark.parametrize("path", ["/a?b", "/a#b", "/a b", "/a\\b", "/{id}"])
+@pytest.mark.parametrize("path", ["/a b", "/a\\b", "/{id}", "/a?b={c}", "/a?b c"])
 async def test_bad_paths_are_left_out(path, caplog):
-    """A path with a query, or with a variable that nothing describes, is left out."""
+    """A path with a space, or with a variable that nothing describes, is left out."""
     source = reading("/good")
     source["paths"][path] = {"get": {}}
 
     assert list(await tools_of(source)) == ["read"]
     assert f"left out GET {path}: " in caplog.text
+
+
+def test_paths_with_a_query():
+    """A query in a path is sent before that of the parameters, and a fragment is not sent."""
+    limit = {"name": "limit", "in": "query", "schema": {}}
+    paths = {
+        "/a?beta=true": {"get": {"operationId": "a", "parameters": [limit]}},
+        "/a#add": {"get": {"operationId": "b"}},
+        "/a?x=1#y": {"get": {}},
+    }
+
+    first, second, third = operations_of(document(paths), "https://api.test")
+
+    assert first.request({"limit": 3}).url == "https://api.test/a?beta=true&limit=3"
+    assert first.request({}).url == "https://api.test/a?beta=true"
+    assert second.request({}).url == "https://api.test/a"
+    assert (third.name, third.request({}).url) == ("get_a_x_1_y", "https://api.test/a?x=1")
 
 
 async def test_bad_path_items_are_left_out(caplog):
