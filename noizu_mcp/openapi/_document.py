@@ -14,6 +14,8 @@ from .._value import JSONObject
 
 #: Bytes of a document; that of the largest public API has 12 MB.
 MAX_DOCUMENT: Final = 16 * 2**20
+#: Levels of a document in YAML.
+MAX_NESTING: Final = 500
 #: References in a row, from one to the next.
 MAX_HOPS: Final = 32
 #: Versions of OpenAPI that are read.
@@ -55,20 +57,25 @@ def _parse_yaml(data: bytes, where: str, error: ValueError) -> Any:
         raise DocumentError(text) from None
     try:
         # A round trip: dates and keys that are numbers become the texts that JSON would have.
-        return json.loads(json.dumps(_loader(yaml)(data).get_single_data(), default=str))
+        return json.loads(json.dumps(_load_yaml(yaml, data), default=str))
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as wrong:
         raise DocumentError(f"{where} is neither JSON nor YAML: {wrong}") from None
 
 
-def _loader(yaml: Any) -> Any:
-    """Make a loader that refuses aliases: a few of them can stand for millions of values."""
-
-    def compose_node(loader: Any, parent: Any, index: Any) -> Any:
-        if loader.check_event(yaml.AliasEvent):
+def _load_yaml(yaml: Any, data: bytes) -> Any:
+    """Read YAML without aliases: a few of them can stand for millions of values."""
+    # That of libyaml is four times as fast as the one in Python, and is in the wheels of PyYAML.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    depth = 0
+    for event in yaml.parse(data, Loader=loader):
+        if isinstance(event, yaml.AliasEvent):
             raise yaml.YAMLError("aliases (*name) are not read; write $ref instead")
-        return yaml.SafeLoader.compose_node(loader, parent, index)
-
-    return type("Loader", (yaml.SafeLoader,), {"compose_node": compose_node})
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        # libyaml would overflow the stack of the thread.
+        if depth > MAX_NESTING:
+            raise yaml.YAMLError(f"more than {MAX_NESTING} levels")
+    return loader(data).get_single_data()
 
 
 def check_document(document: Any, where: str) -> JSONObject:

@@ -442,6 +442,7 @@ def test_yaml(tmp_path):
         (b"a: &x [1]\nb: *x", r"aliases \(\*name\) are not read"),
         (b"!!python/object:os.system {}", "neither JSON nor YAML"),
         (b"[" * 100_000, "nested too deeply"),
+        (b"- " * 100_000 + b"a", "more than 500 levels"),
     ],
 )
 def test_broken_documents(data, reason):
