@@ -121,6 +121,8 @@ def _rules_in(content: bytes) -> list[str]:
     # An empty file is one that somebody has begun to write.
     if not isinstance(rules, list):
         raise ValueError("it has no rules; write `policy = []` for none")  # noqa: TRY004
+    if not all(isinstance(rule, dict) for rule in rules):
+        raise ValueError("each rule is a table: [[policy]]")
     return [json.dumps(rule, sort_keys=True) for rule in rules]
 
 
