@@ -247,6 +247,18 @@ async def test_a_slip_in_the_policies_denies(
     assert "every call is denied: policies.toml cannot be used" in caplog.text
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_denied_caller_does_not_learn_which_names_there_are(
+    made: Callable[[], Any], home: Path, version: str
+) -> None:
+    """The policies are asked about unknown names, too."""
+    write(home / "policies.toml", '[[policy]]\nkind = "deny"\ntools = ["*"]\n')
+    async with connect(made(), version=version) as client:
+        for name in ("skill:recall", "skill:nothing", "workflow:nothing", "nothing"):
+            text = (await client.call_tool(name)).text
+            assert text == f"Denied: tool '{name}' is blocked by the pattern '*'"
+
+
 @pytest.mark.parametrize("change", ["", "remove"])
 async def test_good_policies_do_not_outlive_their_file(
     made: Callable[[], Any], home: Path, change: str
