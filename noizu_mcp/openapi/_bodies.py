@@ -173,20 +173,22 @@ def read_body(document: Document, node: JSONObject) -> Body | None:
 
     Raises:
         DocumentError: It cannot be sent, or is malformed.
-        ValueError: A field has a style that there is not.
+        ValueError: A field has an unknown style.
     """
     if "requestBody" not in node:
         return None
     body = document.resolve(node["requestBody"])
     content = body.get("content")
     kinds = content if isinstance(content, dict) else {}
+    usable = [kind for kind, media in kinds.items() if isinstance(media, dict)]
+    # A form beside JSON is not read, and may have any mistake.
     described = {
-        kind: _fields(document, media)
-        for kind, media in kinds.items()
-        if isinstance(media, dict) and _essence(kind) in (_FORM, _MULTIPART)
+        kind: _fields(document, kinds[kind])
+        for kind in usable
+        if _essence(kind) in (_FORM, _MULTIPART) and not any(map(is_json, usable))
     }
     required = body.get("required") is True
-    kind = _choose([each for each, media in kinds.items() if isinstance(media, dict)], described)
+    kind = _choose(usable, described)
     if kind is None:
         if not required:
             return None

@@ -319,6 +319,15 @@ def test_wrong_encodings(encoding, reason, caplog):
     assert caplog.messages == [f"left out POST /things: {reason}"]
 
 
+def test_forms_beside_json_are_not_read():
+    """A mistake in a form does not matter where JSON is sent."""
+    form = {"schema": {"properties": {"a": {}}}, "encoding": {"a": 3}}
+
+    operation = operation_of({MULTIPART: form, "application/json": {"schema": {}}})
+
+    assert operation.request({"body": [1]}).body == b"[1]"
+
+
 def test_odd_forms():
     """A form whose schema says nothing takes any field; only an object is one."""
     operation = operation_of({MULTIPART: {"schema": {"properties": 3}, "encoding": 3}})
