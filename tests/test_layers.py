@@ -51,6 +51,7 @@ BELOW = (
     "_foreign",
     "_nearest",
     "_media",
+    "_http_body",
 )
 # Files at the root that stand above them; the commands run what `_serving` runs.
 ABOVE = ("_serving", "_pytest_plugin", "__init__", "__main__")

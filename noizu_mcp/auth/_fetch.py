@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 import attrs
 import trio
 
+from .._http_body import BodyError, read_body
 from .._limits import MIB
 from ._configuration import read_count, read_seconds
 
 if TYPE_CHECKING:
     import ssl
-
-    import httpx2
 
 #: Seconds for one exchange, from the first packet to the last byte.
 FETCH_TIMEOUT: Final = 5.0
@@ -157,7 +156,6 @@ class HTTPFetcher:
         client = self._library.AsyncClient(
             verify=await self._certificates(url.scheme), timeout=None, follow_redirects=False
         )
-        # A compressed body of a kilobyte can unpack to a gigabyte.
         headers = [("accept-encoding", "identity"), *request.headers]
         if self._public_only:
             # A second look-up could give another address: the one that was checked is used.
@@ -176,7 +174,11 @@ class HTTPFetcher:
             ) as response,
         ):
             found = {name.lower(): value for name, value in response.headers.items()}
-            return FetchResponse(response.status_code, await self._body(response), found)
+            try:
+                body = await read_body(response, self._max_size)
+            except BodyError as error:
+                raise FetchError(str(error)) from None
+            return FetchResponse(response.status_code, body, found)
 
     async def _certificates(self, scheme: str) -> "ssl.SSLContext | bool":
         if scheme != "https":
@@ -185,21 +187,6 @@ class HTTPFetcher:
         if self._context is None:
             self._context = await trio.to_thread.run_sync(self._library.create_ssl_context)
         return self._context
-
-    async def _body(self, response: "httpx2.Response") -> bytes:
-        if response.headers.get("content-encoding", "identity") != "identity":
-            raise FetchError("the answer is compressed, which was not asked for")
-        body = bytearray()
-        # Breaking out of the loop would leave the nested async generators of httpx2 unfinished.
-        # Cancelled while they wait for more, they run to their end.
-        with trio.CancelScope() as enough:
-            async for part in response.aiter_raw():
-                body += part
-                if len(body) > self._max_size:
-                    enough.cancel()
-        if len(body) > self._max_size:
-            raise FetchError(f"the answer has more than {self._max_size} bytes")
-        return bytes(body)
 
 
 def _reason(error: BaseException) -> str:

@@ -5,12 +5,11 @@ from typing import Any, Final
 
 from .._util import json_text
 from ..types import Content, ResourceContents, ToolResult
-from ._operations import Request, is_json
+from ._media_types import is_json, is_text
+from ._operations import Request
 
 #: Characters of the body of an error that a model gets to see.
 SHOWN: Final = 4000
-#: Media types beside `text/*` whose bodies are texts.
-_TEXTS: Final = ("/xml", "+xml", "/javascript", "/yaml", "+yaml", "/x-www-form-urlencoded")
 
 
 def read_answer(request: Request, status: str, media_type: str, body: bytes) -> ToolResult:
@@ -28,14 +27,16 @@ def read_answer(request: Request, status: str, media_type: str, body: bytes) -> 
     """
     kind = media_type.partition(";")[0].strip().lower()
     if not status.startswith("2"):
-        shown = _decode(body[: 4 * SHOWN], media_type)[:SHOWN] if _is_text(kind) else ""
+        shown = (
+            _decode(body[: 4 * SHOWN], media_type)[:SHOWN] if (not kind or is_text(kind)) else ""
+        )
         place = "" if not status.startswith("3") else "; redirects are not followed"
         return ToolResult.error(f"{request.label}: {status}{place}\n{shown}".strip())
     if not body:
         return ToolResult(status)
     if is_json(kind):
         return _read_json(request, body)
-    if _is_text(kind):
+    if not kind or is_text(kind):
         return ToolResult(_decode(body, media_type))
     return ToolResult(_block(request, kind, body))
 
@@ -58,10 +59,6 @@ def _read_json(request: Request, body: bytes) -> ToolResult:
         return ToolResult.error(f"{request.label}: the answer says that it is JSON, and is not")
     # Up to 2025-11-25 structured content is an object.
     return ToolResult(text, value) if isinstance(value, dict) else ToolResult(text)
-
-
-def _is_text(kind: str) -> bool:
-    return kind.startswith("text/") or kind.endswith(_TEXTS) or is_json(kind) or not kind
 
 
 def _decode(body: bytes, media_type: str) -> str:

@@ -6,7 +6,7 @@ refused: it would be one more place that names requests, fetched from wherever t
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -14,10 +14,12 @@ from .._value import JSONObject
 
 #: Bytes of a document; that of the largest public API has 12 MB.
 MAX_DOCUMENT: Final = 16 * 2**20
+#: Levels of a document in YAML.
+MAX_NESTING: Final = 500
 #: References in a row, from one to the next.
 MAX_HOPS: Final = 32
 #: Versions of OpenAPI that are read.
-_VERSIONS: Final = ("3.0.", "3.1.")
+_VERSIONS: Final = ("3.0.", "3.1.", "3.2.")
 
 
 class DocumentError(ValueError):
@@ -32,7 +34,7 @@ def parse_document(data: bytes, where: str) -> JSONObject:
         where: Names the document in errors.
 
     Raises:
-        DocumentError: It is neither, too large, or no document of OpenAPI 3.0 or 3.1.
+        DocumentError: It is neither, too large, or no document of OpenAPI 3.0, 3.1 or 3.2.
     """
     if len(data) > MAX_DOCUMENT:
         raise DocumentError(f"{where} has more than {MAX_DOCUMENT} bytes")
@@ -55,24 +57,29 @@ def _parse_yaml(data: bytes, where: str, error: ValueError) -> Any:
         raise DocumentError(text) from None
     try:
         # A round trip: dates and keys that are numbers become the texts that JSON would have.
-        return json.loads(json.dumps(_loader(yaml)(data).get_single_data(), default=str))
+        return json.loads(json.dumps(_load_yaml(yaml, data), default=str))
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as wrong:
         raise DocumentError(f"{where} is neither JSON nor YAML: {wrong}") from None
 
 
-def _loader(yaml: Any) -> Any:
-    """Make a loader that refuses aliases: a few of them can stand for millions of values."""
-
-    def compose_node(loader: Any, parent: Any, index: Any) -> Any:
-        if loader.check_event(yaml.AliasEvent):
+def _load_yaml(yaml: Any, data: bytes) -> Any:
+    """Read YAML without aliases: a few of them can stand for millions of values."""
+    # That of libyaml is four times as fast as the one in Python, and is in the wheels of PyYAML.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    depth = 0
+    for event in yaml.parse(data, Loader=loader):
+        if isinstance(event, yaml.AliasEvent):
             raise yaml.YAMLError("aliases (*name) are not read; write $ref instead")
-        return yaml.SafeLoader.compose_node(loader, parent, index)
-
-    return type("Loader", (yaml.SafeLoader,), {"compose_node": compose_node})
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        # libyaml would overflow the stack of the thread.
+        if depth > MAX_NESTING:
+            raise yaml.YAMLError(f"more than {MAX_NESTING} levels")
+    return loader(data).get_single_data()
 
 
 def check_document(document: Any, where: str) -> JSONObject:
-    """Check that a value is a document of OpenAPI 3.0 or 3.1, and return it.
+    """Check that a value is a document of OpenAPI 3.0, 3.1 or 3.2, and return it.
 
     Raises:
         DocumentError: It is another one.
@@ -83,13 +90,13 @@ def check_document(document: Any, where: str) -> JSONObject:
     if isinstance(version, str) and version.startswith(_VERSIONS):
         return document
     if "swagger" in document:
-        text = f"{where} is Swagger {document['swagger']}; convert it to OpenAPI 3 first"
-        raise DocumentError(text)
-    raise DocumentError(f"{where} must be OpenAPI 3.0 or 3.1, not {version!r}")
+        text = f"{where} is Swagger {str(document['swagger'])[:20]}, which is not read; convert it"
+        raise DocumentError(f"{text} to OpenAPI 3 first, with `npx swagger2openapi` or the like")
+    raise DocumentError(f"{where} must be OpenAPI 3.0, 3.1 or 3.2, not {version!r}")
 
 
 class Document:
-    """A document of OpenAPI 3.0 or 3.1.
+    """A document of OpenAPI 3.0, 3.1 or 3.2.
 
     Args:
         root: The document; see `check_document`.
@@ -168,6 +175,30 @@ class Document:
             default = variable.get("default") if isinstance(variable, Mapping) else None
             url = url.replace(f"{{{name}}}", str(default))
         return read_base(urljoin(self._url, url))
+
+
+def branches_of(document: Document, schema: Any) -> Iterator[JSONObject]:
+    """Iterate over a schema and all that it refers to or is combined of.
+
+    Args:
+        document: The document.
+        schema: The schema; nothing that is not an object is given.
+
+    Raises:
+        DocumentError: A reference leads nowhere.
+    """
+    waiting, seen = [schema], set[int]()
+    while waiting:
+        found = waiting.pop()
+        if not isinstance(found, dict) or id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield found
+        if "$ref" in found:
+            waiting.append(document.at(found["$ref"]))
+        for key in ("allOf", "anyOf", "oneOf"):
+            listed = found.get(key)
+            waiting += listed if isinstance(listed, list) else ()
 
 
 def read_base(url: str) -> str:

@@ -12,11 +12,15 @@ import httpx2
 import trio
 
 from .._errors import ToolError, TransportError
+from .._http_body import BodyError, read_body
 from .._version import __version__
+from ._bodies import Part
 from ._operations import Request
 
 #: Seconds to connect, and for the API to take a part of a body.
 STEP_TIMEOUT: Final = 30.0
+#: A file in the words of the library: name, content, media type, headers.
+_FileField = tuple[str | None, bytes, str | None, dict[str, str]]
 _FAILURES: Final = (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError)
 
 
@@ -67,24 +71,21 @@ class Connections:
             request.url,
             headers=list(request.headers),
             content=request.body,
+            files=[_file(part) for part in request.parts] or None,
         )
         async with stream as response:
-            # A compressed body of a kilobyte can unpack to a gigabyte.
-            if response.headers.get("content-encoding", "identity") != "identity":
-                raise ToolError(f"{request.label}: the answer is compressed, against our request")
-            body = bytearray()
-            # Breaking out of the loop would leave the async generators of the library unfinished.
-            # Cancelled while they wait for more, they run to their end.
-            with trio.CancelScope() as enough:
-                async for part in response.aiter_raw():
-                    body += part
-                    if len(body) > self._max_size:
-                        enough.cancel()
-            if len(body) > self._max_size:
-                text = f"{request.label}: the answer has more than {self._max_size} bytes"
-                raise ToolError(f"{text}; ask for less")
+            try:
+                body = await read_body(response, self._max_size)
+            except BodyError as error:
+                raise ToolError(f"{request.label}: {error}") from None
             status = f"{response.status_code} {response.reason_phrase}".strip()
-            return Answer(status, response.headers.get("content-type", ""), bytes(body))
+            return Answer(status, response.headers.get("content-type", ""), body)
+
+
+def _file(part: Part) -> tuple[str, _FileField]:
+    """Convert a part to the form of the library."""
+    headers = {"content-transfer-encoding": part.encoding} if part.encoding else {}
+    return part.name, (part.filename, part.content, part.media_type, headers)
 
 
 @asynccontextmanager

@@ -4,22 +4,21 @@ Nothing here does I/O: an `Operation` turns checked arguments into a `Request`, 
 sends.
 """
 
-import base64
-import binascii
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 import attrs
 
 from .._log import logger
-from .._util import json_text
 from .._value import JSONObject
 from ..types import Annotations
+from ._bodies import Body, Part, Payload, read_body
 from ._document import Document, DocumentError
-from ._parameters import BadValue, Pairs, Parameter, read_parameter, text_of
+from ._media_types import is_json
+from ._parameters import BadValue, Pairs, Parameter, join, read_parameter
 from ._schemas import SchemaConverter
 
 #: Operations of one document: the largest public API has a thousand.
@@ -29,20 +28,21 @@ MAX_NAME: Final = 64
 #: Characters of a description; a model reads those of all tools before each answer.
 MAX_DESCRIPTION: Final = 2000
 
-_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-_SAFE: Final = ("get", "head", "options", "trace")
+_METHODS: Final = (
+    *("get", "put", "post", "delete", "options", "head", "patch", "trace"),
+    "query",  # OpenAPI 3.2
+)
+_SAFE: Final = ("get", "head", "options", "trace", "query")
 _IDEMPOTENT: Final = (*_SAFE, "put", "delete")
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 #: Statuses whose response describes the result, in this order.
 _SUCCESS: Final = ("200", "201", "202", "203", "2XX", "default")
-_FORM: Final = "application/x-www-form-urlencoded"
-_BYTES: Final = "application/octet-stream"
 _SLASHES: Final = re.compile(r"[/\\]")
 #: Times that a segment is decoded to look at it.
 MAX_DECODINGS: Final = 4
-#: A path: a query in it would mix with that of the parameters.
-_PATH: Final = re.compile(r"[^?#\s\\]*")
+#: A path, as documents write it: some add a query, or a fragment that makes it unique.
+_PATH: Final = re.compile(r"([^?#\s\\]*)(?:\?([A-Za-z0-9._~%!$&'()*+,;=:@/?-]*))?(?:#.*)?")
 
 
 @attrs.frozen(kw_only=True)
@@ -55,6 +55,7 @@ class Request:
         url: The absolute URL, percent-encoded.
         headers: Names in small letters, and values.
         body: The bytes of the body; None for none.
+        parts: The parts of a `multipart/form-data` body.
     """
 
     label: str
@@ -62,51 +63,12 @@ class Request:
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
+    parts: tuple[Part, ...] = ()
 
     @property
     def shown_url(self) -> str:
         """The URL without its query, which may hold secrets."""
         return self.url.partition("?")[0]
-
-
-@attrs.frozen(kw_only=True)
-class Body:
-    """The body of a request.
-
-    Attributes:
-        media_type: Its media type.
-        required: True if it must be sent.
-        description: Its description, or None.
-        schema: Its schema, as it stands in the document.
-    """
-
-    media_type: str
-    required: bool
-    description: str | None
-    schema: Any
-
-    def encode(self, value: Any) -> bytes:
-        """Write the body.
-
-        Raises:
-            BadValue: The value cannot be written in this media type.
-        """
-        if is_json(self.media_type):
-            return json_text(value).encode()
-        if self.media_type == _FORM:
-            if not isinstance(value, Mapping):
-                raise BadValue("the body of a form must be an object")
-            pairs: Pairs = []
-            for name, each in value.items():
-                values = each if isinstance(each, list) else [each]
-                pairs += [(quote(name, safe=""), quote(text_of(one), safe="")) for one in values]
-            return _join(pairs).encode()
-        if self.media_type.startswith("text/"):
-            return text_of(value).encode()
-        try:
-            return base64.b64decode(value, validate=True)
-        except (binascii.Error, TypeError, ValueError):
-            raise BadValue("the body must be base64") from None
 
 
 @attrs.frozen(kw_only=True)
@@ -118,8 +80,8 @@ class Operation:
         label: Its method and path: `GET /pets/{id}`.
         method: Its method in small letters.
         path: Its path, with variables.
+        query: The query that its path has, percent-encoded; mostly empty.
         base_url: The URL that the path is appended to.
-        tags: Its tags.
         title: Its summary, or None.
         description: Its summary and description, or None.
         parameters: Its parameters, by the names of arguments.
@@ -134,8 +96,8 @@ class Operation:
     label: str
     method: str
     path: str
+    query: str
     base_url: str
-    tags: tuple[str, ...]
     title: str | None
     description: str | None
     parameters: Mapping[str, Parameter]
@@ -181,15 +143,22 @@ class Operation:
             else:
                 headers.append((parameter.name.lower(), parameter.to_header(value)))
         if cookies:
-            headers.append(("cookie", _join(cookies, "; ")))
-        body = None
+            headers.append(("cookie", join(cookies, "; ")))
+        payload = Payload()
         if self.body is not None and self.body_argument in arguments:
-            body = self.body.encode(arguments[self.body_argument])
-            headers.append(("content-type", self.body.media_type))
-        url = self.base_url + self._expand(paths) + ("?" if query else "") + _join(query)
-        method = self.method.upper()
-        sent = tuple(headers)
-        return Request(label=self.label, method=method, url=url, headers=sent, body=body)
+            payload = self.body.encode(arguments[self.body_argument])
+            if payload.media_type:
+                headers.append(("content-type", payload.media_type))
+        pairs = "&".join(each for each in (self.query, join(query)) if each)
+        url = self.base_url + self._expand(paths) + ("?" if pairs else "") + pairs
+        return Request(
+            label=self.label,
+            method=self.method.upper(),
+            url=url,
+            headers=tuple(headers),
+            body=payload.content,
+            parts=payload.parts,
+        )
 
     def _expand(self, values: Mapping[str, str]) -> str:
         """Fill in the variables of the path; none of them may change the path around it.
@@ -206,18 +175,36 @@ class Operation:
         return "/".join(segments)
 
 
-def read_operations(
-    document: Document, base_url: str | None = None, given: Collection[str] = ()
-) -> Iterator[Operation]:
-    """Read the operations of a document, in its order.
+@attrs.frozen
+class Head:
+    """The beginning of an operation: enough to choose it.
 
-    One that cannot be used is left out, with a log entry.
+    Attributes:
+        name: The name of its tool.
+        method: Its method in small letters.
+        path: Its path, with variables.
+        tags: Its tags.
+        item: The path item that it is in.
+        node: The operation object.
+    """
 
-    Args:
-        document: The document.
-        base_url: The base URL of all operations; None: that of their servers.
-        given: The names, in small letters, of headers that are sent with each request: they are no
-            arguments.
+    name: str
+    method: str
+    path: str
+    tags: tuple[str, ...]
+    item: JSONObject
+    node: JSONObject
+
+    @property
+    def label(self) -> str:
+        """Its method and path: `GET /pets/{id}`."""
+        return f"{self.method.upper()} {self.path}"
+
+
+def list_operations(document: Document) -> list[Head]:
+    """List the operations of a document, in its order.
+
+    One that is no object is left out, with a log entry.
 
     Raises:
         DocumentError: There are too many, or `paths` is malformed.
@@ -225,7 +212,7 @@ def read_operations(
     paths = document.root.get("paths", {})
     if not isinstance(paths, dict):
         raise DocumentError("paths must be an object")
-    names: set[str] = set()
+    heads: dict[str, Head] = {}
     for path, node in paths.items():
         try:
             item = document.resolve(node)
@@ -233,67 +220,77 @@ def read_operations(
             logger.warning("left out %s: %s", path[:200], error)
             continue
         for method in [each for each in item if each in _METHODS]:
-            if len(names) >= MAX_OPERATIONS:
+            if len(heads) >= MAX_OPERATIONS:
                 raise DocumentError(f"there are more than {MAX_OPERATIONS} operations")
-            reader = _Reader(document, path, method, item, base_url=base_url, given=given)
             try:
-                operation = reader.read(names)
-            except (DocumentError, ValueError) as error:
-                logger.warning("left out %s: %s", reader.label, error)
+                operation = document.resolve(item[method])
+            except DocumentError as error:
+                logger.warning("left out %s %s: %s", method.upper(), path[:200], error)
                 continue
-            names.add(operation.name)
-            yield operation
+            other = f"{method} {path}"
+            name = _free(_tool_name(operation.get("operationId"), other), heads)
+            tags = tuple(map(str, _listed(operation, "tags")))
+            rooted = path if path.startswith("/") else f"/{path}"
+            heads[name] = Head(name, method, rooted, tags, item, operation)
+    return list(heads.values())
+
+
+def read_operations(
+    document: Document,
+    heads: Iterable[Head],
+    base_url: str | None = None,
+    given: Collection[str] = (),
+) -> Iterator[Operation]:
+    """Read operations of a document.
+
+    One that cannot be used is left out, with a log entry.
+
+    Args:
+        document: The document.
+        heads: The operations.
+        base_url: The base URL of all operations; None: that of their servers.
+        given: The names, in small letters, of headers that are sent with each request: they are no
+            arguments.
+    """
+    reader = _Reader(document, base_url, given)
+    for head in heads:
+        try:
+            yield reader.read(head)
+        except ValueError as error:
+            logger.warning("left out %s: %s", head.label[:200], error)
 
 
 class _Reader:
-    """Reads one operation."""
+    """Reads operations."""
 
-    def __init__(
-        self,
-        document: Document,
-        path: str,
-        method: str,
-        item: JSONObject,
-        *,
-        base_url: str | None,
-        given: Collection[str],
-    ) -> None:
+    def __init__(self, document: Document, base_url: str | None, given: Collection[str]) -> None:
         self._document = document
-        self._path = path
-        self._method = method
-        self._item = item
         self._base_url = base_url
         self._given = given
-        self.label = f"{method.upper()} {path}"
 
-    def read(self, taken: set[str]) -> Operation:
-        """Read it.
-
-        Args:
-            taken: The names of other tools.
+    def read(self, head: Head) -> Operation:
+        """Read one operation.
 
         Raises:
             DocumentError: It needs something that is not read, or is malformed.
             ValueError: A parameter is malformed.
         """
-        document, path = self._document, self._path
-        if not _PATH.fullmatch(path):
-            raise DocumentError("its path has a query, a fragment, a space or a backslash")
-        node = document.resolve(self._item[self._method])
-        parameters = _name(self._parameters(node), path)
-        body = self._body(node)
+        document, node = self._document, head.node
+        split = _PATH.fullmatch(head.path)
+        if split is None:
+            raise DocumentError("its path has a space or a backslash, or a variable in a query")
+        parameters = _name(self._parameters(head), split[1])
+        body = read_body(document, node)
         body_name = _free("body", parameters) if body is not None else ""
         summary, description = _text(node.get("summary")), _text(node.get("description"))
         both = "\n\n".join(part for part in (summary, description) if part)
-        tags = node.get("tags")
-        base_url = self._base_url or document.server_of(node, self._item)
         return Operation(
-            name=_free(_tool_name(node.get("operationId"), f"{self._method} {path}"), taken),
-            label=self.label,
-            method=self._method,
-            path=path if path.startswith("/") else f"/{path}",
-            base_url=base_url,
-            tags=tuple(map(str, tags)) if isinstance(tags, list) else (),
+            name=head.name,
+            label=head.label,
+            method=head.method,
+            path=split[1],
+            query=split[2] or "",
+            base_url=self._base_url or document.server_of(node, head.item),
             title=summary,
             description=both[:MAX_DESCRIPTION] or None,
             parameters=parameters,
@@ -304,10 +301,10 @@ class _Reader:
             output_schema=self._output(node),
         )
 
-    def _parameters(self, node: JSONObject) -> Iterator[Parameter]:
+    def _parameters(self, head: Head) -> Iterator[Parameter]:
         """Read the parameters; those of the operation win over those of the path."""
         found: dict[tuple[str, str], Parameter] = {}
-        for each in [*_listed(self._item, "parameters"), *_listed(node, "parameters")]:
+        for each in [*_listed(head.item, "parameters"), *_listed(head.node, "parameters")]:
             parameter = read_parameter(self._document.resolve(each))
             if parameter is not None and not self._is_given(parameter):
                 found[parameter.place, parameter.name] = parameter
@@ -315,30 +312,6 @@ class _Reader:
 
     def _is_given(self, parameter: Parameter) -> bool:
         return parameter.place == "header" and parameter.name.lower() in self._given
-
-    def _body(self, node: JSONObject) -> Body | None:
-        if "requestBody" not in node:
-            return None
-        body = self._document.resolve(node["requestBody"])
-        content = body.get("content")
-        content = content if isinstance(content, dict) else {}
-        media_type = _choose(content)
-        required = body.get("required") is True
-        if media_type is None:
-            if not required:
-                return None
-            raise DocumentError(f"its body has no media type that is sent here: {list(content)}")
-        schema = content[media_type].get("schema", {})
-        if not (is_json(media_type) or media_type == _FORM):
-            schema = {"type": "string"}
-            if not media_type.startswith("text/"):
-                schema["contentEncoding"] = "base64"
-        return Body(
-            media_type=media_type,
-            required=required,
-            description=_text(body.get("description")),
-            schema=schema,
-        )
 
     def _input(
         self, parameters: Mapping[str, Parameter], body_name: str, body: Body | None
@@ -399,19 +372,6 @@ def _leads_away(segment: str) -> bool:
     return False
 
 
-def is_json(media_type: str) -> bool:
-    """Tell whether a media type is JSON: `application/json`, `application/problem+json`."""
-    kind = media_type.partition(";")[0].strip().lower()
-    return kind == "application/json" or kind.endswith("+json")
-
-
-def _choose(content: Mapping[str, Any]) -> str | None:
-    """Choose the media type of a body that can be sent here; JSON before all others."""
-    usable = [kind for kind, media in content.items() if isinstance(media, dict)]
-    ranks = (is_json, _FORM.__eq__, lambda kind: kind.startswith("text/"), _BYTES.__eq__)
-    return next((kind for fits in ranks for kind in usable if fits(kind)), None)
-
-
 def _name(parameters: Iterable[Parameter], path: str) -> dict[str, Parameter]:
     """Give each parameter the name of an argument; those of one name get their place added.
 
@@ -460,7 +420,3 @@ def _listed(node: Mapping[str, Any], key: str) -> list[Any]:
 
 def _text(value: Any) -> str | None:
     return value.strip() or None if isinstance(value, str) else None
-
-
-def _join(pairs: Pairs, delimiter: str = "&") -> str:
-    return delimiter.join(f"{name}={text}" for name, text in pairs)

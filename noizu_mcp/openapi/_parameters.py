@@ -4,7 +4,7 @@ Source: OpenAPI 3.1, "Parameter Object", "Style Values" and "Style Examples".
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -29,6 +29,8 @@ _OTHER_HEADERS: Final = frozenset(
     | {"connection", "upgrade", "te", "trailer", "expect", "cookie", "accept-encoding"}
     | {"proxy-authorization", "proxy-connection", "keep-alive"}
 )
+#: Levels of an object in brackets.
+MAX_DEPTH: Final = 32
 _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER: Final = re.compile(r"[\x20-\x7e]*")
 
@@ -84,8 +86,8 @@ class Parameter:
         if self.as_json:
             return [(name, quote(json_text(value), safe=""))]
         pairs, is_object = _parts(value)
-        if self.style == "deepObject" and is_object:
-            return [(f"{name}%5B{key}%5D", text) for key, text in pairs]
+        if self.style == "deepObject":
+            return list(_deep(name, value))
         if self.explode and isinstance(value, list | Mapping):
             return pairs if is_object else [(name, text) for _, text in pairs]
         flat = _flat(pairs, is_object=is_object, delimiter=_DELIMITERS.get(self.style, ","))
@@ -151,16 +153,44 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json_text(value)
 
 
+def _deep(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Write pairs of a `deepObject`, with a key in brackets for each level: `a[b][c]=1`.
+
+    The specification leaves lists open. Most servers read `a[]=1` for values and `a[0][b]=1` for
+    objects (PHP, qs, Stripe).
+
+    Raises:
+        BadValue: The value is nested too deeply.
+    """
+    if depth > MAX_DEPTH:
+        raise BadValue(f"a parameter is nested in more than {MAX_DEPTH} levels")
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _deep(f"{name}%5B{quoted(key)}%5D", each, depth + 1)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            key = index if isinstance(each, Mapping | list) else ""
+            yield from _deep(f"{name}%5B{key}%5D", each, depth + 1)
+    else:
+        yield name, quoted(value)
+
+
 def _parts(value: Any) -> tuple[Pairs, bool]:
     """Split a value into keys and texts, percent-encoded; tell whether it is an object."""
     if isinstance(value, Mapping):
-        return [(_quoted(key), _quoted(each)) for key, each in value.items()], True
+        return [(quoted(key), quoted(each)) for key, each in value.items()], True
     values = value if isinstance(value, list) else [value]
-    return [("", _quoted(each)) for each in values], False
+    return [("", quoted(each)) for each in values], False
 
 
-def _quoted(value: Any) -> str:
+def quoted(value: Any) -> str:
+    """Write a value as the percent-encoded text of a parameter."""
     return quote(text_of(value), safe="")
+
+
+def join(pairs: Pairs, delimiter: str = "&") -> str:
+    """Write pairs as one text: a query, a form, or cookies."""
+    return delimiter.join(f"{name}={text}" for name, text in pairs)
 
 
 def _flat(pairs: Pairs, *, is_object: bool, delimiter: str = ",") -> str:

@@ -2,6 +2,7 @@
 
 import base64
 import os
+import re
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -37,7 +38,8 @@ from ._document import (
     parse_document,
     read_base,
 )
-from ._operations import Operation, Request, read_operations
+from ._operations import MAX_NAME, Head, Operation, Request, list_operations, read_operations
+from ._schemas import DISPENSABLE, without
 
 if TYPE_CHECKING:
     from ..types import RequireScopes
@@ -51,6 +53,9 @@ CALL_TIMEOUT: Final = 30.0
 Headers = Mapping[str, str]
 
 
+_NAME: Final = re.compile(rf"[A-Za-z0-9_.-]{{1,{MAX_NAME}}}")
+
+
 class OpenAPI(ToolProvider, shared=True):
     """A provider of tools: the operations of an HTTP API that an OpenAPI document describes.
 
@@ -60,12 +65,14 @@ class OpenAPI(ToolProvider, shared=True):
     not followed. An operation that cannot be used is left out, with a log entry.
 
     Args:
-        source: The path of a document of OpenAPI 3.0 or 3.1, in JSON or YAML; its URL; or the
-            document itself, a mapping. A file is read now, a URL when a server begins to serve.
+        source: The path of a document of OpenAPI 3.0, 3.1 or 3.2, in JSON or YAML; its URL; or
+            the document itself, a mapping. A file is read now, a URL when a server begins to serve.
         include: Rules; an operation is a tool if one of them fits. Empty: all are. A rule is a
             pattern of names (`get*`), of methods and paths (`GET /pets/*`), or of tags
             (`tag:pets`).
         exclude: Rules; no operation that one of them fits is a tool.
+        names: Names of tools, by the names that they would have, or by method and path
+            (`GET /pets`). Rules are about the names that they would have.
         base_url: The URL before all paths; None: the first server of the document.
         headers: Headers of each request, such as credentials; or an async function that is called
             before each request and returns them.
@@ -81,8 +88,9 @@ class OpenAPI(ToolProvider, shared=True):
         tls: Checks the certificates of the servers; None: the authorities of the system.
 
     Raises:
-        ValueError: The document or the prefix cannot be used, or a rule fits no operation. A
-            document at a URL is read later; then this is in the log, and there are no tools.
+        ValueError: The document, the prefix or a name cannot be used, or a rule or a key of `names`
+            fits no operation. A document at a URL is read later; then this is in the log, and there
+            are no tools.
         OSError: The file cannot be read.
         TransportError: The HTTP library is not installed.
         TypeError: A rule is not a text, or `headers` are not.
@@ -94,6 +102,7 @@ class OpenAPI(ToolProvider, shared=True):
         *,
         include: Iterable[str] = (),
         exclude: Iterable[str] = (),
+        names: Mapping[str, str] | None = None,
         base_url: str | None = None,
         headers: Headers | Callable[[], Awaitable[Headers]] | None = None,
         auth: Mapping[str, str] | None = None,
@@ -105,6 +114,7 @@ class OpenAPI(ToolProvider, shared=True):
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._include, self._exclude = _rules(include, "include"), _rules(exclude, "exclude")
+        self._names = _read_names(names or {})
         self._base_url = None if base_url is None else read_base(base_url)
         self._headers = headers if callable(headers) else _lower(headers or {})
         self._auth = dict(auth or {})
@@ -116,7 +126,8 @@ class OpenAPI(ToolProvider, shared=True):
         self._tls = tls
         self._tools: list[Registration] = []
         self._schemes: Mapping[str, Any] = {}
-        self._operations: list[Operation] = []
+        # None until the document is read.
+        self._operations: list[Operation] | None = None
         # One for each served server that has this provider: they end with that server.
         self._connections: dict[Any, Connections] = {}
         # Set after each attempt to fetch the document, and each time that connections are opened.
@@ -144,7 +155,7 @@ class OpenAPI(ToolProvider, shared=True):
 
     async def tools(self, _ctx: Context) -> Iterable[Registration]:
         """List the tools; see `ToolProvider`."""
-        while self._url and not self._operations:
+        while self._operations is None:
             if self._failure is not None:
                 raise self._failure
             # The server limits the time of this.
@@ -153,9 +164,10 @@ class OpenAPI(ToolProvider, shared=True):
 
     async def watch(self, changed: Changes) -> None:
         """Fetch a document that has a URL, and keep the connections; see `ToolProvider`."""
-        if self._url and not self._operations:
+        if self._operations is None:
             await self._load()
-        secure = any(each.base_url.startswith("https:") for each in self._operations)
+        urls = [each.base_url for each in self._operations or ()]
+        secure = any(url.startswith("https:") for url in urls)
         async with self._open(self._tls, self._max_answer, secure=secure) as connections:
             self._connections[changed.server] = connections
             self._wake()
@@ -194,16 +206,11 @@ class OpenAPI(ToolProvider, shared=True):
         Raises:
             DocumentError: It cannot be used, or a rule fits no operation.
         """
+        kept = self._choose(list_operations(document))
         given = () if callable(self._headers) else self._headers.keys()
-        found = list(read_operations(document, self._base_url, given))
-        for rules, option in ((self._include, "include"), (self._exclude, "exclude")):
-            for rule in rules:
-                # A slip in a rule must not offer what it was to keep out.
-                if not any(_fits(rule, each) for each in found):
-                    raise DocumentError(f"{option}: {rule!r} fits no operation")
-        kept = [each for each in found if self._is_wanted(each)]
+        found = list(read_operations(document, kept, self._base_url, given))
         if self._url and self._base_url is None and (self._headers or self._auth):
-            for each in kept:
+            for each in found:
                 # Whoever writes the document must not choose who gets the credentials.
                 if origin_of(each.base_url) != origin_of(self._url):
                     text = f"its server is {each.base_url}; confirm that with base_url="
@@ -215,16 +222,42 @@ class OpenAPI(ToolProvider, shared=True):
             if name not in self._schemes:
                 known = ", ".join(self._schemes) or "none"
                 raise DocumentError(f"auth: there is no security scheme {name!r}; known: {known}")
-        self._tools = [made for each in kept if (made := self._register(each)) is not None]
-        self._operations = kept
+            _check_scheme(name, self._schemes[name])
+        self._tools = [made for each in found if (made := self._register(each)) is not None]
+        self._operations = found
 
-    def _is_wanted(self, operation: Operation) -> bool:
+    def _choose(self, heads: Sequence[Head]) -> list[Head]:
+        """Choose the operations that the rules want, and rename them.
+
+        Raises:
+            DocumentError: A rule or a key of `names` fits no operation, or a name is used twice.
+        """
+        for rules, option in ((self._include, "include"), (self._exclude, "exclude")):
+            for rule in rules:
+                # A slip in a rule must not offer what it was to keep out.
+                if not any(_fits(rule, each) for each in heads):
+                    raise DocumentError(f"{option}: {rule!r} fits no operation")
+        known = {key for each in heads for key in (each.name, each.label)}
+        for key in self._names:
+            if key not in known:
+                raise DocumentError(f"names: {key!r} is no operation")
+        chosen: dict[str, Head] = {}
+        for each in heads:
+            if self._is_wanted(each):
+                name = self._names.get(each.label, self._names.get(each.name, each.name))
+                if name in chosen:
+                    both = f"{chosen[name].label} and {each.label}"
+                    raise DocumentError(f"names: {both} would both be {name!r}")
+                chosen[name] = attrs.evolve(each, name=name)
+        return list(chosen.values())
+
+    def _is_wanted(self, operation: Head) -> bool:
         wanted = not self._include or any(_fits(rule, operation) for rule in self._include)
         return wanted and not any(_fits(rule, operation) for rule in self._exclude)
 
     def _register(self, operation: Operation) -> Registration | None:
         """Make the tool of an operation; None if a schema of it cannot be used."""
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = {"input_schema": operation.input_schema}
         if operation.description is not None:
             options["description"] = operation.description
         if operation.title is not None:
@@ -236,19 +269,24 @@ class OpenAPI(ToolProvider, shared=True):
             return await self._call(operation, args, ctx.server)
 
         name = operation.name
-        try:
-            return tool(
-                call,
-                name=add_prefix(self._prefix, "name", name) if self._prefix else name,
-                input_schema=operation.input_schema,
-                annotations=operation.annotations,
-                timeout=self._call_timeout,
-                requires=self._requires,
-                **options,
-            )
-        except DefinitionError as error:
-            logger.warning("left out %s: %s", operation.label, error)
-            return None
+        for wrong in (*DISPENSABLE, None):
+            try:
+                return tool(
+                    call,
+                    name=add_prefix(self._prefix, "name", name) if self._prefix else name,
+                    annotations=operation.annotations,
+                    timeout=self._call_timeout,
+                    requires=self._requires,
+                    **options,
+                )
+            except DefinitionError as error:
+                problem = error.problems[0]
+                reason = f"{problem.where.removeprefix('call.')}: {problem.text}"
+            if wrong is not None:
+                for key in options.keys() & {"input_schema", "output_schema"}:
+                    options[key] = without(options[key], wrong)
+        logger.warning("left out %s: %s", operation.label, reason)
+        return None
 
     async def _call(self, operation: Operation, args: Mapping[str, Any], server: Any) -> ToolResult:
         try:
@@ -258,6 +296,9 @@ class OpenAPI(ToolProvider, shared=True):
         headers = await self._headers() if callable(self._headers) else self._headers
         request = self._authorize(request, operation)
         given = _lower(headers)
+        if request.parts:
+            # The type of a multipart body has its boundary.
+            given.pop("content-type", None)
         own = [(name, value) for name, value in request.headers if name not in given]
         request = attrs.evolve(request, headers=(*own, *given.items()))
         while (connections := self._connections.get(server)) is None:
@@ -273,8 +314,22 @@ class OpenAPI(ToolProvider, shared=True):
         return request
 
 
-def _add_credentials(request: Request, scheme: Any, secret: str) -> Request:
+def _check_scheme(name: str, scheme: Any) -> None:
+    """Check that credentials can be sent as a security scheme says.
+
+    Raises:
+        DocumentError: They cannot.
+    """
     kind = scheme.get("type") if isinstance(scheme, Mapping) else None
+    way = str(scheme.get("scheme")).lower() if kind == "http" else ""
+    if kind not in ("http", "apiKey", "oauth2", "openIdConnect"):
+        raise DocumentError(f"auth: {name!r} has the type {kind!r}, which takes no text; see tls=")
+    if way and way not in ("basic", "bearer"):
+        raise DocumentError(f"auth: {name!r} has the scheme {way!r}; give the header in headers=")
+
+
+def _add_credentials(request: Request, scheme: Any, secret: str) -> Request:
+    kind = scheme["type"]
     name, value = "authorization", f"Bearer {secret}"
     if kind == "http" and str(scheme.get("scheme")).lower() == "basic":
         value = f"Basic {base64.b64encode(secret.encode()).decode()}"
@@ -300,7 +355,19 @@ def _rules(rules: Iterable[str], option: str) -> tuple[str, ...]:
     return found
 
 
-def _fits(rule: str, operation: Operation) -> bool:
+def _read_names(names: Any) -> dict[str, str]:
+    if not isinstance(names, Mapping):
+        raise TypeError(f"names must be a mapping, got {names!r}")
+    for key, name in names.items():
+        if not isinstance(key, str) or not isinstance(name, str):
+            raise TypeError(f"names must map texts to texts; {key!r} does not")
+        if not _NAME.fullmatch(name):
+            text = f"{MAX_NAME} letters, digits, '_', '-' and '.' at most"
+            raise ValueError(f"names: {name[:100]!r} must be {text}")
+    return dict(names)
+
+
+def _fits(rule: str, operation: Head) -> bool:
     if rule.startswith("tag:"):
         return any(fnmatchcase(tag, rule.removeprefix("tag:")) for tag in operation.tags)
     if " " in rule:

@@ -1,14 +1,16 @@
 """Schemas of OpenAPI as JSON Schema 2020-12, with everything that they refer to in `$defs`.
 
 OpenAPI 3.1 uses JSON Schema itself; 3.0 has a dialect of its own (`nullable`, boolean
-`exclusiveMinimum`). A reference stays a reference, so schemas that refer to themselves are fine.
+`exclusiveMinimum`). Keywords that JSON Schema does not have are left out. A reference stays a
+reference, so schemas that refer to themselves are fine.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, Final
 
 from .._value import JSONObject
 from ._document import Document, DocumentError
+from ._media_types import is_text
 
 #: Schemas behind one argument or result; a model reads all of them.
 MAX_DEFINITIONS: Final = 500
@@ -22,11 +24,20 @@ _ONE: Final = frozenset(
 )
 _MANY: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 _NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs"})
-#: Keywords of OpenAPI that are for documentation, or about XML; and those that would give the
-#: references another base.
-_DROPPED: Final = frozenset({"xml", "externalDocs", "discriminator", "example", "nullable"}) | {
-    *("$id", "$schema", "$anchor"),
-}
+#: The other keywords that are kept. Documents have many more: those of OpenAPI, of older drafts,
+#: misspelled ones, and those that would give the references another base.
+_PLAIN: Final = frozenset(
+    {"type", "enum", "const", "title", "description", "default", "examples", "deprecated"}
+    | {"multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum"}
+    | {"maxLength", "minLength", "pattern", "format", "contentEncoding", "contentMediaType"}
+    | {"maxItems", "minItems", "uniqueItems", "maxContains", "minContains"}
+    | {"maxProperties", "minProperties", "dependentRequired", "readOnly", "writeOnly"}
+)
+#: Keywords that a schema can do without, in the order in which they go: what documents get wrong
+#: most often, and patterns in other dialects.
+DISPENSABLE: Final = (frozenset({"default", "examples"}), frozenset({"pattern"}))
+#: The keyword of a text that stands for bytes.
+BASE64: Final = {"contentEncoding": "base64"}
 
 
 class SchemaConverter:
@@ -75,8 +86,11 @@ class SchemaConverter:
         found = dict(self._members(schema, depth + 1))
         if "example" in schema and "examples" not in found:
             found["examples"] = [schema["example"]]
-        if self._document.is_30:
-            _modernize(schema, found)
+        found = _modernize(schema, found)
+        if is_binary(found):
+            # JSON has no bytes.
+            found.pop("format", None)
+            found |= BASE64
         return found
 
     def _members(self, schema: Mapping[str, Any], depth: int) -> Iterator[tuple[str, Any]]:
@@ -97,7 +111,7 @@ class SchemaConverter:
                 kept = [each for each in value if not self._is_left_out(hidden.get(str(each)))]
                 if kept:
                     yield key, kept
-            elif key not in _DROPPED and not key.startswith("x-"):
+            elif key in _PLAIN:
                 yield key, value
 
     def _own(self, properties: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -124,15 +138,45 @@ class SchemaConverter:
         return f"#/$defs/{name}"
 
 
-def _modernize(schema: Mapping[str, Any], found: JSONObject) -> None:
-    """Rewrite the keywords of OpenAPI 3.0 that mean something else in JSON Schema."""
+def is_binary(schema: Mapping[str, Any]) -> bool:
+    """Tell whether a schema stands for bytes that are not encoded, as in a file that is sent."""
+    kind = schema.get("contentMediaType")
+    is_raw = isinstance(kind, str) and "contentEncoding" not in schema and not is_text(kind)
+    return schema.get("format") == "binary" or is_raw
+
+
+def without(schema: Any, keywords: Container[str]) -> Any:
+    """Copy a converted schema without some keywords, at any depth."""
+    if not isinstance(schema, dict):
+        return schema
+    found: JSONObject = {}
+    for key, value in schema.items():
+        if key in _NAMED and isinstance(value, dict):
+            found[key] = {name: without(each, keywords) for name, each in value.items()}
+        elif key in _MANY and isinstance(value, list):
+            found[key] = [without(each, keywords) for each in value]
+        elif key not in keywords:
+            found[key] = without(value, keywords) if key in _ONE else value
+    return found
+
+
+def _modernize(schema: Mapping[str, Any], found: JSONObject) -> JSONObject:
+    """Rewrite the keywords of OpenAPI 3.0 that mean something else in JSON Schema.
+
+    Documents of 3.1 have them, too: many were converted, with their version only.
+    """
     for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         flag = found.get(exclusive)
         if isinstance(flag, bool):
             del found[exclusive]
             if flag and bound in found:
                 found[exclusive] = found.pop(bound)
-    if schema.get("nullable") is True and isinstance(found.get("type"), str):
+    if schema.get("nullable") is not True:
+        return found
+    if isinstance(found.get("type"), str):
         found["type"] = [found["type"], "null"]
         if isinstance(found.get("enum"), list) and None not in found["enum"]:
             found["enum"] = [*found["enum"], None]
+    elif "type" not in found and not _MANY.isdisjoint(found):
+        return {"anyOf": [found, {"type": "null"}]}
+    return found

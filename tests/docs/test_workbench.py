@@ -1,14 +1,12 @@
 """The example of a whole application: skills, workflows, stores, policies, secrets."""
 
-import importlib
 import json
 import logging
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +15,7 @@ import pytest
 import trio
 
 from noizu_mcp import (
-    ClientHandler,
     Http,
-    McpError,
     Policy,
     Stdio,
     Task,
@@ -29,10 +25,9 @@ from noizu_mcp import (
 from noizu_mcp.auth import api_key_digest
 from noizu_mcp.types import ClientCapabilities
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
+from .workbench_kit import EXAMPLES, NEWS, VERSIONS, Notes, read, refusal, skill, until, write
+
 SECRET = "change-this-key-before-use"
-VERSIONS = ["2025-11-25", "2026-07-28"]
-NEWS = "workflow:Tech News Digest"
 KEY = "a-key-of-ada-0123456789"
 TASKS = ClientCapabilities(extensions={"io.modelcontextprotocol/tasks": {}})
 #: A skill that does all that it must not, and some that it may.
@@ -60,53 +55,6 @@ async def run(do: str, work) -> str:
         return "https://ada:{SECRET[:10]}@example.com/feed"
     return (await work.call(do, text="hi", query="hi")).text
 '''
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A workbench of its own, with the sample files."""
-    return Path(shutil.copytree(EXAMPLES / "workbench" / "home", tmp_path / "home"))
-
-
-@pytest.fixture
-def made(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Any]]:
-    """Make the server of the workbench."""
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    module = importlib.import_module("workbench")
-    yield lambda: module.Workbench(home)
-    assert logging.getLogRecordFactory() is logging.LogRecord
-
-
-class Notes(ClientHandler):
-    """Keeps the notifications."""
-
-    def __init__(self) -> None:
-        self.came: list[tuple[str, Any]] = []
-
-    async def handle_notification(self, method: str, params: Mapping[str, Any]) -> None:
-        self.came.append((method, params))
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file in one step, as the page advises."""
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text)
-    part.replace(path)
-
-
-def skill(text: str, about: str = "Say it.") -> str:
-    return f'def run(name: str = "you") -> str:\n    """{about}"""\n    return f"{text} {{name}}"\n'
-
-
-async def refusal(awaitable: Any) -> tuple[int, str]:
-    with pytest.raises(McpError) as raised:
-        await awaitable
-    return raised.value.code, raised.value.message
-
-
-async def until(tools: Any, wanted: Callable[[], Any]) -> None:
-    while not wanted():
-        await tools.wait_changed()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -266,11 +214,6 @@ async def test_wrong_uris_are_errors(made: Callable[[], Any], uri: str, text: st
 # What the parts do
 
 
-async def read(client: Any, path: str) -> Any:
-    (contents,) = (await client.read_resource(f"workbench://{path}")).contents
-    return json.loads(contents.text)
-
-
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_workflow_takes_its_branches(made: Callable[[], Any], version: str) -> None:
     """Results go from step to step; a branch can end the run; the schema lists the branches."""
@@ -419,7 +362,7 @@ async def test_policies_are_replaced_while_it_serves(
                 await until_told(client, "Denied: tool 'skill:recall' is blocked")
             file.unlink()
             await until_told(client, "Denied: the policies cannot be read")
-            write(file, "")
+            write(file, "policy = []")
             await until_told(client, '{"result"')
 
 
@@ -542,6 +485,18 @@ async def test_the_example_runs_over_stdio() -> None:
             assert result.structured == {"result": ["One"], "branch": "some"}
 
 
+#: Headers without a good key, and the status of the answer.
+WRONG_KEYS = {
+    "": 401,
+    "Bearer wrong-key-0123456789": 401,
+    f"Bearer {KEY}x": 401,
+    f"Token {KEY}": 401,
+    f"Bearer {KEY} {KEY}": 400,
+    f"Bearer {api_key_digest(KEY)}": 400,
+    f"Bearer {'x' * 20_000}": 400,
+}
+
+
 def serve(home: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-m", "docs.examples.workbench"],
@@ -571,9 +526,13 @@ async def test_the_program_serves_those_who_have_a_key(home: Path) -> None:
         with trio.fail_after(60):
             async with httpx2.AsyncClient() as web:
                 assert (await web.get(f"{root}/healthz")).text == "ok\n"
-                for headers in ({}, {"Authorization": "Bearer wrong-key-0123456789"}):
-                    assert (await web.post(url, json={}, headers=headers)).status_code == 401
-                    assert (await web.get(f"{root}/metrics", headers=headers)).status_code == 401
+                for sent, status in WRONG_KEYS.items():
+                    headers = {"Authorization": sent} if sent else {}
+                    assert (await web.post(url, json={}, headers=headers)).status_code == status
+                    metrics = await web.get(f"{root}/metrics", headers=headers)
+                    assert metrics.status_code == status
+                in_url = await web.post(f"{url}?access_token={KEY}", json={})
+                assert in_url.status_code == 401
 
                 async def count() -> str:
                     text = (await web.get(f"{root}/metrics", headers=bearer)).text

@@ -16,6 +16,8 @@ import pytest
 
 from noizu_mcp import Stdio
 
+from .reports import Mode
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 SCRIPTS = HERE / "ts"
@@ -207,5 +209,39 @@ def run_once(
                 report.write_text(json.dumps(drive(client, connections(folder))), encoding="utf-8")
         found = json.loads(report.read_text(encoding="utf-8"))
         return {**found, "client": client, "transport": transport, "journals": folder}
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def run_modes(
+    run_once: Callable[..., dict[str, Any]],
+    where: Callable[[str, str, str], dict[str, Any]],
+) -> Callable[..., dict[str, Any]]:
+    """Run a client in all its modes over one transport, once for a module; returns its report.
+
+    Takes the client with its transport, the modes of all clients, `path/to/file.py:Server`, and the
+    scenarios of each connection.
+    """
+
+    def run(
+        way: tuple[str, str],
+        modes: Mapping[str, Sequence[Mode]],
+        target: str,
+        scenarios: Sequence[dict[str, Any]],
+    ) -> dict[str, Any]:
+        client, transport = way
+
+        def connections(folder: Path) -> list[dict[str, Any]]:
+            return [
+                {
+                    **mode,
+                    **where(transport, target, str(folder / mode["label"])),
+                    "scenarios": scenarios,
+                }
+                for mode in modes[client]
+            ]
+
+        return run_once(client, transport, connections)
 
     return run

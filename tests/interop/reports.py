@@ -1,7 +1,27 @@
 """Shared by the tests that drive our servers with the official clients: scenarios and reports."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import pytest
+
+#: A kind of negotiation (`handshake`, `pin` or `auto`), a version, and the label of a connection.
+Mode = dict[str, str]
+
+
+def mode(kind: str, version: str, *, label: str | None = None) -> Mode:
+    """Make a mode of a client; its label is the version if none is given."""
+    return {"kind": kind, "version": version, "label": label or version}
+
+
+def ways(modes: Mapping[str, Sequence[Mode]]) -> list[Any]:
+    """Make the parameters of tests: each client with its transport, and each of its modes."""
+    return [
+        pytest.param((client, transport), each, id=f"{client}-{each['label']}-{transport}")
+        for transport in ("stdio", "http")
+        for client, listed in modes.items()
+        for each in listed
+    ]
 
 
 def call(tool: str, name: str | None = None, **arguments: Any) -> dict[str, Any]:

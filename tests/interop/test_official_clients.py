@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from .reports import call, failure, look_up, texts
+from .reports import Mode, call, failure, look_up, mode, texts, ways
 
 FIXTURE = Path(__file__).parent / "fixture_server.py"
 LATEST = "2026-07-28"
@@ -27,12 +27,8 @@ NAMES = [
 LONG = "é😀\u2028\n"
 
 
-def _mode(kind: str, version: str, *, label: str | None = None) -> dict[str, str]:
-    return {"kind": kind, "version": version, "label": label or version}
-
-
-_WITH_HANDSHAKE = [_mode("handshake", version) for version in ("2024-11-05", *HANDSHAKES)]
-_ALL = [*_WITH_HANDSHAKE, _mode("pin", LATEST), _mode("auto", LATEST, label="auto")]
+_WITH_HANDSHAKE = [mode("handshake", version) for version in ("2024-11-05", *HANDSHAKES)]
+_ALL = [*_WITH_HANDSHAKE, mode("pin", LATEST), mode("auto", LATEST, label="auto")]
 MODES = {"python": _ALL, "typescript-2": _ALL, "typescript-1": _WITH_HANDSHAKE}
 
 
@@ -76,48 +72,26 @@ SCENARIOS: list[dict[str, Any]] = [
 ]
 
 pytestmark = pytest.mark.parametrize(
-    ("reports", "mode"),
-    [
-        pytest.param((client, transport), mode, id=f"{client}-{mode['label']}-{transport}")
-        for transport in ("stdio", "http")
-        for client, modes in MODES.items()
-        for mode in modes
-    ],
-    indirect=["reports"],
-    scope="module",
+    ("reports", "mode"), ways(MODES), indirect=["reports"], scope="module"
 )
 
 
 @pytest.fixture(scope="module")
 def reports(
-    request: pytest.FixtureRequest,
-    run_once: Callable[..., dict[str, Any]],
-    where: Callable[[str, str, str], dict[str, Any]],
+    request: pytest.FixtureRequest, run_modes: Callable[..., dict[str, Any]]
 ) -> dict[str, Any]:
     """Report of one client in all its modes, over one transport."""
-    client, transport = request.param
-
-    def connections(folder: Path) -> list[dict[str, Any]]:
-        return [
-            {
-                **mode,
-                **where(transport, f"{FIXTURE}:Interop", str(folder / mode["label"])),
-                "scenarios": SCENARIOS,
-            }
-            for mode in MODES[client]
-        ]
-
-    return run_once(client, transport, connections)
+    return run_modes(request.param, MODES, f"{FIXTURE}:Interop", SCENARIOS)
 
 
 @pytest.fixture
-def version(mode: dict[str, str]) -> str:
+def version(mode: Mode) -> str:
     """The revision that must have been negotiated: 2024-11-05 is answered with another one."""
     return "2025-11-25" if mode["version"] == "2024-11-05" else mode["version"]
 
 
 @pytest.fixture
-def seen(reports: dict[str, Any], mode: dict[str, str]) -> Callable[[str], Any]:
+def seen(reports: dict[str, Any], mode: Mode) -> Callable[[str], Any]:
     return look_up(reports[mode["label"]])
 
 

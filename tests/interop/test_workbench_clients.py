@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from .reports import call, look_up, texts
+from .reports import Mode, call, look_up, mode, texts, ways
 
 SERVER = Path(__file__).parent / "workbench_server.py"
 SESSION, LATEST = "2025-11-25", "2026-07-28"
 MODES = {
-    "python": [SESSION, LATEST],
-    "typescript-2": [SESSION, LATEST],
-    "typescript-1": [SESSION],
+    "python": [mode("handshake", SESSION), mode("pin", LATEST)],
+    "typescript-2": [mode("handshake", SESSION), mode("pin", LATEST)],
+    "typescript-1": [mode("handshake", SESSION)],
 }
 NAMES = ["put", "skill:remember", "skill:recall", "skill:digest", "skill:headlines", "skill:seal"]
 NEWS = "workflow:Tech News Digest"
@@ -38,45 +38,21 @@ SCENARIOS: list[dict[str, Any]] = [
 ]
 
 pytestmark = pytest.mark.parametrize(
-    ("reports", "version"),
-    [
-        pytest.param((client, transport), version, id=f"{client}-{version}-{transport}")
-        for transport in ("stdio", "http")
-        for client, versions in MODES.items()
-        for version in versions
-    ],
-    indirect=["reports"],
-    scope="module",
+    ("reports", "mode"), ways(MODES), indirect=["reports"], scope="module"
 )
 
 
 @pytest.fixture(scope="module")
 def reports(
-    request: pytest.FixtureRequest,
-    run_once: Callable[..., dict[str, Any]],
-    where: Callable[[str, str, str], dict[str, Any]],
+    request: pytest.FixtureRequest, run_modes: Callable[..., dict[str, Any]]
 ) -> dict[str, Any]:
     """Report of one client in all its modes, over one transport."""
-    client, transport = request.param
-
-    def connections(folder: Path) -> list[dict[str, Any]]:
-        return [
-            {
-                "kind": "pin" if version == LATEST else "handshake",
-                "version": version,
-                "label": version,
-                **where(transport, f"{SERVER}:Changing", str(folder / version)),
-                "scenarios": SCENARIOS,
-            }
-            for version in MODES[client]
-        ]
-
-    return run_once(client, transport, connections)
+    return run_modes(request.param, MODES, f"{SERVER}:Changing", SCENARIOS)
 
 
 @pytest.fixture
-def seen(reports: dict[str, Any], version: str) -> Callable[[str], Any]:
-    return look_up(reports[version])
+def seen(reports: dict[str, Any], mode: Mode) -> Callable[[str], Any]:
+    return look_up(reports[mode["label"]])
 
 
 def test_a_skill_appears_changes_and_vanishes(seen: Callable[[str], Any]) -> None:

@@ -1,5 +1,8 @@
 """Documents of small APIs."""
 
+from noizu_mcp.openapi._document import Document
+from noizu_mcp.openapi._operations import list_operations, read_operations
+
 
 def document(paths, version="3.1.0", **members):
     """A document with some paths."""
@@ -11,3 +14,9 @@ def reading(path="/things", **operation):
     """A document with one operation, `GET` of a path, named `read`."""
     node = {"operationId": "read", "responses": {"200": {"description": "ok"}}, **operation}
     return document({path: {"get": node}})
+
+
+def operations_of(root, base_url=None):
+    """The operations of a document."""
+    found = Document(root)
+    return list(read_operations(found, list_operations(found), base_url))

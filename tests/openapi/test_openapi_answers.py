@@ -9,7 +9,7 @@ from trio.testing import wait_all_tasks_blocked
 from noizu_mcp import Server, connect
 from noizu_mcp.openapi import OpenAPI
 
-from .api_kit import reading
+from .api_kit import document, reading
 
 JSON = {"content-type": "application/json"}
 PATH = "/v1/things"
@@ -130,7 +130,7 @@ async def test_answers_are_bounded(serving, api):
 
     result = await result_of(serving, api, body, max_answer=1000)
 
-    assert result.text == "GET /things: the answer has more than 1000 bytes; ask for less"
+    assert result.text == "GET /things: the answer has more than 1000 bytes"
 
 
 async def test_compressed_answers_are_refused(serving, api):
@@ -231,6 +231,15 @@ async def test_documents_that_cannot_be_fetched(api, caplog, mock_clock, answer,
         mock_clock.jump(1.0)
         await wait_all_tasks_blocked()
         assert [tool.name for tool in await client.list_tools()] == ["read"]
+
+
+async def test_documents_without_operations(api):
+    """A document at a URL may have no operations: the list is empty, and comes at once."""
+    api.answers["/openapi.json"] = (200, JSON, json.dumps(document({})))
+    async with connect(front_of(OpenAPI(f"{api.url}/openapi.json"))) as client:
+        assert await client.list_tools() == []
+
+    assert len(api.seen) == 1
 
 
 async def test_own_certificates():

@@ -15,7 +15,7 @@ from noizu_mcp.openapi import _document as reader
 from noizu_mcp.openapi import _operations as operations
 from noizu_mcp.openapi import _schemas as schemas
 
-from .api_kit import document, reading
+from .api_kit import document, operations_of, reading
 
 ROOT = Path(__file__).resolve().parents[2]
 PET = {
@@ -45,7 +45,7 @@ def properties_of(schema, version="3.1.0"):
     node = document({"/x": {"get": {"operationId": "x", "parameters": [one]}}}, version)
     node["components"] = {"schemas": {"Pet": PET, "a/b": {"type": "string"}}}
     node["components"]["schemas"]["name"] = {"type": "boolean"}
-    (found,) = operations.read_operations(reader.Document(node), "https://api.test")
+    (found,) = operations_of(node, "https://api.test")
     return found.input_schema
 
 
@@ -195,6 +195,57 @@ def test_the_dialect_of_3_0(given, expected):
     assert properties_of(given, "3.0.3")["properties"]["a"] == expected
 
 
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (
+            {"allOf": [{"$ref": "#/components/schemas/a~1b"}], "nullable": True},
+            {"anyOf": [{"allOf": [{"$ref": "#/$defs/a_1b"}]}, {"type": "null"}]},
+        ),
+        ({"nullable": True, "title": "x"}, {"title": "x"}),
+        ({"minimum": 1, "exclusiveMinimum": True}, {"exclusiveMinimum": 1}),
+        ({"items": {"min_items": 1, "$recursiveAnchor": True, "required": True}}, {"items": {}}),
+        ({"type": "string", "format": "binary"}, {"type": "string", "contentEncoding": "base64"}),
+    ],
+)
+def test_keywords_that_documents_get_wrong(version, given, expected):
+    """Keywords of another version are rewritten, and those that there are not are left out."""
+    assert properties_of(given, version)["properties"]["a"] == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (
+            {"type": "integer", "default": None, "pattern": "^a$"},
+            {"type": "integer", "pattern": "^a$"},
+        ),
+        (
+            {"type": "array", "items": {"type": "string", "pattern": "(", "maxLength": 3}},
+            {"type": "array", "items": {"type": "string", "maxLength": 3}},
+        ),
+        (
+            {"properties": {"default": {"pattern": "("}}, "anyOf": [True, {"pattern": "("}]},
+            {"properties": {"default": {}}, "anyOf": [True, {}]},
+        ),
+    ],
+)
+async def test_defaults_and_patterns_that_are_wrong(given, expected, caplog):
+    """Those of an operation are left out if one of them cannot be used; the tool is there."""
+    ok = {
+        "content": {"application/json": {"schema": {"type": "object", "properties": {"a": given}}}}
+    }
+    one = [{"name": "a", "in": "query", "schema": given}]
+    source = reading(parameters=one, responses={"200": ok})
+
+    tools = await tools_of(source, output_schemas=True)
+
+    assert tools["read"].input_schema["properties"]["a"] == expected
+    assert tools["read"].output_schema["properties"]["a"] == expected
+    assert caplog.messages == []
+
+
 def test_3_1_is_json_schema():
     """Keywords of 3.1 stay as they are."""
     given = {"type": ["string", "null"], "exclusiveMinimum": 3, "const": {"nullable": True}}
@@ -245,8 +296,8 @@ async def test_results_with_a_schema():
         ({"parameters": [{"name": "a", "in": "query", "style": "matrix"}]}, "has the style"),
         ({"parameters": [{"name": "a", "in": "query", "schema": 3}]}, "expected a schema, got"),
         (
-            {"requestBody": {"required": True, "content": {"multipart/form-data": {}}}},
-            "its body has no media type that is sent here: ['multipart/form-data']",
+            {"requestBody": {"required": True, "content": {"multipart/mixed": {}}}},
+            "its body has no media type that is sent here: ['multipart/mixed']",
         ),
         ({"requestBody": {"required": True}}, "no media type"),
         (
@@ -272,14 +323,31 @@ async def test_bad_operations_are_left_out(node, reason, caplog):
     assert reason in line
 
 
-@pytest.mark.parametrize("path", ["/a?b", "/a#b", "/a b", "/a\\b", "/{id}"])
+@pytest.mark.parametrize("path", ["/a b", "/a\\b", "/{id}", "/a?b={c}", "/a?b c"])
 async def test_bad_paths_are_left_out(path, caplog):
-    """A path with a query, or with a variable that nothing describes, is left out."""
+    """A path with a space, or with a variable that nothing describes, is left out."""
     source = reading("/good")
     source["paths"][path] = {"get": {}}
 
     assert list(await tools_of(source)) == ["read"]
     assert f"left out GET {path}: " in caplog.text
+
+
+def test_paths_with_a_query():
+    """A query in a path is sent before that of the parameters, and a fragment is not sent."""
+    limit = {"name": "limit", "in": "query", "schema": {}}
+    paths = {
+        "/a?beta=true": {"get": {"operationId": "a", "parameters": [limit]}},
+        "/a#add": {"get": {"operationId": "b"}},
+        "/a?x=1#y": {"get": {}},
+    }
+
+    first, second, third = operations_of(document(paths), "https://api.test")
+
+    assert first.request({"limit": 3}).url == "https://api.test/a?beta=true&limit=3"
+    assert first.request({}).url == "https://api.test/a?beta=true"
+    assert second.request({}).url == "https://api.test/a"
+    assert (third.name, third.request({}).url) == ("get_a_x_1_y", "https://api.test/a?x=1")
 
 
 async def test_bad_path_items_are_left_out(caplog):
@@ -293,7 +361,7 @@ async def test_bad_path_items_are_left_out(caplog):
 
 async def test_optional_bodies_that_cannot_be_sent_are_left_out():
     """The operation is a tool without a body."""
-    source = reading(requestBody={"content": {"multipart/form-data": {}}})
+    source = reading(requestBody={"content": {"multipart/mixed": {}}})
 
     assert (await tools_of(source))["read"].input_schema["properties"] == {}
 
@@ -329,9 +397,9 @@ def test_relative_servers_belong_to_the_document():
     ("root", "reason"),
     [
         ([], "the document must be an object"),
-        ({"swagger": "2.0"}, "is Swagger 2.0; convert it"),
-        ({"openapi": "4.0.0"}, "must be OpenAPI 3.0 or 3.1, not '4.0.0'"),
-        ({"openapi": 3.1}, "must be OpenAPI 3.0 or 3.1, not 3.1"),
+        ({"swagger": "2.0"}, "is Swagger 2.0, which is not read; convert it to OpenAPI 3"),
+        ({"openapi": "4.0.0"}, "must be OpenAPI 3.0, 3.1 or 3.2, not '4.0.0'"),
+        ({"openapi": 3.1}, "must be OpenAPI 3.0, 3.1 or 3.2, not 3.1"),
         ({"openapi": "3.1.0", "paths": []}, "paths must be an object"),
     ],
 )
@@ -362,7 +430,7 @@ def test_yaml(tmp_path):
     root = reader.parse_document(YAML.encode(), "api.yaml")
 
     assert root["info"]["version"] == "2024-01-01"
-    (found,) = operations.read_operations(reader.Document(root))
+    (found,) = operations_of(root)
     assert found.output_schema == {"type": "object"}
 
 
@@ -374,6 +442,7 @@ def test_yaml(tmp_path):
         (b"a: &x [1]\nb: *x", r"aliases \(\*name\) are not read"),
         (b"!!python/object:os.system {}", "neither JSON nor YAML"),
         (b"[" * 100_000, "nested too deeply"),
+        (b"- " * 100_000 + b"a", "more than 500 levels"),
     ],
 )
 def test_broken_documents(data, reason):
@@ -452,6 +521,60 @@ async def test_rules_choose_operations(options, expected):
     assert list(await tools_of(tagged(), **options)) == expected
 
 
+async def test_rules_leave_out_what_cannot_be_used(caplog):
+    """An operation that a rule leaves out is not read, so that nothing is said about it."""
+    source = tagged()
+    source["paths"]["/store"]["get"]["parameters"] = ["?"]
+
+    assert list(await tools_of(source, exclude=["getStore", "tag:pets"])) == []
+    assert caplog.messages == []
+
+
+async def test_names_are_given():
+    """`names` gives tools other names, by the names that they would have, or by their paths."""
+    names = {"listPets": "find", "DELETE /pets/{id}": "remove", "getStore": "listPets"}
+
+    found = list(await tools_of(tagged(), names=names, exclude=["post*"], prefix="p"))
+
+    assert found == ["p_find", "p_remove", "p_listPets"]
+
+
+@pytest.mark.parametrize(
+    ("names", "error", "reason"),
+    [
+        ({"listPet": "a"}, ValueError, "names: 'listPet' is no operation"),
+        (
+            {"listPets": "getStore"},
+            ValueError,
+            "names: GET /pets and GET /store would both be 'getStore'",
+        ),
+        ({"listPets": "a b"}, ValueError, "names: 'a b' must be 64 letters, digits"),
+        ({"listPets": "a" * 65}, ValueError, "must be 64 letters"),
+        ({"listPets": 3}, TypeError, "names must map texts to texts; 'listPets' does not"),
+        (["listPets"], TypeError, "names must be a mapping"),
+    ],
+)
+def test_names_must_be_right(names, error, reason):
+    """A slip in a name is an error at once."""
+    with pytest.raises(error, match=reason):
+        OpenAPI(tagged() | {"servers": [{"url": "https://a.test"}]}, names=names)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "reason"),
+    [
+        ({"type": "mutualTLS"}, "'x' has the type 'mutualTLS', which takes no text; see tls="),
+        ("odd", "'x' has the type None"),
+        ({"type": "http", "scheme": "Digest"}, "the scheme 'digest'; give the header in headers="),
+    ],
+)
+def test_credentials_of_other_schemes(scheme, reason):
+    """Credentials that cannot be sent as their scheme says are refused."""
+    source = document({}, components={"securitySchemes": {"x": scheme}})
+    with pytest.raises(ValueError, match=reason):
+        OpenAPI(source, auth={"x": "secret"})
+
+
 @pytest.mark.parametrize("option", ["include", "exclude"])
 def test_rules_must_fit(option):
     """A slip in a rule is an error: it would offer what it was to keep out."""
@@ -482,7 +605,7 @@ async def test_base_urls_win():
     source = reading(servers=[{"url": "https://other.test"}])
     provider = OpenAPI(source, base_url="https://api.test/x/")
 
-    (found,) = operations.read_operations(reader.Document(source), "https://api.test/x")
+    (found,) = operations_of(source, "https://api.test/x")
     assert found.request({}).url == "https://api.test/x/things"
     assert provider.name == "OpenAPI"
 

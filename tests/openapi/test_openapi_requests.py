@@ -7,12 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noizu_mcp import McpError, connect
-from noizu_mcp.openapi._document import Document
-from noizu_mcp.openapi._operations import read_operations
 from noizu_mcp.openapi._parameters import BadValue
 from noizu_mcp.types import Principal
 
-from .api_kit import document, reading
+from .api_kit import document, operations_of, reading
 
 OBJECT = {"R": 100, "G": 200}
 LIST = ["blue", "black"]
@@ -20,7 +18,7 @@ LIST = ["blue", "black"]
 
 def request_of(path="/things", arguments=None, base="https://api.test/v1", **operation):
     """The request that the operation of a document makes."""
-    (found,) = read_operations(Document(reading(path, **operation)), base)
+    (found,) = operations_of(reading(path, **operation), base)
     return found.request(arguments or {})
 
 

@@ -14,6 +14,8 @@ logger = logging.getLogger("workbench")
 #: Larger files, and more of them, are mistakes.
 MAX_BYTES = 256 * 1024
 MAX_FILES = 1000
+#: Seconds that a list waits for a file that is being loaded.
+PATIENCE = 2.0
 #: Milliseconds after which the folder is read even if the system reports nothing.
 LOOK = 5_000
 
@@ -29,20 +31,36 @@ class Folder(Generic[Made]):
     Args:
         path: The folder.
         pattern: The names of the files: `*.toml`.
-        make: Makes the object of a file; it raises ValueError, or anything else.
+        make: Makes the object of a file; it raises ValueError, or any other exception.
+        keeps: False to drop the object of a file that cannot be used.
     """
 
-    def __init__(self, path: Path, pattern: str, make: Callable[[Path, bytes], Made]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        pattern: str,
+        make: Callable[[Path, bytes], Made],
+        *,
+        keeps: bool = True,
+    ) -> None:
         self.path = path
         self._pattern = pattern
         self._make = make
+        self._keeps = keeps
         self._lock = threading.Lock()
+        # True if somebody got an old list, because a file was being loaded.
+        self._owed = False
         self._files: dict[Path, bytes] = {}
         self._made: dict[Path, Made] = {}
 
     def load(self) -> list[Made]:
         """Read the files; return the objects in the order of the names. It blocks."""
-        with self._lock:
+        if not self._lock.acquire(timeout=PATIENCE):
+            # The code of a file may take forever, and a thread cannot be ended.
+            logger.error("a file in %s is still being loaded; the others stay", self.path.name)
+            self._owed = True
+            return list(self._made.values())
+        try:
             files = self._read()
             made: dict[Path, Made] = {}
             for path, content in files.items():
@@ -53,9 +71,14 @@ class Folder(Generic[Made]):
                     made[path] = before
             self._files, self._made = files, made
             return list(made.values())
+        finally:
+            self._lock.release()
 
     def _made_of(self, path: Path, content: bytes, before: Made | None) -> Made | None:
+        before = before if self._keeps else None
         try:
+            if len(content) > MAX_BYTES:
+                raise ValueError(f"it has more than {MAX_BYTES} bytes")  # noqa: TRY301
             return self._make(path, content)
         except Exception as error:  # noqa: BLE001 - a skill is code, and may raise anything
             kept = "is not used" if before is None else "stays as it was"
@@ -66,14 +89,12 @@ class Folder(Generic[Made]):
         files: dict[Path, bytes] = {}
         for path in sorted(self.path.glob(self._pattern))[:MAX_FILES]:
             try:
-                with path.open("rb") as file:
-                    content = file.read(MAX_BYTES + 1)
-            except OSError:  # a folder, or a file that has just gone
+                # A named pipe would block: nobody writes to it.
+                if path.is_file():
+                    with path.open("rb") as file:
+                        files[path] = file.read(MAX_BYTES + 1)
+            except OSError:  # it has just gone, or may not be read
                 continue
-            if len(content) <= MAX_BYTES:
-                files[path] = content
-            else:
-                logger.error("%s is not used: it has more than %d bytes", path.name, MAX_BYTES)
         return files
 
     async def watch(self, changed: Callable[[], object]) -> None:
@@ -97,8 +118,8 @@ class Folder(Generic[Made]):
                 recursive=False,
             ):
                 files = self._read()
-                if files != told:
-                    told = files
+                if files != told or (self._owed and not self._lock.locked()):
+                    told, self._owed = files, False
                     changed()
 
         try:

@@ -5,7 +5,7 @@ import logging
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from noizu_mcp import (
     AllowTools,
@@ -38,6 +38,8 @@ class MaxDepth(Policy):
     """
 
     def __init__(self, calls: int) -> None:
+        if type(calls) is not int or calls < 0:
+            raise ValueError(f"calls must be 0 or more, got {calls!r}")
         self.calls = calls
 
     def check(self, call: PolicyCall, ctx: Context) -> None:
@@ -46,11 +48,18 @@ class MaxDepth(Policy):
 
 
 def _deny(tools: list[str]) -> Policy:
-    return DenyTools(*tools)
+    return DenyTools(*_listed(tools))
 
 
 def _allow(tools: list[str]) -> Policy:
-    return AllowTools(*tools)
+    return AllowTools(*_listed(tools))
+
+
+def _listed(tools: Any) -> list[str]:
+    # The letters of a text would be patterns, and `*` is one that fits everything.
+    if not isinstance(tools, list):
+        raise TypeError(f"tools must be a list of patterns, got {tools!r}")
+    return cast("list[str]", tools)
 
 
 #: The kinds of rules. The other members of a rule are the arguments.
@@ -72,8 +81,9 @@ class Rules:
     """
 
     def __init__(self, path: Path) -> None:
+        self._name = path.name
         self._kept: dict[str, Policy] = {}
-        self._folder = Folder(path.parent, path.name, self._read)
+        self._folder = Folder(path.parent, path.name, self._read, keeps=False)
 
     def load(self) -> list[Policy]:
         """Read the file, and return the policies.
@@ -81,22 +91,20 @@ class Rules:
         Without a file that can be read they refuse everything: nobody knows what it would have
         refused.
         """
-        (policies,) = self._folder.load() or [[Closed()]]
-        return policies
+        for policies in self._folder.load():
+            return policies
+        logger.warning("every call is denied: %s cannot be used", self._name)
+        return [Closed()]
 
     async def watch(self, changed: Callable[[], object]) -> None:
         """Report changes of the file; see `Folder.watch`."""
         await self._folder.watch(changed)
 
-    def _read(self, path: Path, content: bytes) -> list[Policy]:
-        try:
-            texts = _rules_in(content)
-            # A rule that did not change stays the same object: a rate limit goes on counting.
-            self._kept = {text: self._kept.get(text) or _policy_of(text) for text in texts}
-            return [self._kept[text] for text in texts]
-        except Exception as error:  # noqa: BLE001 - whatever is wrong, it must not let calls through
-            logger.warning("every call is denied: %s: %s", path.name, error)
-            return [Closed()]
+    def _read(self, _: Path, content: bytes) -> list[Policy]:
+        texts = _rules_in(content)
+        # A rule that did not change stays the same object: a rate limit goes on counting.
+        self._kept = {text: self._kept.get(text) or _policy_of(text) for text in texts}
+        return [self._kept[text] for text in texts]
 
 
 def _rules_in(content: bytes) -> list[str]:
@@ -109,7 +117,13 @@ def _rules_in(content: bytes) -> list[str]:
     # No mistake may be overlooked, such as [[policies]].
     if wrong := found.keys() - {"policy"}:
         raise ValueError(f"there is no {', '.join(sorted(wrong))}; write [[policy]]")
-    return [json.dumps(rule, sort_keys=True) for rule in found.get("policy", [])]
+    rules = found.get("policy")
+    # An empty file is one that somebody has begun to write.
+    if not isinstance(rules, list):
+        raise ValueError("it has no rules; write `policy = []` for none")  # noqa: TRY004
+    if not all(isinstance(rule, dict) for rule in rules):
+        raise ValueError("each rule is a table: [[policy]]")
+    return [json.dumps(rule, sort_keys=True) for rule in rules]
 
 
 def _policy_of(text: str) -> Policy:

@@ -54,7 +54,9 @@ class Settings:
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
-            found: dict[str, Any] = tomllib.load(file)
+            read = tomllib.load(file)
+        # Dates become texts: JSON has none.
+        found: dict[str, Any] = json.loads(json.dumps(read, default=str, allow_nan=False))
         self.values: dict[str, Any] = {
             **found.get("settings", {}),
             **{key: Secret(text) for key, text in found.get("secrets", {}).items()},
@@ -74,6 +76,15 @@ class Settings:
             return [self.redact(each) for each in cast("list[Any]", value)]
         return value
 
+    def check_published(self, text: str) -> None:
+        """Check a text that every client could read.
+
+        Raises:
+            ValueError: It has a secret.
+        """
+        if self._pattern.search(text):
+            raise ValueError("it has the text of a secret, which clients could read")
+
     @contextmanager
     def redacting_logs(self) -> Generator[None]:
         """Take secrets out of all records of `logging`, tracebacks included."""
@@ -82,7 +93,11 @@ class Settings:
 
         def make_redacted(*args: Any, **options: Any) -> logging.LogRecord:
             record = make(*args, **options)
-            record.msg, record.args = self.redact(record.getMessage()), ()
+            try:
+                text = record.getMessage()
+            except Exception:  # noqa: BLE001 - a wrong format must not end the caller
+                text = f"{record.msg} {record.args}"
+            record.msg, record.args = self.redact(text), ()
             if record.exc_info:
                 # Formatters write this text, if there is one.
                 record.exc_text = self.redact(formatter.formatException(record.exc_info))
@@ -101,7 +116,12 @@ def hide(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pattern_of(secrets: Iterable[str]) -> re.Pattern[str]:
-    # A secret in JSON that is quoted in a text has backslashes. The longest first: one secret may
-    # be a part of another.
-    forms = {form for each in secrets for form in (each, json.dumps(each)[1:-1])}
+    # A secret in JSON, or in the text of an exception, is quoted with backslashes. The longest
+    # first: one secret may be a part of another.
+    forms = {
+        form
+        for each in secrets
+        for quoted in (json.dumps(each), json.dumps(each, ensure_ascii=False), repr(each))
+        for form in (each, quoted[1:-1])
+    }
     return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))) or r"(?!)")

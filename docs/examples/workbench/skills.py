@@ -6,7 +6,7 @@ import linecache
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import trio
@@ -96,7 +96,7 @@ class Skills(ToolProvider, shared=True):
 
     async def tools(self, ctx: Context) -> Iterable[Any]:
         # In a thread: the code of a file runs when it is loaded.
-        loaded = await trio.to_thread.run_sync(self._folder.load)
+        loaded = await trio.to_thread.run_sync(self._folder.load, abandon_on_cancel=True)
         self.loaded = {skill.name: skill for skill in loaded}
         return [*self._own, *(skill.registration for skill in loaded)]
 
@@ -115,20 +115,31 @@ class Skills(ToolProvider, shared=True):
         return self.loaded[name].calls if name in self.loaded else ()
 
     def _load(self, path: Path, content: bytes) -> Skill:
+        # A default or a docstring may be published.
+        self._settings.check_published(path.stem + content.decode(errors="replace"))
         module = ModuleType(f"{__package__}.loaded.{path.stem}")
         module.__file__ = str(path)
         # Not by an import: a module would be kept, and its bytecode be found by the time of the
         # file, which two changes in a moment share.
-        exec(compile(content, path, "exec"), vars(module))
+        code = compile(content, path, "exec")
+        try:
+            exec(code, vars(module))
+        except BaseException as error:
+            # Also `sys.exit()`: it must end neither this thread nor the server.
+            raise ValueError(f"its code raised {type(error).__name__}: {error}") from error
         linecache.checkcache(str(path))
-        run, calls = vars(module).get("run"), tuple(vars(module).get("CALLS", ()))
+        run, calls = vars(module).get("run"), vars(module).get("CALLS", ())
         if run is None:
             raise ValueError("it has no function `run`")
+        if not isinstance(calls, list | tuple):
+            # The letters of a text would be patterns.
+            raise ValueError("CALLS must be a list of the names of tools")  # noqa: TRY004
+        calls = tuple(cast("list[str]", calls))
         about = inspect.getdoc(run) or f"{path.stem} skill"
         registration = tool(
             _with_work(run, self._settings, calls),
             name=PREFIX + path.stem,
-            description=f"{about}{_branches(run)} [dynamic]",
+            description=self._settings.redact(f"{about}{_branches(run)} [dynamic]"),
             timeout=vars(module).get("TIMEOUT"),
         )
         return Skill(path.stem, calls, registration)

@@ -1,5 +1,6 @@
 """Workflows: files of TOML whose steps run skills. They are data, and run no code of their own."""
 
+import json
 import tomllib
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -93,6 +94,8 @@ def read_workflow(content: bytes) -> Workflow:
         ValueError: It is malformed.
     """
     found = tomllib.loads(content.decode())
+    # Dates and infinities are TOML, and not JSON: clients read the arguments of the steps.
+    json.dumps(found, allow_nan=False)
     if violations := SCHEMA.violations(found):
         raise ValueError("; ".join(str(each) for each in violations))
     steps = [Step(**step) for step in found.pop("steps")]
@@ -155,7 +158,7 @@ class Workflows(ToolProvider, shared=True):
         self.runs = Runs()
 
     async def tools(self, ctx: Context) -> Iterable[Any]:
-        loaded = await trio.to_thread.run_sync(self._folder.load)
+        loaded = await trio.to_thread.run_sync(self._folder.load, abandon_on_cancel=True)
         return [registration for workflow, registration in loaded if workflow.enabled]
 
     async def watch(self, changed: Callable[[], None]) -> None:
@@ -172,12 +175,13 @@ class Workflows(ToolProvider, shared=True):
 
     async def describe(self) -> list[dict[str, Any]]:
         """Describe all workflows as JSON, also disabled ones, without secrets."""
-        loaded = await trio.to_thread.run_sync(self._folder.load)
+        loaded = await trio.to_thread.run_sync(self._folder.load, abandon_on_cancel=True)
         return [_described(number, workflow) for number, (workflow, _) in enumerate(loaded, 1)]
 
     def _load(self, _: Path, content: bytes) -> tuple[Workflow, Any]:
         workflow = read_workflow(content)
         branches = workflow.branches
+        self._settings.check_published(json.dumps([workflow.name, *branches]))
         text = "The input of the first step."
         if branches:
             text += f" Possible output branches: {', '.join(branches)}."
@@ -188,7 +192,9 @@ class Workflows(ToolProvider, shared=True):
         registration = tool(
             run,
             name=PREFIX + workflow.name,
-            description=workflow.description or f"Run the {workflow.name} workflow",
+            description=self._settings.redact(
+                workflow.description or f"Run the {workflow.name} workflow"
+            ),
             input_schema={
                 "type": "object",
                 "properties": {"input": {"type": "string", "default": "", "description": text}},
