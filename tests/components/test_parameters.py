@@ -212,6 +212,11 @@ async def test_tools_prompts_and_templates_take_parameters() -> None:
                 await client.read_resource("db://users?row=x")
 
 
+LETTERS: list[str] = field(default=["b"])
+GROWING: list[str] = field(default=["a"], max=2)
+MADE: list[int] = field(factory=list)
+
+
 class Direct(Toolkit):
     """Methods that are called without a server."""
 
@@ -220,13 +225,11 @@ class Direct(Toolkit):
         return a + b
 
     @mcp
-    async def join(
-        self, a: str, *, b: list[str] = field(default=["b"]), c: str = field(min_length=1)
-    ) -> str:
+    async def join(self, a: str, *, b: list[str] = LETTERS, c: str = field(min_length=1)) -> str:
         return "".join([a, *b, c])
 
     @mcp
-    def made(self, a: int = 1, b: list[int] = field(factory=list)) -> Any:
+    def made(self, a: int = 1, b: list[int] = MADE) -> Any:
         return b
 
 
@@ -240,8 +243,8 @@ class Inherited(Direct):
 
 async def test_a_direct_call_uses_the_defaults_of_fields() -> None:
     """A method called without a server has the defaults that its fields declare."""
-    assert (3, 40, 30) == (Direct().add(2), Inherited().add(2), Inherited().add(1, 2))
-    assert "abc" == await Inherited().join("a", c="c")
+    assert (Direct().add(2), Inherited().add(2), Inherited().add(1, 2)) == (3, 40, 30)
+    assert await Inherited().join("a", c="c") == "abc"
 
 
 async def test_a_direct_call_needs_what_has_no_default() -> None:
@@ -250,7 +253,7 @@ async def test_a_direct_call_needs_what_has_no_default() -> None:
         Direct().add()
     with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'c'"):
         await Direct().join("a")
-    assert "field(factory=<class 'list'>)" == repr(Direct().made())
+    assert repr(Direct().made()) == "field(factory=<class 'list'>)"
 
 
 async def test_the_default_of_direct_calls_is_a_copy() -> None:
@@ -258,22 +261,22 @@ async def test_the_default_of_direct_calls_is_a_copy() -> None:
 
     class Growing(Toolkit):
         @mcp
-        def grow(self, items: list[str] = field(default=["a"], max=2)) -> Any:
+        def grow(self, items: list[str] = GROWING) -> Any:
             items.append("b")
             return items
 
     Growing().grow()
     [grow] = expand([Growing()])
-    assert ["a", "b"] == await call(grow, {})
+    assert await call(grow, {}) == ["a", "b"]
 
 
 def test_markers_are_read_again_by_a_subclass() -> None:
     """A method keeps its signature: a subclass publishes the same schema."""
     schemas = [{each["name"]: each["inputSchema"] for each in cls.definitions()}
                for cls in (Direct, Inherited)]  # fmt: skip
-    assert {"minimum": 0, "type": "integer"} == schemas[1]["add"]["properties"]["a"]
+    assert schemas[1]["add"]["properties"]["a"] == {"minimum": 0, "type": "integer"}
     assert schemas[0]["join"] == schemas[1]["join"]
-    assert ["a", "c"] == schemas[1]["join"]["required"]
+    assert schemas[1]["join"]["required"] == ["a", "c"]
 
 
 class Base(Tool, abstract=True):
