@@ -138,10 +138,12 @@ def calls(
         arguments: Its arguments.
     """
 
-    def call(request: JSONObject, drawn: JSONObject) -> JSONObject:
+    def call(pair: tuple[JSONObject, JSONObject]) -> JSONObject:
+        request, drawn = pair
         return {**request, "params": {**request["params"], "name": name, "arguments": drawn}}
 
-    return st.builds(call, requests, arguments)
+    # Not `builds`: Hypothesis would print the call of this function instead of the message.
+    return st.tuples(requests, arguments).map(call)
 
 
 @st.composite
