@@ -319,13 +319,15 @@ def test_hypothesis_is_an_extra(monkeypatch):
 class Overdrawn(SessionMachine):
     """A machine whose invariant breaks by every negative amount."""
 
-    class target(Server, name="bank", version="1"):
+    class Bank(Server, name="bank", version="1"):
         async def list_tools(self, cursor, ctx):
             return [ToolDefinition("pay", input_schema={**COUNT, "required": ["count"]})]
 
         async def call_tool(self, name, args, ctx):
             check(args.get("count"))
             return args["count"]
+
+    target = Bank
 
     def check_call(self, name, arguments, result):
         assert float(result.text) >= 0
