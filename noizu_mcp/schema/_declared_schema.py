@@ -17,7 +17,7 @@ from .convert import _dump
 from .convert._build import Builder
 from .declare._annotations import infer
 from .declare._classes import PROBLEMS, is_plain, read_class
-from .declare._field import Marker, is_field_info
+from .declare._field import Marker, fill_defaults, is_field_info
 from .declare._field_options import Titles, form_titles
 from .declare._nodes import Field, Node, Object
 from .declare._resolve import Scope, class_scope
@@ -179,6 +179,8 @@ def read_parameters(
 ) -> Read:
     """Read parameters of a function as an input; the built value is the dict of arguments to pass.
 
+    A direct call of the function then uses the defaults in its markers; see `fill_defaults`.
+
     Args:
         fn: The function, for the names in its annotations.
         parameters: The parameters that are arguments of the tool.
@@ -202,7 +204,10 @@ def read_parameters(
                 state.fault("has no annotation; write its type")
                 annotation = Any
             node.fields.append(state.annotated_field(name, annotation, scope, marker, **about))
-    return _finish(state, node, plain.__qualname__)
+    read = _finish(state, node, plain.__qualname__)
+    if read[0] is not None:
+        fill_defaults(plain)
+    return read
 
 
 def read_fields(declared: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -212,6 +212,73 @@ async def test_tools_prompts_and_templates_take_parameters() -> None:
                 await client.read_resource("db://users?row=x")
 
 
+LETTERS: list[str] = field(default=["b"])
+GROWING: list[str] = field(default=["a"], max=2)
+MADE: list[int] = field(factory=list)
+
+
+class Direct(Toolkit):
+    """Methods that are called without a server."""
+
+    @mcp
+    def add(self, a: int = field(min=0), b: int = field(default=1, max=9)) -> int:
+        return a + b
+
+    @mcp
+    async def join(self, a: str, *, b: list[str] = LETTERS, c: str = field(min_length=1)) -> str:
+        return "".join([a, *b, c])
+
+    @mcp
+    def made(self, a: int = 1, b: list[int] = MADE) -> Any:
+        return b
+
+
+class Inherited(Direct):
+    """The same methods, and one that calls that of the base."""
+
+    @mcp
+    def add(self, a: int = field(min=0), b: int = field(default=2, max=9)) -> int:
+        return super().add(a, b=b) * 10
+
+
+async def test_a_direct_call_uses_the_defaults_of_fields() -> None:
+    """A method called without a server has the defaults that its fields declare."""
+    assert (Direct().add(2), Inherited().add(2), Inherited().add(1, 2)) == (3, 40, 30)
+    assert await Inherited().join("a", c="c") == "abc"
+
+
+async def test_a_direct_call_needs_what_has_no_default() -> None:
+    """A field without a default must be passed; one that makes its default is left to servers."""
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'a'"):
+        Direct().add()
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'c'"):
+        await Direct().join("a")
+    assert repr(Direct().made()) == "field(factory=<class 'list'>)"
+
+
+async def test_the_default_of_direct_calls_is_a_copy() -> None:
+    """A direct call that changes its default does not change that of calls through a server."""
+
+    class Growing(Toolkit):
+        @mcp
+        def grow(self, items: list[str] = GROWING) -> Any:
+            items.append("b")
+            return items
+
+    Growing().grow()
+    [grow] = expand([Growing()])
+    assert await call(grow, {}) == ["a", "b"]
+
+
+def test_markers_are_read_again_by_a_subclass() -> None:
+    """A method keeps its signature: a subclass publishes the same schema."""
+    schemas = [{each["name"]: each["inputSchema"] for each in cls.definitions()}
+               for cls in (Direct, Inherited)]  # fmt: skip
+    assert schemas[1]["add"]["properties"]["a"] == {"minimum": 0, "type": "integer"}
+    assert schemas[0]["join"] == schemas[1]["join"]
+    assert schemas[1]["join"]["required"] == ["a", "c"]
+
+
 class Base(Tool, abstract=True):
     """The method stands in the base, each input in a subclass."""
 

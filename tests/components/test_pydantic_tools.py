@@ -280,3 +280,25 @@ def test_a_schema_of_the_package_and_models_mix() -> None:
     assert isinstance(value.order, Order)
     assert spec.output is not None
     assert spec.output.schema["properties"]["order"]["required"] == ["items"]
+
+
+ITEMS: list[int] = Field(default_factory=list)
+
+
+class DirectCalls(Toolkit):
+    @mcp
+    def count(self, a: int = Field(ge=0), b: int = Field(2, ge=1)) -> int:
+        return a + b
+
+    @mcp
+    def gather(self, *, items: list[int] = ITEMS) -> int:
+        return len(items)
+
+
+def test_a_direct_call_uses_the_default_of_field_info() -> None:
+    """A method called without a server has the defaults that `pydantic.Field` declares."""
+    assert DirectCalls().count(1) == 3
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'a'"):
+        DirectCalls().count()
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'items'"):
+        DirectCalls().gather()

@@ -177,7 +177,7 @@ def test_the_tests_of_a_page_pass(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stdout
-    assert "47 passed" in done.stdout
+    assert "48 passed" in done.stdout
 
 
 def test_blocks_are_found() -> None:

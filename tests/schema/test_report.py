@@ -450,6 +450,31 @@ OLDER_REPORTS = [
         ["(root): 0 is less than the minimum of 1"],
     ),
     (
+        "http://json-schema.org/draft-04/schema#",
+        {"items": {"minimum": 1, "exclusiveMinimum": True, "maximum": 2, "exclusiveMaximum": True}},
+        [1, 1.5, 2.0],
+        ["/0: 1 must be greater than 1", "/2: 2.0 must be less than 2"],
+    ),
+    (
+        "http://json-schema.org/draft-04/schema#",
+        {"maximum": 2, "exclusiveMaximum": False},
+        3,
+        ["(root): 3 is greater than the maximum of 2"],
+    ),
+    (
+        "http://json-schema.org/draft-07/schema#",
+        {
+            "$id": "urn:root",
+            "definitions": {
+                "a": {"$id": "urn:a", "$ref": "#/definitions/b"},
+                "b": {"type": "null"},
+            },
+            "items": {"$ref": "#/definitions/a"},
+        },
+        [1],
+        ["/0: expected null, got integer 1"],
+    ),
+    (
         "https://json-schema.org/draft/2019-09/schema",
         {"$id": "urn:strict", **TREE, "required": ["name"]},
         {"name": 1, "children": [{"name": 1}, {}]},

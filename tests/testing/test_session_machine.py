@@ -5,8 +5,9 @@ import sys
 from typing import Annotated
 
 import pytest
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import invariant, rule
+from hypothesis.stateful import invariant, rule, run_state_machine_as_test
 
 from noizu_mcp import (
     Context,
@@ -28,7 +29,7 @@ from noizu_mcp.testing import SessionMachine
 from noizu_mcp.testing.strategies import _session_machine
 from noizu_mcp.testing.strategies._machine import Call
 
-from .drawing import run_machine
+from .drawing import QUIET, run_machine
 
 COUNT = {"type": "object", "properties": {"count": {"type": "integer"}}}
 VERSIONS = ("2025-11-25", "2026-07-28")
@@ -183,9 +184,13 @@ def failure(machine, *, shrink=False):
 @pytest.mark.parametrize(
     ("call", "error", "told"),
     [
-        (fail, "no such shelf", ["call_tool(call=Call('count',"]),
-        (refuse_badly, "oh", ["call_tool_wrongly(call=Call('count',", "breakstype"]),
-        (str, "which its schema forbids", ["call_tool_wrongly(call=Call('count',", "breakstype"]),
+        (fail, "no such shelf", ["call_tool(call=Call(name='count',"]),
+        (refuse_badly, "oh", ["call_tool_wrongly(call=Call(name='count',", "breakstype"]),
+        (
+            str,
+            "which its schema forbids",
+            ["call_tool_wrongly(call=Call(name='count',", "breakstype"],
+        ),
     ],
     ids=["fails", "refuses badly", "takes all"],
 )
@@ -201,7 +206,7 @@ def test_the_least_session_is_told():
     text, steps = failure(serving(crash), shrink=True)
     assert text == "count crashed with {'count': 1001}"
     assert steps.count("state.") == 2  # and the end of the session
-    assert "state.call_tool(call=Call('count',{'count':1001}))" in steps
+    assert "state.call_tool(call=Call(name='count',arguments={'count':1001}))" in steps
 
 
 def test_resources_that_fail():
@@ -309,3 +314,32 @@ def test_hypothesis_is_an_extra(monkeypatch):
 
     with pytest.raises(ImportError, match="hypothesis"):
         type("Sessions", (missing,), {})
+
+
+class Overdrawn(SessionMachine):
+    """A machine whose invariant breaks by every negative amount."""
+
+    class Bank(Server, name="bank", version="1"):
+        async def list_tools(self, cursor, ctx):
+            return [ToolDefinition("pay", input_schema={**COUNT, "required": ["count"]})]
+
+        async def call_tool(self, name, args, ctx):
+            check(args.get("count"))
+            return args["count"]
+
+    target = Bank
+
+    def check_call(self, name, arguments, result):
+        assert float(result.text) >= 0
+
+
+def test_nothing_is_said_of_other_arguments():
+    """The failing step has its arguments, without a word of others, which may not fail."""
+    explaining = settings(
+        QUIET, max_examples=60, phases=[Phase.generate, Phase.shrink, Phase.explain]
+    )
+    with pytest.raises(AssertionError) as caught:
+        run_state_machine_as_test(Overdrawn, settings=explaining)
+    notes = "\n".join(caught.value.__notes__)
+    assert "state.call_tool(call=Call(name='pay', arguments={'count': -1}))" in notes
+    assert "any other" not in notes

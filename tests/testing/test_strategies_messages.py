@@ -8,13 +8,14 @@ import jsonschema
 import pytest
 import trio
 import trio.testing
+from hypothesis import Phase, given, settings
 
 from noizu_mcp import Server, Toolkit, mcp
 from noizu_mcp.server import serve
 from noizu_mcp.testing import conversations, messages
 from noizu_mcp.transports import memory_pair
 
-from .drawing import draw
+from .drawing import QUIET, draw
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "shared" / "schema"
 VERSIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
@@ -74,6 +75,21 @@ def test_calls_of_known_tools():
     found = [each for each in draw(messages(tools=[Numbers.add]), 50) if "tools/call" in str(each)]
     assert found
     assert all(each["params"]["arguments"]["a"] % 1 == 0 for each in found)
+
+
+def test_a_failing_call_is_shown_as_it_is():
+    """The output of a failing test has the message, not the calls of functions that made it."""
+
+    @settings(QUIET, phases=[Phase.generate, Phase.shrink, Phase.explain])
+    @given(messages(tools=[Numbers.add]))
+    def check(message):
+        assert "a" not in message["params"].get("arguments", ())
+
+    with pytest.raises(AssertionError) as caught:
+        check()
+    note = "\n".join(caught.value.__notes__)
+    assert "message={'jsonrpc': '2.0', 'method': 'tools/call'" in note
+    assert "'arguments': {'a': 0}" in note
 
 
 def test_unknown_revisions():

@@ -5,6 +5,8 @@ body never raises half-way: the class that uses the field reports everything tha
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from inspect import signature
 from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 from ..._value import Frozen
@@ -53,6 +55,48 @@ def is_field_info(value: Any) -> bool:
     """Tell if a value was made by `pydantic.Field`."""
     cls = type(value)
     return (cls.__module__, cls.__qualname__) == ("pydantic.fields", "FieldInfo")
+
+
+def fill_defaults(function: Any) -> None:
+    """Let direct calls of a function use the defaults in `field(default=…)`, as Python's own.
+
+    A parameter whose field has no default, or makes a new one for each call, must then be passed,
+    unless one before it has a default. The signature stays as it was written: every class that
+    inherits the function reads the markers in it.
+
+    Args:
+        function: The function, without anything around it.
+    """
+    written = getattr(function, "__defaults__", None) or ()
+    by_name = getattr(function, "__kwdefaults__", None) or {}
+    if not any(map(_is_marker, (*written, *by_name.values()))):
+        return
+    function.__signature__ = signature(function)
+    defaults = list(map(_direct_default, written))
+    while defaults and defaults[0] is MISSING:
+        del defaults[0]
+    function.__defaults__ = tuple(
+        before if default is MISSING else default
+        for before, default in zip(written[-len(defaults) :], defaults, strict=False)
+    )
+    filled = {name: _direct_default(value) for name, value in by_name.items()}
+    function.__kwdefaults__ = {
+        name: default for name, default in filled.items() if default is not MISSING
+    }
+
+
+def _is_marker(value: Any) -> bool:
+    return isinstance(value, Marker) or is_field_info(value)
+
+
+def _direct_default(value: Any) -> Any:
+    """Return the default of a parameter in Python; MISSING for a marker that has none."""
+    if isinstance(value, Marker):
+        return deepcopy(value.options["default"]) if "default" in value.options else MISSING
+    if is_field_info(value):
+        has_none = value.is_required() or value.default_factory is not None
+        return MISSING if has_none else deepcopy(value.default)
+    return value
 
 
 class CommonOptions(TypedDict, total=False):

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urljoin
 from ..._errors import SchemaError
 from ..._nearest import nearest
 from ..._value import JSONObject
-from ._keywords import DIALECTS, RULES, Path, dialect_of, subschemas
+from ._keywords import DIALECTS, LATEST, RULES, Path, dialect_of, subschemas
 from ._violation import Fault, show
 
 KIB = 1024
@@ -105,8 +105,10 @@ class Document:
 
     def _named(self, base: str, node: Node) -> str:
         """Register a node by its own names and return its base URI."""
-        own = node.get("id" if DIALECTS.get(self.dialect) == "4" else "$id")
-        if isinstance(own, str):
+        draft = int(DIALECTS.get(self.dialect, DIALECTS[LATEST]))
+        own = node.get("id" if draft == 4 else "$id")
+        # Up to draft 7 all that stands beside a reference is ignored (draft 7 core section 8.3).
+        if isinstance(own, str) and not (draft <= 7 and "$ref" in node):
             base, _, name = _join(base, own).partition("#")
             # An `$id` of "#name" is the anchor of draft 6 and 7.
             self._places[f"{base}#{name}" if name else base] = node
@@ -150,6 +152,29 @@ class Document:
         if id(target) not in self._bases:
             # An unknown keyword may hold a schema.
             self._add(address, target, [])
+        return target
+
+    def target(self, keyword: str, node: Node, scope: Iterable[str]) -> Any:
+        """Return the subschema to which a keyword of a node refers on the way to a value.
+
+        Args:
+            keyword: One of `REFERENCES`.
+            node: The node that has it.
+            scope: The base URIs on the way to the node, outermost first: the dynamic scope (2020-12
+                core section 7.1).
+
+        Raises:
+            LookupError: There is no such place; the text names the missing part.
+        """
+        target = self.find(node[keyword], node)
+        if keyword == "$ref" or not isinstance(target, dict):
+            return target
+        # A `$recursiveRef` is "#", and its anchor has no name (2019-09 core section 8.2.4.2).
+        name = node[keyword].partition("#")[2]
+        if self.dynamic.get((self.base_of(target), name)) is target:
+            # The outermost resource with that anchor is meant (2020-12 core section 8.2.3.2).
+            known = (self.dynamic[base, name] for base in scope if (base, name) in self.dynamic)
+            return next(known, target)
         return target
 
     def reachable(self) -> list[Node]:

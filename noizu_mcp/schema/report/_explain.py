@@ -284,12 +284,26 @@ def _limit(
 
 
 def _number(holds: Callable[[Any, Any], bool]) -> Check:
-    return _limit(
-        lambda value: has_type(value, "number"),
-        lambda value: value,
-        # In draft 4 `exclusiveMinimum` is true or false, and only says how to read `minimum`.
-        lambda value, limit: isinstance(limit, bool) or holds(value, limit),
-    )
+    return _limit(lambda value: has_type(value, "number"), lambda value: value, holds)
+
+
+def _exclusive(bound: str, holds: Callable[[Any, Any], bool]) -> Check:
+    """Return the check of `exclusiveMinimum` or `exclusiveMaximum`.
+
+    Args:
+        bound: The keyword that in draft 4 has the limit. The exclusive one is true or false there:
+            it tells if the limit itself is out.
+        holds: The comparison of number and limit.
+    """
+    check = _number(holds)
+
+    def check_exclusive(out: Found, keyword: str, node: Node, value: Any, path: Path) -> None:
+        if not isinstance(node[keyword], bool):
+            check(out, keyword, node, value, path)
+        elif node[keyword] and has_type(value, "number") and value == node.get(bound):
+            out.add(broken(path, keyword, node[bound], value))
+
+    return check_exclusive
 
 
 def _size(kind: type | tuple[type, ...], holds: Callable[[Any, Any], bool]) -> Check:
@@ -305,8 +319,8 @@ _IN_ORDER: tuple[tuple[str, Check], ...] = (
     ("const", _limit(lambda _value: True, identity, lambda own, const: own == identity(const))),
     ("minimum", _number(ge)),
     ("maximum", _number(le)),
-    ("exclusiveMinimum", _number(gt)),
-    ("exclusiveMaximum", _number(lt)),
+    ("exclusiveMinimum", _exclusive("minimum", gt)),
+    ("exclusiveMaximum", _exclusive("maximum", lt)),
     ("multipleOf", _number(is_multiple)),
     ("minLength", _size(str, ge)),
     ("maxLength", _size(str, le)),

@@ -254,19 +254,10 @@ class Walk:
 
     def target(self, keyword: str, schema: Node) -> Any:
         """Return the schema to which a keyword refers now; None if only the engine knows it."""
-        ref = schema[keyword]
         try:
-            target = self._document.find(ref, schema)
+            return self._document.target(keyword, schema, self._scope)
         except LookupError:
             return None
-        if keyword == "$ref" or not isinstance(target, dict):
-            return target
-        dynamic, name = self._document.dynamic, ref.partition("#")[2]
-        if dynamic.get((self._document.base_of(target), name)) is target:
-            # The outermost resource with that anchor is meant.
-            known = (dynamic[base, name] for base in self._scope if (base, name) in dynamic)
-            return next(known, target)
-        return target
 
 
 Check = Callable[[Found, str, Node, Any, Path], None]

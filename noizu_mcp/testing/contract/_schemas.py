@@ -26,7 +26,7 @@ from typing import Any, Final, Literal, NamedTuple
 from ..._errors import SchemaError, SchemaUnsupported
 from ..._util import UNSET, Unset, part_of
 from ..._value import JSON, JSONObject
-from ...schema import compile_schema, describe, subschemas
+from ...schema import Document, compile_schema, describe, subschemas
 from ..strategies._schemas import from_schema
 from ..strategies._violation import Unsatisfiable
 from ._examples import instances
@@ -50,6 +50,7 @@ _IN_PLACE: Final = frozenset(
         "dependentSchemas",
     }
 )
+_REFERENCES: Final = frozenset({"$ref", "$dynamicRef"})
 #: Keywords that say already what becomes of other properties.
 _CLOSING: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
 #: Of these, the ones of which some schema judges a value alone.
@@ -189,7 +190,7 @@ def close(schema: JSONObject, *, is_input: bool = False) -> JSONObject:
     plain = _copy(schema, _unwrapped)
     if is_input and not plain.keys() & {*_IN_PLACE, "properties"}:
         plain = {**plain, "properties": {}}
-    closed: JSONObject = _close(plain, "", _shared(plain))
+    closed: JSONObject = _close(plain, _shared(plain))
     return closed
 
 
@@ -201,15 +202,19 @@ def _unwrapped(node: JSONObject) -> JSONObject:
     return node
 
 
-def _shared(schema: JSONObject) -> set[str]:
-    """Find the definitions that judge a value together with other schemas, as JSON pointers."""
+def _shared(schema: JSONObject) -> set[int]:
+    """Find the definitions that judge a value together with other schemas, by their `id`."""
+    document = Document(schema)
     found = set()
     waiting: list[tuple[Any, bool]] = [(schema, True)]
     while waiting:
         node, alone = waiting.pop()
         if isinstance(node, dict):
-            if not alone or judging(node) != {"$ref"}:
-                found.add(str(node.get("$ref", "")).removeprefix("#"))
+            for keyword in _REFERENCES & node.keys():
+                # One to a metaschema of the standard leads to no definition.
+                if not alone or judging(node) != {keyword}:
+                    with suppress(LookupError):
+                        found.add(id(document.target(keyword, node, ())))
             waiting += [
                 (child, path[0] in DEFINITIONS or (alone and _judges_alone(path[0], node)))
                 for path, child in subschemas(node)
@@ -222,12 +227,11 @@ def _judges_alone(keyword: str | int, node: JSONObject) -> bool:
     return keyword in _PARTS or (keyword in _EITHER and judging(node) == {keyword})
 
 
-def _close(node: Any, place: str, shared: Container[str]) -> Any:
+def _close(node: Any, shared: Container[int]) -> Any:
     """Close the objects of a schema that judges its values alone; parts that do not stay open.
 
     Args:
         node: The schema.
-        place: A JSON pointer to it.
         shared: See `_shared`.
     """
     if not isinstance(node, dict):
@@ -235,14 +239,14 @@ def _close(node: Any, place: str, shared: Container[str]) -> Any:
     keywords = judging(node)
     new = {key: copy(value) for key, value in node.items()}
     for path, child in subschemas(node):
-        keyword, inside = path[0], f"{place}/{path[0]}/{path[-1]}"
+        keyword = path[0]
         if keyword in DEFINITIONS:
-            is_alone = inside not in shared and isinstance(child, dict) and "$anchor" not in child
+            is_alone = id(child) not in shared
         else:
             is_alone = _judges_alone(keyword, node)
         if is_alone:
             holder = new if len(path) == 1 else new[path[0]]
-            holder[path[-1]] = _close(child, inside, shared)
+            holder[path[-1]] = _close(child, shared)
     is_open = _CLOSING.isdisjoint(keywords) and not keywords <= {"$ref", *_EITHER}
     if is_open and keywords & {"properties", "patternProperties", "allOf", "$ref"}:
         parts = [child for path, child in subschemas(node) if path[0] in _IN_PLACE]

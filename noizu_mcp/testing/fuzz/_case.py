@@ -9,6 +9,7 @@ from ..._errors import SchemaError
 from ..._limits import CLIENT_LIMITS
 from ..._util import part_of
 from ..._value import JSON, JSONObject
+from ...protocol import LATEST_HANDSHAKE
 from ...schema import PeerSchema, coerce_text
 from ..raw import Exchange
 
@@ -79,7 +80,7 @@ class Outcome:
         can_log: True if the server may send log messages.
         responsive: False if the server did not answer another request afterwards either; None if
             nobody tried.
-        is_typed: True if results have a `resultType`, as those of 2026-07-28 do.
+        version: The revision.
     """
 
     step: Step
@@ -89,7 +90,7 @@ class Outcome:
     token: str | None = None
     can_log: bool = True
     responsive: bool | None = None
-    is_typed: bool = False
+    version: str = LATEST_HANDSHAKE.name
 
     @property
     def result(self) -> JSONObject | None:

@@ -7,27 +7,16 @@ their names and sentences.
 
 import re
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from ..._errors import ProtocolError
-from ..._util import part_of
 from ...jsonrpc import INTERNAL_ERROR
 from ...schema import describe
-from ...types import Completion, PromptResult, ReadResult, ToolResult
 from ._case import Component, Outcome
+from ._forms import fault_in_notification, fault_in_result
 
 #: The name of the variable that a command is started with, and its value: no answer may have it.
 SECRET_NAME: Final = "NOIZU_MCP_FUZZ_API_KEY"  # noqa: S105 - the name, and a value that opens nothing
 SECRET: Final = "noizu-mcp-fuzz-0b8f1f6c"  # noqa: S105 - the same
-
-_RESULTS: Final[dict[str, Any]] = {
-    "tools/call": ToolResult,
-    "prompts/get": PromptResult,
-    "resources/read": ReadResult,
-    "completion/complete": Completion,
-}
-#: Most values of a completion (server/utilities/completion).
-MAX_COMPLETIONS: Final = 100
 
 #: The beginnings of exceptions that nobody raises on purpose, in the words of their languages.
 _CRASH: Final = re.compile(
@@ -131,25 +120,20 @@ def _find_malformed(outcome: Outcome, component: Component) -> str | None:
     for rule, seen in outcome.faults:
         if not _is_count(seen):
             return f"{rule}: {seen}"
-    return _find_wrong_form(outcome)
+    return find_wrong_form(outcome)
 
 
-def _find_wrong_form(outcome: Outcome) -> str | None:
-    result = outcome.result
-    kind = _RESULTS.get(outcome.step.method)
-    if result is None or kind is None:
-        return None
-    if outcome.is_typed and not isinstance(result.get("resultType"), str):
-        return "a result without resultType"
-    # Another type of result asks for input, or is a task: neither has the members of the method.
-    if result.get("resultType", "complete") != "complete" or "task" in result:
-        return None
-    try:
-        kind.from_wire(result)
-    except ProtocolError as error:
-        return str(error)
-    values = part_of(result.get("completion"), "values", list)
-    return f"{len(values)} values" if len(values) > MAX_COMPLETIONS else None
+def find_wrong_form(outcome: Outcome) -> str | None:
+    """Describe a result, or a notification beside it, that has not the form of the revision."""
+    result, version = outcome.result, outcome.version
+    found = None if result is None else fault_in_result(version, outcome.step.method, result)
+    if found is not None:
+        return found
+    for each in outcome.notifications:
+        found = fault_in_notification(version, each)
+        if found is not None:
+            return f"{each['method']}: {found}"
+    return None
 
 
 def _find_wrong_output(outcome: Outcome, component: Component) -> str | None:
@@ -194,7 +178,7 @@ def _find_wrong_progress(outcome: Outcome, component: Component) -> str | None:
         if token != outcome.token:
             return f"progress with the token {token!r}, of no request that runs"
         if isinstance(value, bool) or not isinstance(value, int | float):
-            return f"the progress {value!r}"
+            continue  # its form is a fault of its own
         if last is not None and value <= last:
             return f"the progress {value} after {last}"
         last = value

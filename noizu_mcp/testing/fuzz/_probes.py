@@ -1,6 +1,7 @@
 """The lists of a server, and the checks that compare several answers."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import attrs
@@ -17,7 +18,7 @@ from ...types import (
 )
 from ...uri import UriTemplate
 from ._case import Case, Component, Kind, Outcome, Step
-from ._checks import judge_one
+from ._checks import find_wrong_form, judge_one
 from ._hostile import attack
 from ._revisions import find_in_revision
 from ._subject import Subject
@@ -102,12 +103,13 @@ class Pages(NamedTuple):
     Attributes:
         items: The definitions, malformed ones left out.
         seen: What was wrong with the pages, or None.
-        malformed: What was wrong with a definition, or None.
+        malformed: The step to the first page that has not the form of the specification, and what
+            is wrong with it; None if there is no such page.
     """
 
     items: list[JSONObject]
     seen: str | None = None
-    malformed: str | None = None
+    malformed: tuple[Step, str] | None = None
 
 
 async def read_list(subject: Subject, which: List, *, stateless: bool) -> Pages:
@@ -116,7 +118,7 @@ async def read_list(subject: Subject, which: List, *, stateless: bool) -> Pages:
     Each page behind the first is read twice: the same cursor leads to the same page.
     """
     items: list[JSONObject] = []
-    malformed: str | None = None
+    malformed: tuple[Step, str] | None = None
     cursor: Any = None
     given: set[str] = set()
     for _ in range(MAX_PAGES):
@@ -129,17 +131,17 @@ async def read_list(subject: Subject, which: List, *, stateless: bool) -> Pages:
                 None if cursor is None else f"the cursor {cursor!r} leads to {found.exchange.seen}"
             )
             return Pages(items, seen, malformed)
+        wrong = find_wrong_form(found)
+        if wrong is not None and malformed is None:
+            malformed = step, wrong
         if cursor is not None:
             again = (await subject.ask(step, stateless=stateless)).result or {}
             if again.get(which.key) != page:
                 return Pages(items, f"the cursor {cursor!r} leads to another page the second time")
         for item in page:
-            try:
+            with suppress(ProtocolError):
                 which.definition.from_wire(item)
-            except ProtocolError as error:
-                malformed = malformed or str(error)
-                continue
-            items.append(item)
+                items.append(item)
         cursor = result.get("nextCursor")
         if cursor is None:
             return Pages(items, None, malformed)
@@ -420,6 +422,8 @@ async def find(
     Returns:
         What is wrong, or None.
     """
+    if component.kind == "revision":
+        check = "revisions"
     if check in PROBES:
         return await PROBES[check](subject, component, case, patience, anew)
     outcomes = await subject.run(case, patience, anew=anew, settle=check in _SETTLING)

@@ -5,6 +5,7 @@ from typing import Final
 from ...protocol import HANDSHAKE_VERSIONS, REVISIONS
 from ._case import Case, Component
 from ._checks import judge
+from ._forms import fault_in_result
 from ._subject import Subject
 
 #: The revisions behind the latest one with a handshake.
@@ -34,6 +35,9 @@ async def find_in_revision(
         if found.talk.version != component.name:
             known = found.talk.version in REVISIONS
             return None if known else f"the revision {found.talk.version!r}"
+        wrong = fault_in_result(component.name, "initialize", found.beginning)
+        if wrong is not None:
+            return f"initialize: {wrong}"
         if REVISIONS[component.name].batches:
             pings = [
                 {"jsonrpc": "2.0", "id": found.talk.new_id(), "method": "ping"} for _ in range(2)

@@ -21,7 +21,8 @@ from ..._errors import TransportError
 from ..._value import JSON
 from ...uri import UriTemplate
 from ._case import Case, Component, Finding, Kind, Outcome, Step
-from ._checks import judge
+from ._checks import find_wrong_form, judge
+from ._forms import fault_in_result
 from ._hostile import HOSTILE, attack
 from ._minimise import Suspicion, Used, minimise
 from ._pool import Pool
@@ -188,6 +189,7 @@ class Run:
             for each in found:
                 use = self._uses.setdefault((each.kind, each.name), _Use())
                 use.listed[era] = each
+            await self._check_beginning(era)
             await self._check_lists(era, kinds)
         self._choose(destructive=destructive)
         for era in self._eras:
@@ -217,7 +219,24 @@ class Run:
             share = (trio.current_time() - self._began) / self._budget
             self._on_progress(min(1.0, share), what)
 
-    # Lists and hostile messages
+    # The beginning, lists and hostile messages
+
+    async def _check_beginning(self, era: bool) -> None:
+        """Check the form of the first result."""
+        connection = await self._subject.connect(stateless=era)
+        if connection is None:
+            return
+        if era:
+            step = Step("server/discover")
+            outcome = await self._subject.ask(step, stateless=era)
+            seen = find_wrong_form(outcome)
+            finding = Finding("message", "list", step.method, Case(era, (step,)), seen or "")
+        else:
+            version = connection.talk.version
+            seen = fault_in_result(version, "initialize", connection.beginning)
+            finding = Finding("message", "revision", version, Case(era, ()), seen or "")
+        if seen is not None:
+            self._add(finding)
 
     async def _check_lists(self, era: bool, kinds: set[Kind]) -> None:
         for which in LISTS:
@@ -228,7 +247,8 @@ class Run:
             case = Case(era, (Step(which.method),))
             pages = await read_list(self._subject, which, stateless=era)
             if pages.malformed is not None:
-                self._add(Finding("message", "list", which.method, case, pages.malformed))
+                page, fault = pages.malformed
+                self._add(Finding("message", "list", which.method, Case(era, (page,)), fault))
             checks = ["cursors", "order"]
             if len(self._eras) > 1 and era == self._eras[-1]:
                 checks.append("eras")
@@ -457,7 +477,12 @@ class Run:
             and not use.is_slow
             and key not in faulty
         ][:MAX_OLDER]
-        lists = [Step(each.method) for each in LISTS if any(k == each.kind for k, _ in self._uses)]
+        lists = [
+            Step(each.method)
+            for each in LISTS
+            if any(kind == each.kind for kind, _ in self._uses)
+            and ("list", each.method) not in faulty
+        ]
         for version in OLDER:
             self._tell(f"revision {version}")
             component = Component("revision", version, {}, {})

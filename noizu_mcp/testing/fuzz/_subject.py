@@ -85,6 +85,8 @@ class _Open:
         self.faults = faults
         self.talk = talk
         self.capabilities: JSONObject = {}
+        # The result of `initialize`; empty on 2026-07-28, which has none.
+        self.beginning: JSONObject = {}
         # Progress tokens of requests without an answer, which may still be at work.
         self.unanswered: set[Any] = set()
         self.info: JSONObject = {}
@@ -311,7 +313,7 @@ class Subject:
             # 2026-07-28 allows them where the request asks for them.
             can_log=not found.talk.stateless and "logging" in found.capabilities,
             responsive=responsive,
-            is_typed=found.talk.stateless,
+            version=found.talk.version,
         )
         if not exchange.replied:
             found.unanswered.add(token)
@@ -423,6 +425,7 @@ async def _initialize(found: _Open, patience: float) -> Exchange | None:
     talk.session = answer.headers.get(SESSION)
     revision = REVISIONS.get(talk.version)
     found.link.receiver.takes_lists = revision is not None and revision.batches
+    found.beginning = result
     _learn(found, result, result.get("serverInfo"))
     await talk.tell("notifications/initialized")
     return None

@@ -1,10 +1,12 @@
 """Strategies for whole schemas: the plan of a schema, with the schema engine behind it."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from hypothesis import event, note, reject
 from hypothesis import strategies as st
+from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from ..._value import JSONObject
@@ -71,10 +73,11 @@ def checked(
     def values(draw: DrawFn) -> Any:
         nonlocal met, missed
         for _ in range(_RETRIES):
-            value = draw(planned)
-            if accepts(value):
-                met = True
-                return value
+            with suppress(UnsatisfiedAssumption):
+                value = draw(planned)
+                if accepts(value):
+                    met = True
+                    return value
         # After all retries, not before: a replay of the example ends here, too.
         missed += 1
         if missed >= _MISSES and not met:
@@ -138,10 +141,12 @@ def calls(
         arguments: Its arguments.
     """
 
-    def call(request: JSONObject, drawn: JSONObject) -> JSONObject:
+    def call(pair: tuple[JSONObject, JSONObject]) -> JSONObject:
+        request, drawn = pair
         return {**request, "params": {**request["params"], "name": name, "arguments": drawn}}
 
-    return st.builds(call, requests, arguments)
+    # Not `builds`: Hypothesis would print the call of this function instead of the message.
+    return st.tuples(requests, arguments).map(call)
 
 
 @st.composite

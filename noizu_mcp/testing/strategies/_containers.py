@@ -26,6 +26,8 @@ _MORE: Final = (6, 4, 2, 1, 1, 0)
 _FULL: Final = 40
 # A longer array is a short one repeated.
 _REPEATED: Final = 60
+# Members whose names are drawn.
+_DRAWN_NAMES: Final = 12
 # Names that programs trip over.
 _HARD_NAMES: Final = (
     *("a", "b", "", " ", "0", "id", "null", "None", "self", "length", "toString", "constructor"),
@@ -50,6 +52,8 @@ def arrays(planner: Planner, make: Make, case: Case, depth: int) -> Values:
         return _mixed_array(planner, lambda goals: make(goals, depth + 1), case, high)
     if high == 0:
         return st.builds(list)
+    if case.unique:
+        high = int(min(high, planner.variety(goals[0])))
     item = make(goals[0], depth + 1)
     if low > _REPEATED and not case.unique:
         return st.lists(item, min_size=1, max_size=4).map(lambda part: _cycle(part, low))
@@ -86,6 +90,9 @@ def _mixed_array(
         assume(planner.height(each) < inf)
         if twins is not None and at == twins[1]:
             made.append(deepcopy(made[twins[0]]))
+            continue
+        if at > _REPEATED and not case.unique and each == goals[at - 1]:
+            made.append(deepcopy(made[-1]))
             continue
         item = make(each)
         if case.unique:
@@ -156,11 +163,19 @@ class _Members:
         case, more = (self.case, ()) if rule is None else (self.case.beside(rule), rule.goals)
         name = slot.name
         if name is None:
+            name = self._numbered(slot, chosen) if rule is None else None
+        if name is None:
             names = self._names(case, slot, () if rule is None else rule.names)
             name = draw(names.filter(lambda each: each not in chosen))
         goals = join(goals_of(case, name), more)
         assume(self._planner.height(goals) < inf)
         chosen[name] = goals
+
+    def _numbered(self, slot: Slot, chosen: dict[str, Goals]) -> str | None:
+        """Return a name for one more of many members, which are too many to draw all names."""
+        name = f"n{len(chosen)}"
+        fits = slot.where.covers(name, matches) and self._planner.is_name(self.case, name)
+        return name if len(chosen) >= _DRAWN_NAMES and name not in chosen and fits else None
 
     def options(self, rule: Somewhere) -> list[Slot]:
         """Return the slots in which a member may follow a rule."""

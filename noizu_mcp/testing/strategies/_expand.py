@@ -159,28 +159,18 @@ class Expander:
             self.cases(join(open_names, rule.goals)) for rule in case.somewhere if rule.where.others
         )
 
-    def target(self, ref: str, keyword: str, node: JSONObject, scope: Scope) -> Any:
+    def target(self, keyword: str, node: JSONObject, scope: Scope) -> Any:
         """Return the subschema to which a reference leads; None if it is not at hand.
 
         Args:
-            ref: The reference.
             keyword: `$ref`, `$dynamicRef` or `$recursiveRef`.
             node: The subschema that has it.
             scope: The dynamic scope.
         """
         try:
-            target = self._document.find(ref, node)
+            return self._document.target(keyword, node, scope)
         except LookupError:
             return None
-        if keyword == "$ref" or not isinstance(target, dict):
-            return target
-        # A `$recursiveRef` is "#", and its anchor has no name (2019-09 core section 8.2.4.2).
-        dynamic, name = self._document.dynamic, ref.partition("#")[2]
-        if dynamic.get((self._document.base_of(target), name)) is target:
-            # The outermost resource with that anchor is meant (2020-12 core section 8.2.3.2).
-            known = (dynamic[base, name] for base in scope if (base, name) in dynamic)
-            return next(known, target)
-        return target
 
 
 def _demands(case: Case) -> int:

@@ -33,7 +33,7 @@ class Resolver(Protocol):
     def excluding(self, cases: list[Case], goal: Goal) -> list[Case]:
         """Return the cases that reach another goal, too, which is the opposite of a subschema."""
 
-    def target(self, ref: str, keyword: str, node: JSONObject, scope: Scope) -> Any:
+    def target(self, keyword: str, node: JSONObject, scope: Scope) -> Any:
         """Return the subschema to which a reference leads; None if it is not at hand."""
 
 
@@ -69,7 +69,7 @@ class Place:
 
     def target(self, keyword: str) -> Any:
         """Return the subschema to which a reference leads; None if it is not at hand."""
-        return self.expander.target(self.node[keyword], keyword, self.node, self.scope)
+        return self.expander.target(keyword, self.node, self.scope)
 
 
 #: Returns the cases of a keyword at a place, by its value.

@@ -5,11 +5,24 @@ value does. A recursive schema has finite values only through the cases that end
 strategy that is deep enough takes the lowest case, whose parts are lower, so it always ends.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import inf
 from typing import Any, Final, NamedTuple
 
-from ._case import KINDS, Case, Either, Goal, Goals, Names, Somewhere, identity, join, kind_of
+from ._case import (
+    ANY,
+    KINDS,
+    Case,
+    Either,
+    Goal,
+    Goals,
+    Names,
+    Somewhere,
+    identity,
+    integer_range,
+    join,
+    kind_of,
+)
 from ._expand import Expander, goals_of, matches
 from ._numbers import float_range, in_limits
 from ._texts import can_be_text
@@ -100,7 +113,20 @@ class Planner:
 
     def candidates(self, case: Case) -> list[Any]:
         """Return the values that a case lists and that are within its limits."""
-        return [value for value in case.values or () if self._accepts(case, value)]
+        return [value for value in case.values or () if self._is_in_limits(case, value)]
+
+    def variety(self, goals: Goals) -> float:
+        """Return a number of different values that reach all goals: there are no more."""
+        kinds = ((case, kind) for case in self._expander.cases(goals) for kind in _kinds_of(case))
+        return sum(self._kind_variety(case, kind) for case, kind in kinds)
+
+    def _kind_variety(self, case: Case, kind: str) -> float:
+        if kind == "values":
+            return len(self.candidates(case))
+        if kind == "integer":
+            low, high, _step = integer_range(case)
+            return max(0, high - low + 1)
+        return {"null": 1, "boolean": 2}.get(kind, inf)
 
     def _kind_height(self, case: Case, kind: str) -> float:
         if kind == "array":
@@ -120,6 +146,8 @@ class Planner:
     def _array_height(self, case: Case) -> float:
         goals, most = self.item_goals(case)
         if case.min_items > most:
+            return inf
+        if case.unique and len(goals) == 1 and case.min_items > self.variety(goals[0]):
             return inf
         # Behind the last of them all items have the same goals.
         heights = [self.height(goals[at]) for at in range(min(case.min_items, len(goals)))]
@@ -166,21 +194,30 @@ class Planner:
         """Return the names that members may have, by their goals."""
         sets = [rule.where for rule in case.members]
         sets += [rule.where for rule in case.somewhere]
-        names = dict.fromkeys(
-            (*case.required, *(name for each in sets for name in sorted(each.names)))
-        )
+        listed = self._listed_names(case)
+        declared = (name for each in sets for name in sorted(each.names))
+        names = dict.fromkeys((*case.required, *declared, *(listed or ())))
         patterns = dict.fromkeys(pattern for each in sets for pattern in each.patterns)
         found = [
             Slot(name, Names(frozenset({name})), goals_of(case, name))
             for name in names
             if self.is_name(case, name)
         ]
+        if listed is not None:
+            return found
         for pattern in patterns:
             where = Names(patterns=(pattern,))
             found.append(Slot(None, where, self._pattern_goals(case, pattern)))
         rest = Names(frozenset(names), tuple(patterns), others=True)
         goals = [rule.goals for rule in case.members if rule.where.others]
         return [*found, Slot(None, rest, join((), tuple(each for one in goals for each in one)))]
+
+    def _listed_names(self, case: Case) -> list[str] | None:
+        """Return all names that members may have; None if they are not listed."""
+        cases = self._expander.cases(join(case.names, (NAME,))) if case.names else [ANY]
+        if any(each.values is None for each in cases):
+            return None
+        return [name for each in cases for name in self.candidates(each)]
 
     def options(self, case: Case, rule: Somewhere) -> list[tuple[Slot, Goals]]:
         """Return the slots in which a member may follow a rule, with its goals there."""
@@ -212,11 +249,14 @@ class Planner:
         return any(self._accepts(case, value) for case in self._expander.cases((goal,)))
 
     def _accepts(self, case: Case, value: Any) -> bool:
-        """Tell if a value is within the limits of a case."""
+        """Tell if a value is within the limits of a case, and among its values."""
+        if case.values is not None and identity(value) not in map(identity, case.values):
+            return False
+        return self._is_in_limits(case, value)
+
+    def _is_in_limits(self, case: Case, value: Any) -> bool:
         kind = kind_of(value)
         if kind not in case.kinds or identity(value) in case.excluded:
-            return False
-        if case.values is not None and identity(value) not in map(identity, case.values):
             return False
         check = _CHECKS.get(kind)
         return check is None or check(self, case, value)
@@ -269,6 +309,10 @@ _CHECKS: Final[dict[str, Callable[[Planner, Case, Any], bool]]] = {
     "array": Planner.accepts_array,
     "object": Planner.accepts_object,
 }
+
+
+def _kinds_of(case: Case) -> Collection[str]:
+    return case.kinds if case.values is None else ("values",)
 
 
 def covers(where: Names, slot: Slot) -> bool:

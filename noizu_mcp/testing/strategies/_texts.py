@@ -1,15 +1,16 @@
 """Strategies for texts: lengths, regular expressions of ECMA-262, formats."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC
 from functools import lru_cache
 from importlib import import_module
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
+from hypothesis.errors import InvalidArgument
+from hypothesis.strategies import DrawFn, SearchStrategy
 
 from ._case import Case, identity
 
@@ -26,6 +27,8 @@ SPECIAL: Final = (
 _DRAWN: Final = 200
 #: The longest text that is made; a schema that asks for more has no instance here.
 LONGEST: Final = 2_000_000
+# Texts that are drawn for one that fits.
+_TRIES: Final = 3
 # Characters beyond the least, where there is no limit.
 _MORE: Final = 1_000
 
@@ -56,17 +59,32 @@ def texts(case: Case, matches: Matches, formats: Formats) -> Texts:
     if known:
         return st.one_of(known).filter(fits)
     if case.patterns:
-        each = [_of_pattern(pattern, low, high) for pattern in case.patterns]
+        alphabet = _alphabet(case.patterns) if len(case.patterns) > 1 else None
+        each = [_of_pattern(pattern, low, high, alphabet) for pattern in case.patterns]
         # One behind the other fits patterns for the beginning, the middle and the end.
         together = [st.tuples(*each).map("".join)] if len(each) > 1 else []
-        return st.one_of([*together, *each]).filter(fits)
+        return _kept(st.one_of([*together, *each]), fits)
     found = _of_length(low, high)
     for pattern in case.not_patterns:
         # Texts that miss it by one character.
         made = st.tuples(_of_pattern(pattern, low, high), st.sampled_from(" \n!\u00e9\U0001f600"))
         found = found | made.map("".join) | made.map(lambda pair: pair[1] + pair[0])
         found = found | made.map(lambda pair: pair[0][:-1])
-    return found.filter(fits) if case.excluded or case.not_patterns else found
+    return _kept(found, fits) if case.excluded or case.not_patterns else found
+
+
+@st.composite
+def _kept(draw: DrawFn, made: Texts, fits: Callable[[str], bool]) -> str:
+    """Draw a text that fits, if one of a few does.
+
+    A filter would end the example, unseen by the one who counts how many have no value.
+    """
+    text = ""
+    for _ in range(_TRIES):
+        text = draw(made)
+        if fits(text):
+            break
+    return text
 
 
 def can_be_text(case: Case) -> bool:
@@ -79,15 +97,22 @@ def can_be_text(case: Case) -> bool:
 @lru_cache(maxsize=1_000)
 def _widths(pattern: str) -> tuple[int, float]:
     """Return the least and the greatest length of the texts in which a pattern is found."""
-    # The parser of `re`, as Hypothesis has it: `re` itself does not tell.
-    parser = import_module("re._parser")
-    try:
-        parsed = parser.parse(translate(pattern), re.ASCII)
-    except (re.error, RecursionError, OverflowError):
+    parsed, width = _parsed(translate(pattern))
+    if parsed is None:
         return 0, inf
-    least, most = parsed.getwidth()
+    parser = import_module("re._parser")
     edges = [(parser.AT, parser.AT_BEGINNING), (parser.AT, parser.AT_END_STRING)]
-    return least, most if [*parsed[:1], *parsed[-1:]] == edges else inf
+    return width[0], width[1] if [*parsed[:1], *parsed[-1:]] == edges else inf
+
+
+def _parsed(source: str) -> tuple[Any, tuple[int, int]]:
+    """Return the parts of a regular expression of Python, and its widths; None if it is none."""
+    # The parser of `re`, as Hypothesis has it: `re` itself does not tell.
+    try:
+        parsed = import_module("re._parser").parse(source, re.ASCII)
+    except (re.error, RecursionError, OverflowError):
+        return None, (0, 0)
+    return parsed, parsed.getwidth()
 
 
 def _of_length(low: int, high: float) -> Texts:
@@ -113,36 +138,81 @@ def _repeated(length: int) -> Texts:
     return parts.map(lambda part: (part * (length // len(part) + 1))[:length])
 
 
-def _of_pattern(pattern: str, low: int, high: float) -> Texts:
+def _of_pattern(pattern: str, low: int, high: float, alphabet: str | None = None) -> Texts:
     """Return texts in which a pattern of ECMA-262 is probably found.
 
     Args:
         pattern: The pattern.
         low: The least length.
         high: The greatest length, maybe infinite.
+        alphabet: The characters of the texts; None for all.
     """
     source = translate(pattern)
-    most = int(min(high, max(low, 20) + _MORE))
-    # The common form, one set of characters between the two edges: the length can be told.
-    single = _ONE_SET.fullmatch(source)
-    if single is not None and int(single["plus"] == "+") <= most:
-        source = f"^{single['set']}{{{max(low, int(single['plus'] == '+'))},{most}}}\\Z"
+    sources = _of_size(source, low, high) if low or high < inf else []
     try:
-        found: Texts = st.from_regex(re.compile(source, re.ASCII))
-    except (re.error, RecursionError, OverflowError):
+        # A pattern that is found anywhere leaves room for other characters only if there is some.
+        room = high - _widths(pattern)[0]
+        kinds = [True, False] if room > _ROOM else [True]
+        made = [
+            st.from_regex(re.compile(each, re.ASCII), fullmatch=is_whole, alphabet=alphabet)
+            for each in sources or [source]
+            for is_whole in kinds
+        ]
+        for each in made:
+            each.validate()
+    except (re.error, RecursionError, OverflowError, InvalidArgument):
         # What Python does not know, such as sets of sets. A short text may match it.
         return _of_length(low, high)
-    if single is None and low:
-        # Most patterns repeat something; the longest of a few is often long enough.
-        found = found | st.lists(found, min_size=3, max_size=8).map(lambda many: max(many, key=len))
-        if not source.endswith(r"\Z"):
-            found = found | st.tuples(found, _of_length(low, high)).map("".join)
+    found: Texts = st.one_of(made)
+    if low and not sources and not source.endswith(r"\Z"):
+        found = found | st.tuples(found, _of_length(low, high)).map("".join)
     return found
 
 
-_ONE_SET: Final = re.compile(
-    r"\^(?P<set>\[(?:\\.|[^\\\]])+\]|\\[dw]|\.)(?P<plus>[+*])\\Z", re.DOTALL
+# Free characters from which on a pattern may stand anywhere in a text.
+_ROOM: Final = 8
+_QUANTIFIERS: Final = re.compile(
+    r"\\.|\[(?:\\.|[^\\\]])*\]|(?P<sign>[+*]|\{(?P<count>\d+),\})", re.DOTALL
 )
+# Repetitions beyond the least, where there is no limit.
+_REPEATS: Final = 50
+
+
+def _of_size(source: str, low: int, high: float) -> list[str]:
+    """Return variants of a regular expression whose texts mostly have a length.
+
+    Each variant repeats one part as often as the length asks for.
+    """
+    found = []
+    for each in _QUANTIFIERS.finditer(source):
+        if each["sign"] is None:
+            continue
+        head, tail = source[: each.start()], source[each.end() :]
+        once, twice = (_parsed(f"{head}{{{count}}}{tail}")[1][0] for count in (1, 2))
+        width = twice - once
+        if width <= 0:
+            continue
+        written = int(each["count"] or each["sign"] == "+")
+        least = max(written, 1 - (once - low) // width)
+        most = least + _REPEATS if high == inf else 1 + (int(high) - once) // width
+        if least <= most:
+            found.append(f"{head}{{{least},{min(most, least + _MORE)}}}{tail}")
+    return found
+
+
+def _alphabet(patterns: Iterable[str]) -> str | None:
+    """Return the characters to which one of some patterns limits whole texts; None for all."""
+    for pattern in patterns:
+        single = _ONE_SET.fullmatch(translate(pattern))
+        if single is not None:
+            one = re.compile(single["set"], re.ASCII | re.DOTALL)
+            return "".join(filter(one.fullmatch, map(chr, range(_LETTERS_KNOWN)))) or None
+    return None
+
+
+# The first characters of Unicode: those of most alphabets.
+_LETTERS_KNOWN: Final = 0x250
+_ONE_SET: Final = re.compile(r"\^(?P<set>\[(?:\\.|[^\\\]])+\]|\\[dw])[+*]\\Z", re.DOTALL)
 _TOKENS: Final = re.compile(
     r"""(?P<property>\\[pP]\{[^}]*\})|(?P<point>\\u\{(?P<code>[0-9A-Fa-f]{1,6})\})
     |(?P<control>\\c(?P<letter>[A-Za-z]))|(?P<named>\(\?<(?![=!]))|(?P<escape>\\.)

@@ -122,6 +122,12 @@ CHANGES = {
         "breaking",
     ),
     "a longer way round": (tree(v=INTEGER), tree(v=INTEGER, w=TEXT), "compatible", "same"),
+    "a definition with a name of its own": (
+        {**shape(a={"$ref": "#A"}), "$defs": {"A": {"$anchor": "A", **shape(b=INTEGER)}}},
+        {**shape(a={"$ref": "#A"}), "$defs": {"A": {"$anchor": "A", **shape(b=INTEGER, c=TEXT)}}},
+        "compatible",
+        "same",
+    ),
     "required on the way round": (
         tree(v=INTEGER),
         tree(["v"], v=INTEGER),
@@ -296,7 +302,18 @@ UNEVALUATED = {"unevaluatedProperties": False}
             },
             None,
         ),
-        ({"$defs": {"A": {**shape(a=TEXT), "$anchor": "a"}, "B": True}}, None),
+        (
+            {"$defs": {"A": {**shape(a=TEXT), "$anchor": "a"}, "B": True}},
+            {"$defs": {"A": {**shape(a=TEXT), "$anchor": "a", **CLOSED}, "B": True}},
+        ),
+        ({"not": {"$ref": "#a"}, "$defs": {"A": {**shape(a=TEXT), "$anchor": "a"}}}, None),
+        (
+            {
+                "contains": {"$dynamicRef": "#a"},
+                "$defs": {"A": {**shape(a=TEXT), "$dynamicAnchor": "a"}},
+            },
+            None,
+        ),
     ],
 )
 def test_closing(schema, closed):

@@ -51,7 +51,7 @@ LOG = {"method": "notifications/message", "params": {"level": "info", "data": "x
 HELD = {
     "progress that grows": progressing(1, 2.5),
     "a log message": result(RIGHT, notifications=(LOG,)),
-    "a result with a type": result({**RIGHT, "resultType": "complete"}, is_typed=True),
+    "a result with a type": result({**RIGHT, "resultType": "complete"}, version="2026-07-28"),
     "a result": result(RIGHT),
     "a deliberate failure": failed("the shop is closed"),
     "a deliberate error": error(-32002, "no such thing", data={"uri": "a:b"}),
@@ -73,7 +73,7 @@ def test_right_answers(outcome):
 BROKEN = {
     "progress of nobody": ({"progress"}, progressing(1, token="x")),
     "progress that stands": ({"progress"}, progressing(1, 1)),
-    "progress that is no number": ({"progress"}, progressing(True)),
+    "progress that is no number": ({"message"}, progressing(True)),
     "a log message that nobody asked for": (
         {"log"},
         result(RIGHT, notifications=(LOG,), can_log=False),
@@ -92,7 +92,7 @@ BROKEN = {
     "a second answer": ({"one-answer"}, result(RIGHT, faults=(("message", "a second answer: 1"),))),
     "a line that is no message": ({"message"}, result(RIGHT, faults=(("stdout", "hello"),))),
     "content that is no list": ({"message"}, result({**RIGHT, "content": "1"})),
-    "a result of 2026-07-28 without a type": ({"message"}, result(RIGHT, is_typed=True)),
+    "a result of 2026-07-28 without a type": ({"message"}, result(RIGHT, version="2026-07-28")),
     "no structured content": ({"output"}, result({"content": [TEXT]})),
     "a wrong type": ({"output"}, result({**RIGHT, "structuredContent": {"n": "1"}})),
     "a missing argument": ({"accepts-invalid"}, result(RIGHT, {})),
@@ -147,7 +147,81 @@ def test_completions_are_at_most_a_hundred():
 
     assert step.params["argument"] == {"name": "name", "value": "a"}
     assert component.value_of(step) == "a"
-    assert judge(outcome, component) == {"message": "101 values"}
+    assert judge(outcome, component).keys() == {"message"}
+
+
+HANDSHAKE, STATELESS = "2025-11-25", "2026-07-28"
+PICTURE = {"type": "image", "data": "AA==", "mimeType": "image/png"}
+SCOPED = {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"}
+PLAIN_TOOL = {"name": "add", "inputSchema": {"type": "object"}}
+# The revision, the method, the result, and the place of the fault.
+FORMS = [
+    (HANDSHAKE, "tools/call", {"content": [{**TEXT, "annotations": {"priority": 2}}]}, "priority"),
+    (HANDSHAKE, "tools/call", {"content": [{**TEXT, "_meta": []}]}, "_meta"),
+    (HANDSHAKE, "tools/call", {"content": [{**PICTURE, "data": "?"}]}, "data"),
+    (HANDSHAKE, "tools/call", {"content": [{"type": "film"}]}, "type"),
+    (HANDSHAKE, "tools/call", {"content": [], "isError": None}, "isError"),
+    (HANDSHAKE, "tools/call", {"content": [], "structuredContent": []}, "structuredContent"),
+    (STATELESS, "tools/call", {"content": [], "resultType": 1}, "resultType"),
+    (STATELESS, "tools/call", {"resultType": "input_required", "requestState": 1}, "requestState"),
+    (HANDSHAKE, "prompts/get", {"messages": [], "description": None}, "description"),
+    (HANDSHAKE, "prompts/get", {"messages": [{"role": "system", "content": TEXT}]}, "role"),
+    (HANDSHAKE, "resources/read", {"contents": [{"uri": "a:b", "blob": 1}]}, "contents"),
+    (STATELESS, "resources/read", {**SCOPED, "contents": [], "ttlMs": -1}, "ttlMs"),
+    (STATELESS, "tools/list", {"resultType": "complete", "tools": []}, "ttlMs"),
+    (HANDSHAKE, "tools/list", {"tools": [], "nextCursor": None}, "nextCursor"),
+    (HANDSHAKE, "tools/list", {"tools": [{**PLAIN_TOOL, "title": None}]}, "title"),
+    ("2025-06-18", "tools/list", {"tools": [{**PLAIN_TOOL, "outputSchema": {}}]}, "outputSchema"),
+    (HANDSHAKE, "prompts/list", {"prompts": [{"name": "a", "arguments": [{}]}]}, "name"),
+    (HANDSHAKE, "completion/complete", {"completion": {"values": [], "total": 0.5}}, "total"),
+]
+
+
+@pytest.mark.parametrize(("version", "method", "answer", "place"), FORMS)
+def test_members_of_a_wrong_type_are_found(version, method, answer, place):
+    """A member that the schema of the revision names has its type, also an optional one."""
+    outcome = Outcome(Step(method), Exchange(method, {"result": answer}), version=version)
+    component = Component("list", method, {}, {})
+
+    assert judge(outcome, component).keys() == {"message"}
+    assert place in judge(outcome, component)["message"]
+
+
+@pytest.mark.parametrize(
+    ("version", "method", "answer"),
+    [
+        ("2025-03-26", "tools/list", {"tools": [{**PLAIN_TOOL, "title": 7, "outputSchema": 7}]}),
+        ("2025-03-26", "tools/call", {"content": [TEXT], "structuredContent": 7}),
+        (STATELESS, "tools/call", {**SCOPED, "content": [TEXT], "structuredContent": 7}),
+        (STATELESS, "resources/list", {**SCOPED, "resources": []}),
+        (STATELESS, "ping", {"anything": 7}),
+    ],
+)
+def test_members_that_a_revision_does_not_name(version, method, answer):
+    """A member of another revision, or of nobody, may be anything."""
+    outcome = Outcome(Step(method), Exchange(method, {"result": answer}), version=version)
+
+    assert judge(outcome, Component("list", method, {}, {})) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("message", {"level": "loud", "data": 1}),
+        ("message", {"level": "info"}),
+        ("progress", {"progressToken": "h1", "progress": 1, "total": "2"}),
+        ("cancelled", {"requestId": "1", "reason": 5}),
+        ("tools/list_changed", []),
+        ("resources/updated", {}),
+    ],
+)
+def test_notifications_of_a_wrong_form_are_found(name, params):
+    """A notification beside a result has the form of the revision, too."""
+    note = {"method": f"notifications/{name}", "params": params}
+    found = judge(result(RIGHT, notifications=(note,), token="h1"), TOOL)
+
+    assert found.keys() == {"message"}
+    assert found["message"].startswith(f"notifications/{name}: ")
 
 
 def test_resources_have_no_arguments_to_check():

@@ -448,3 +448,39 @@ async def test_a_second_answer_that_comes_late(in_process, autojump_clock):
     report = await fuzz(Late, examples=4)
 
     assert [(each.check, each.name) for each in report.findings] == [("one-answer", "say")]
+
+
+class Untyped(Sound):
+    """Optional members of its first results have a wrong type."""
+
+    def answer(self, method, params):
+        found = super().answer(method, params)
+        return {**found, "instructions": 7} if "capabilities" in found else found
+
+
+async def test_the_form_of_the_first_result(in_process, autojump_clock):
+    """What `initialize` and `server/discover` answer has the form of the revision."""
+    report = await fuzz(Untyped, examples=1)
+
+    assert found(report) >= {("message", "2025-11-25"), ("message", "server/discover")}
+    assert all("/instructions: expected string" in each.seen for each in report.findings)
+
+
+class Wrong(Sound):
+    """An optional member of its second page has a wrong type."""
+
+    def list_tools(self, params):
+        if params.get("cursor") == "x":
+            return {"tools": [{**KEEP, "title": None}]}
+        if "cursor" in params:
+            raise Refusal(-32602, "no such cursor")
+        return {"tools": [SAY], "nextCursor": "x"}
+
+
+@pytest.mark.parametrize("server", [Untyped, Wrong])
+async def test_findings_about_forms_are_replayed(server, in_process, autojump_clock):
+    """A finding about the first result, or about a page, is found again by `replay`."""
+    for finding in (await fuzz(server, examples=1)).findings:
+        with pytest.raises(AssertionError, match="expected string"):
+            await replay(server, finding)
+    assert found(await fuzz(Sound, examples=1)) == set()
