@@ -50,7 +50,7 @@ from ._list_reader import (
 from ._listening import listen
 from ._progress import Progress, reporter
 from ._session import ClientSession
-from ._views import LiveList
+from ._views import LiveList, watch_server
 
 
 class Client:
@@ -203,9 +203,11 @@ class Client:
         return self._live(TEMPLATES)
 
     def _live(self, kind: ListKind[Definition]) -> LiveList[Definition]:
-        read = partial(self._lists.all, kind, anew=True)
+        async def read() -> tuple[list[Definition], bool]:
+            return await self._lists.all(kind, anew=True), True
+
         is_told = self.capabilities.has(f"{kind.change}.listChanged")
-        return LiveList(kind, self._session, read, is_told=is_told)
+        return LiveList(kind, read, partial(watch_server, self._session, kind, is_told=is_told))
 
     async def read_resource(
         self,
