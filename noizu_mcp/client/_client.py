@@ -79,6 +79,9 @@ class Client:
         self._cache = ResponseCache(session, CACHE_SIZE if cache else 0)
         self._checks = OutputChecks(strictness, session, lambda: self._lists.all(TOOLS, anew=True))
         self._lists = ListReader(self.request, self._cache, self._checks.learn)
+        # A task without the extension is an unknown kind of result, and an error.
+        knows_tasks = TASKS in (session.peer.capabilities.get("extensions") or {})
+        self._kinds = ("complete", "task") if knows_tasks else ("complete",)
         session.observers.append(self._note)
 
     def _note(self, notice: Notification) -> None:
@@ -436,11 +439,10 @@ class Client:
 
         It waits only for answers to questions, and for a list of tools in the mode `strict`.
         """
-        send = partial(self._send_call, **options)
-        # A task without the extension is an unknown kind of result, and an error.
-        knows_tasks = TASKS in (self._session.peer.capabilities.get("extensions") or {})
-        kinds = ("complete", "task") if knows_tasks else ("complete",)
-        result = await answer_rounds(send, params, self._session.answerer, kinds, first)
+        result, kinds = first, self._kinds
+        if result.get("resultType", "complete") not in kinds:
+            send = partial(self._send_call, **options)
+            result = await answer_rounds(send, params, self._session.answerer, kinds, first)
         if result.get("resultType") == "task":
             raise TaskStarted(Task.from_wire(result))
         found, checks, name = ToolResult.from_wire(result), self._checks, params["name"]

@@ -120,7 +120,11 @@ class Dispatcher(InFlight):
             channel: Takes its answer.
             batch: Gathers its answer instead, if it came in an array.
         """
-        if isinstance(event, Dispatch):
+        # First, since for a client nearly every message is one.
+        if isinstance(event, Resolve):
+            # The ledger has dropped late and forged answers already.
+            self.pending.resolve(event.answer.id, event.answer)
+        elif isinstance(event, Dispatch):
             request, job = self.begin(event, channel, batch)
             if job is not None:
                 # A task of its own: the messages behind this one in an array must not wait for its
@@ -130,9 +134,6 @@ class Dispatcher(InFlight):
         elif isinstance(event, Send):
             # A refusal, or the answer to a ping: the peer has decided, no handler is needed.
             _answer(event, channel, batch)
-        elif isinstance(event, Resolve):
-            # The ledger has dropped late and forged answers already.
-            self.pending.resolve(event.answer.id, event.answer)
         elif isinstance(event, Progress):
             self.pending.report_progress(event.token, event.params)
         elif isinstance(event, Cancel):

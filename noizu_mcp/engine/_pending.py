@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 import trio
 
 from .._errors import ConnectionClosed, McpError, RequestTimeout
-from ..jsonrpc import ErrorResponse, Id, Response
+from ..jsonrpc import ErrorResponse, Id, Rendered, Response
 from ._failure import crashes_logged
 
 #: A request ends after this many times its timeout, however much progress it reports: without a
@@ -98,7 +98,7 @@ class PendingRequest:
         """
         await self._arrived.wait()
         outcome = self._outcome
-        if isinstance(outcome, Response) and isinstance(outcome.result, Mapping):
+        if isinstance(outcome, Response) and not isinstance(outcome.result, Rendered):
             return outcome.result
         if isinstance(outcome, ErrorResponse):
             raise McpError(outcome.code, outcome.message, outcome.data)
