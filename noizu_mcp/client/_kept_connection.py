@@ -18,7 +18,8 @@ change. Memory does not grow: the last failure and the last list of tools are ke
 
 import math
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, Literal
 
 import trio
@@ -254,6 +255,14 @@ class KeptConnection:
         if self.status == "connecting":
             raise RequestTimeout(f"{self.name} did not connect within {timeout:g} s")
         raise self.unavailable()
+
+    @contextmanager
+    def named_in_failures(self) -> Iterator[None]:
+        """Name the server in a `ConnectionClosed` of the block."""
+        try:
+            yield
+        except ConnectionClosed as error:
+            raise ConnectionClosed(f"{self.name}: {error}") from error
 
     def unavailable(self) -> ConnectionClosed:
         """Make the exception for those who need the server now."""

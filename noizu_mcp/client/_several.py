@@ -11,7 +11,7 @@ from typing import Any, Final
 import attrs
 import trio
 
-from .._errors import ConnectionClosed, McpError, TargetError
+from .._errors import McpError, TargetError
 from .._nearest import hint_at, nearest
 from ..engine import check_on_trio, single_failure
 from ..jsonrpc import INVALID_PARAMS
@@ -189,10 +189,17 @@ class Clients:
         connection, tool = await self._find(name)
         patience = connection.timeout if timeout is None else timeout
         client = await connection.ready(patience)
-        try:
+        with connection.named_in_failures():
             return await client.call_tool(tool, arguments, timeout=patience, progress=progress)
-        except ConnectionClosed as error:
-            raise ConnectionClosed(f"{connection.name}: {error}") from error
+
+    def _known(self, name: str) -> tuple[KeptConnection, Client, str] | None:
+        """Find a tool that was listed, with its name there, if its server is connected now."""
+        owners = self._owners.get(name, ())
+        if len(owners) != 1:
+            return None
+        connection, tool = owners[0]
+        client = connection.client
+        return None if client is None else (connection, client, tool)
 
     async def _find(self, name: str) -> tuple[KeptConnection, str]:
         """Find the server of a tool, and its name there; if nobody has it, list all tools again."""

@@ -100,6 +100,28 @@ def test_a_call_needs_no_task_of_trio(version):
     run(main)
 
 
+def test_a_call_of_one_server_of_several():
+    """A tool that was listed needs no task of trio either."""
+
+    async def double(number: int) -> int:
+        return number * 2
+
+    class One(Server, name="one", version="1"):
+        tools = [double]
+
+    async def main():
+        async with aio.connect_all({"a": One, "b": One}) as clients:
+            assert len(await clients.list_tools()) == 2
+            await clients.call_tool("b_double", {"number": 1})
+            spawned = Spawned()
+            trio.lowlevel.add_instrument(spawned)
+            assert (await clients.call_tool("b_double", {"number": 2})).text == "4"
+            trio.lowlevel.remove_instrument(spawned)
+            assert spawned.count == 0
+
+    run(main)
+
+
 def test_a_call_in_a_session_that_is_over(scripted):
     """It is sent again in a new session."""
     target, script = scripted([Exception(OVER, "over"), Exception(OVER, "over"), DONE])
