@@ -108,6 +108,18 @@ def test_the_client_loads_with_its_first_name() -> None:
     assert loaded.split() == ["True", "False", "True", "True"]
 
 
+def test_the_client_of_plain_code_loads_with_its_first_name() -> None:
+    """A program with a loop of its own needs no threads for it."""
+    loaded = run(
+        "import sys\n"
+        "from noizu_mcp import connect\n"
+        "print('noizu_mcp.client._sync' in sys.modules, 'concurrent.futures' in sys.modules)\n"
+        "from noizu_mcp import SyncClient\n"
+        "print('noizu_mcp.client._sync' in sys.modules)\n"
+    )
+    assert loaded.split() == ["False", "False", "True"]
+
+
 def test_http_loads_with_its_first_url() -> None:
     """A client of anything else loads nothing of it."""
     loaded = run(

@@ -1,7 +1,8 @@
 """`aio.connect`: the client for asyncio programs."""
 
+import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -9,8 +10,12 @@ from typing import Any
 import attrs
 
 from .. import client
+from .._errors import McpError
+from .._value import JSONObject
 from ..client import Client, ClientHandler, ForwardingHandler, LiveList
+from ..engine import SessionEnded
 from ..engine.aio import TrioSide, enter_trio, run_asyncio, trio_side
+from ..types import ToolResult
 from ._crossing import crosses, with_options_of
 
 
@@ -92,6 +97,30 @@ class AsyncioClient(Client):
         self.__dict__ = vars(inner)
         self._inner = inner
         self._side = side
+
+    @with_options_of(Client.call_tool)
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any
+    ) -> ToolResult:
+        """Call a tool; see `Client`."""
+        # A call of one exchange sends and waits in the task of asyncio. To wake trio for a task of
+        # its own would cost as much as the call: it sleeps in another thread.
+        cross = partial(self._inner.call_tool, name, arguments, **options)
+        session = self._session
+        if session.pending.is_closed or session.renewal.is_lost or self._checks.may_list:
+            return await self._side.run_trio(cross)
+        params: JSONObject = {"name": name, "arguments": dict(arguments or {})}
+        try:
+            first = await self._exchange("tools/call", params, asyncio.Event(), **options)
+        except (SessionEnded, McpError) as error:
+            # Both are refusals before the tool ran, so the call can be sent again.
+            if isinstance(error, McpError) and not self._are_headers_wrong(error):
+                raise
+            return await self._side.run_trio(cross)
+        if first.get("resultType") != "input_required":
+            return await self._finish_call(params, first)
+        finish = self._inner._finish_call  # noqa: SLF001 - the method of the base class
+        return await self._side.run_trio(partial(finish, params, first, **options))
 
 
 @crosses(LiveList)

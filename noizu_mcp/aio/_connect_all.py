@@ -1,12 +1,14 @@
 """`aio.connect_all`: several servers for asyncio programs."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from .. import client
 from ..client import Client, ClientHandler, Clients, ForwardingHandler
 from ..engine.aio import TrioSide, enter_trio, trio_side
+from ..types import ToolResult
 from ._connect import AsyncioClient, adapt_auth, on_asyncio
 from ._crossing import crosses, with_options_of
 
@@ -70,6 +72,19 @@ class _AsyncioClients(Clients):
         self.__dict__ = vars(inner)
         self._inner = inner
         self._side = side
+
+    @with_options_of(Clients.call_tool)
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any
+    ) -> ToolResult:
+        """Call a tool by its name in `list_tools`; see `Clients`."""
+        known = self._known(name)
+        if known is None:
+            call = partial(self._inner.call_tool, name, arguments, **options)
+            return await self._side.run_trio(call)
+        connection, client, tool = known
+        with connection.named_in_failures():
+            return await AsyncioClient(client, self._side).call_tool(tool, arguments, **options)
 
     def __getitem__(self, name: str) -> Client:
         return AsyncioClient(self._inner[name], self._side)

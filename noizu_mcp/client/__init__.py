@@ -11,8 +11,6 @@ from ._connect import TIMEOUT as TIMEOUT
 from ._connect import connect as connect
 from ._handlers import ClientHandler as ClientHandler
 from ._progress import Progress as Progress
-from ._sync import SyncClient as SyncClient
-from ._sync import SyncLiveList as SyncLiveList
 from ._targets import Opened as Opened
 from ._targets import Target as Target
 from ._targets import read_entry as read_entry
@@ -23,7 +21,9 @@ from ._views import LiveList as LiveList
 _LATE = {
     "Clients": "._several",
     "KeptConnection": "._kept_connection",
+    "SyncClient": "._sync",
     "SyncClients": "._sync_several",
+    "SyncLiveList": "._sync",
     "TerminalHandler": ".terminal",
     "connect_all": "._several",
     "bound_name": "._several",
@@ -36,6 +36,8 @@ if _TYPE_CHECKING:
     from ._several import Clients as Clients
     from ._several import bound_name as bound_name
     from ._several import connect_all as connect_all
+    from ._sync import SyncClient as SyncClient
+    from ._sync import SyncLiveList as SyncLiveList
     from ._sync_several import SyncClients as SyncClients
     from .terminal import TerminalHandler as TerminalHandler
 else:

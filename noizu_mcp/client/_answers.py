@@ -162,7 +162,11 @@ class Answerer:
 
 
 async def answer_rounds(
-    send: Send, params: JSONObject, answerer: Answerer, kinds: Collection[str] = ("complete",)
+    send: Send,
+    params: JSONObject,
+    answerer: Answerer,
+    kinds: Collection[str] = ("complete",),
+    first: JSONObject | None = None,
 ) -> JSONObject:
     """Send a request that the server may answer with questions first, and answer them.
 
@@ -171,6 +175,7 @@ async def answer_rounds(
         params: The params of the caller.
         answerer: Answers the questions.
         kinds: Values of `resultType` that end the rounds.
+        first: The result of the first round, if that was sent already.
 
     Returns:
         The last result.
@@ -178,9 +183,8 @@ async def answer_rounds(
     Raises:
         ProtocolError: The server asks in circles, or its result is malformed.
     """
-    sent, rounds = params, 0
+    result, rounds = first or await send(params), 0
     while True:
-        result = await send(sent)
         # Results before 2026-07-28 have no kind: they are complete.
         kind = result.get("resultType", "complete")
         if kind in kinds:
@@ -193,6 +197,7 @@ async def answer_rounds(
         with single_failure():
             # The answers of earlier rounds are not sent again: the state has them.
             sent = {**params, **await _answer_round(result, answerer)}
+        result = await send(sent)
 
 
 async def _answer_round(result: JSONObject, answerer: Answerer) -> JSONObject:

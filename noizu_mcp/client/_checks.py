@@ -105,6 +105,11 @@ class OutputChecks:
         """Forget the schemas: the tools have changed."""
         self._outputs.clear()
 
+    @property
+    def may_list(self) -> bool:
+        """True if a call may list the tools: in the mode `strict`."""
+        return self._strictness == "strict"
+
     def must_list(self, name: str) -> bool:
         """Tell whether the tools must be listed before a call: in the mode `strict`, once."""
         return self._strictness == "strict" and name not in self._outputs

@@ -9,7 +9,7 @@ import trio
 
 from .._errors import ConnectionClosed, McpError, TaskStarted
 from .._value import JSONObject
-from ..engine import single_failure
+from ..engine import Arrival, single_failure
 from ..jsonrpc import HEADER_MISMATCH, Notification
 from ..protocol import CHANGES
 from ..server import Page
@@ -50,7 +50,7 @@ from ._list_reader import (
 from ._listening import listen
 from ._progress import Progress, reporter
 from ._session import ClientSession
-from ._views import LiveList
+from ._views import LiveList, watch_server
 
 
 class Client:
@@ -79,6 +79,9 @@ class Client:
         self._cache = ResponseCache(session, CACHE_SIZE if cache else 0)
         self._checks = OutputChecks(strictness, session, lambda: self._lists.all(TOOLS, anew=True))
         self._lists = ListReader(self.request, self._cache, self._checks.learn)
+        # A task without the extension is an unknown kind of result, and an error.
+        knows_tasks = TASKS in (session.peer.capabilities.get("extensions") or {})
+        self._kinds = ("complete", "task") if knows_tasks else ("complete",)
         session.observers.append(self._note)
 
     def _note(self, notice: Notification) -> None:
@@ -126,6 +129,25 @@ class Client:
         mirrored = session.mirrored
         if method == "tools/list" and mirrored is not None and session.peer.revision.stateless:
             return note_headers(result, mirrored)
+        return dict(result)
+
+    async def _exchange(
+        self,
+        method: str,
+        params: JSONObject,
+        arrived: Arrival,
+        *,
+        timeout: float | None = None,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> JSONObject:
+        """Send a request in the present session, for a task that waits for an event of its own."""
+        result = await self._session.exchange(
+            method,
+            params,
+            patience=self.timeout if timeout is None else timeout,
+            on_progress=None if progress is None else reporter(progress),
+            arrived=arrived,
+        )
         return dict(result)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
@@ -203,9 +225,11 @@ class Client:
         return self._live(TEMPLATES)
 
     def _live(self, kind: ListKind[Definition]) -> LiveList[Definition]:
-        read = partial(self._lists.all, kind, anew=True)
+        async def read() -> tuple[list[Definition], bool]:
+            return await self._lists.all(kind, anew=True), True
+
         is_told = self.capabilities.has(f"{kind.change}.listChanged")
-        return LiveList(kind, self._session, read, is_told=is_told)
+        return LiveList(kind, read, partial(watch_server, self._session, kind, is_told=is_told))
 
     async def read_resource(
         self,
@@ -402,18 +426,26 @@ class Client:
                 `connect(strictness="strict")`; the text has a line for each violation.
             ConnectionClosed: The connection ended first.
         """
-        checks = self._checks
-        if checks.must_list(name):
-            await checks.look_up(name)
+        if self._checks.must_list(name):
+            await self._checks.look_up(name)
         params = {"name": name, "arguments": dict(arguments or {})}
-        send = partial(self._send_call, timeout=timeout, progress=progress)
-        # A task without the extension is an unknown kind of result, and an error.
-        knows_tasks = TASKS in (self._session.peer.capabilities.get("extensions") or {})
-        kinds = ("complete", "task") if knows_tasks else ("complete",)
-        result = await answer_rounds(send, params, self._session.answerer, kinds)
+        first = await self._send_call(params, timeout=timeout, progress=progress)
+        return await self._finish_call(params, first, timeout=timeout, progress=progress)
+
+    async def _finish_call(
+        self, params: JSONObject, first: JSONObject, **options: Any
+    ) -> ToolResult:
+        """Answer the questions in the first result of a call, and read the last result.
+
+        It waits only for answers to questions, and for a list of tools in the mode `strict`.
+        """
+        result, kinds = first, self._kinds
+        if result.get("resultType", "complete") not in kinds:
+            send = partial(self._send_call, **options)
+            result = await answer_rounds(send, params, self._session.answerer, kinds, first)
         if result.get("resultType") == "task":
             raise TaskStarted(Task.from_wire(result))
-        found = ToolResult.from_wire(result)
+        found, checks, name = ToolResult.from_wire(result), self._checks, params["name"]
         return await checks.check(name, found) if checks.concern(name) else found
 
     async def _send_call(self, params: JSONObject, **options: Any) -> JSONObject:
@@ -424,11 +456,15 @@ class Client:
         try:
             return await self.request("tools/call", params, **options)
         except McpError as error:
-            if error.code != HEADER_MISMATCH or self._session.mirrored is None:
+            if not self._are_headers_wrong(error):
                 raise
         # Listing notes the headers that each tool wants now.
         await self._lists.all(TOOLS, anew=True)
         return await self.request("tools/call", params, **options)
+
+    def _are_headers_wrong(self, error: McpError) -> bool:
+        """Tell whether a call was refused for its `Mcp-Param-*` headers; see `_send_call`."""
+        return error.code == HEADER_MISMATCH and self._session.mirrored is not None
 
     async def ping(self) -> None:
         """Check that the server answers; by `server/discover` on 2026-07-28, which has no ping."""

@@ -18,7 +18,8 @@ change. Memory does not grow: the last failure and the last list of tools are ke
 
 import math
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, Literal
 
 import trio
@@ -37,6 +38,7 @@ from ..types import ToolDefinition
 from ._client import Client
 from ._connect import TIMEOUT, connect
 from ._handlers import ClientHandler
+from ._list_reader import TOOLS
 from ._targets import Opened
 
 #: Seconds after which a connection counts as a success; one that ends earlier is a failed attempt.
@@ -84,6 +86,8 @@ class KeptConnection:
         failure: The reason why it is not connected; None while it is, or was never tried.
         tools: The tools that it listed last, by name.
         is_listed: True if it listed them when it was last asked.
+        watchers: Called whenever its tools may have changed: it is connected, or not any more, or
+            it has told so. Must not raise.
         timeout: Seconds that a request may take by default.
     """
 
@@ -102,6 +106,7 @@ class KeptConnection:
         self.failure: BaseException | None = None
         self.tools: Mapping[str, ToolDefinition] = {}
         self.is_listed = False
+        self.watchers: list[Callable[[], object]] = []
         self.timeout: float = options.get("timeout", TIMEOUT)
         self._status: Status = "connecting"
         self._client: Client | None = None
@@ -180,6 +185,15 @@ class KeptConnection:
         self._changed.set()
         self._changed = trio.Event()
         self._on_status(status)
+        self._tell_watchers()
+
+    def _tell_watchers(self) -> None:
+        for tell in tuple(self.watchers):
+            tell()
+
+    def _note(self, notice: Notification) -> None:
+        if notice.method == CHANGES["tools"][0]:
+            self._tell_watchers()
 
     async def _use(self, client: Client) -> None:
         """Listen for changes until the connection ends.
@@ -187,6 +201,7 @@ class KeptConnection:
         Raises:
             ConnectionClosed: It ended; a transport adds how.
         """
+        client._session.observers.append(self._note)
         if self._observe is not None:
             client._session.observers.append(self._observe)
         if self._was_connected:
@@ -211,6 +226,8 @@ class KeptConnection:
         while kinds:
             try:
                 async with client.listen(**kinds):
+                    # A list that was read before may have changed since, and nobody was told.
+                    self._tell_watchers()
                     await trio.sleep_forever()
             except PEER_FAILURES as error:
                 if isinstance(error, McpError) and error.code == METHOD_NOT_FOUND:
@@ -239,6 +256,14 @@ class KeptConnection:
             raise RequestTimeout(f"{self.name} did not connect within {timeout:g} s")
         raise self.unavailable()
 
+    @contextmanager
+    def named_in_failures(self) -> Iterator[None]:
+        """Name the server in a `ConnectionClosed` of the block."""
+        try:
+            yield
+        except ConnectionClosed as error:
+            raise ConnectionClosed(f"{self.name}: {error}") from error
+
     def unavailable(self) -> ConnectionClosed:
         """Make the exception for those who need the server now."""
         reason = "it is being connected" if self.failure is None else told(self.failure)
@@ -252,15 +277,23 @@ class KeptConnection:
         while self.status == "connecting":
             await self._changed.wait()
 
-    async def list_tools(self) -> Mapping[str, ToolDefinition]:
-        """List the tools of the server by name; none while it is not connected, or cannot list."""
+    async def list_tools(
+        self, patience: float | None = None, *, anew: bool = False
+    ) -> Mapping[str, ToolDefinition]:
+        """List the tools of the server by name; none while it is not connected, or cannot list.
+
+        Args:
+            patience: Seconds to wait for an attempt that runs; the timeout of requests by default.
+            anew: Whether an answer that was kept is dropped before.
+        """
         self.is_listed = False
         try:
-            client = await self.ready(self.timeout)
+            client = await self.ready(self.timeout if patience is None else patience)
         except (ConnectionClosed, RequestTimeout):  # in the log already
             return {}
         try:
-            listed = await client.list_tools() if client.capabilities.has("tools") else []
+            has_tools = client.capabilities.has("tools")
+            listed = await client._lists.all(TOOLS, anew=anew) if has_tools else []
         except PEER_FAILURES as error:
             logger.warning("left out the tools of %s: %s", self.name, error)
             return {}

@@ -13,6 +13,7 @@ import trio
 from .._errors import ConnectionClosed, McpError, ProtocolError
 from .._limits import Limits
 from ..engine import (
+    Arrival,
     BatchReply,
     Dispatcher,
     InboundRequest,
@@ -142,18 +143,47 @@ class ClientSession(Dispatcher):
             await self.renewal.renew(patience)
             # Read before the request is sent: it tells later which session the request met.
             generation = self.renewal.generation
-            request = self.peer.request(method, params, progress=on_progress is not None)
-            self._running.add(request.id)
             try:
-                return await self.send_request(request, patience=patience, on_progress=on_progress)
+                return await self.exchange(
+                    method, params, patience=patience, on_progress=on_progress
+                )
             except SessionEnded as error:
                 if not may_repeat:
                     text = "the session is over, and so is the one that began in its place"
                     raise ConnectionClosed(f"{text}: {error}") from error
                 self.renewal.lose(generation)
                 may_repeat = False
-            finally:
-                self._running.discard(request.id)
+
+    async def exchange(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        *,
+        patience: float,
+        on_progress: OnProgress | None = None,
+        arrived: Arrival | None = None,
+    ) -> Mapping[str, Any]:
+        """Send a request in the present session and wait for its answer.
+
+        Args:
+            method: See `call`, as for the other ones.
+            params: See `call`.
+            patience: See `call`.
+            on_progress: See `call`.
+            arrived: The event of the waiting task; see `Dispatcher.send_request`.
+
+        Raises:
+            SessionEnded: The session has ended, and the request was not carried out.
+            BaseException: See `call`.
+        """
+        request = self.peer.request(method, params, progress=on_progress is not None)
+        self._running.add(request.id)
+        try:
+            return await self.send_request(
+                request, patience=patience, on_progress=on_progress, arrived=arrived
+            )
+        finally:
+            self._running.discard(request.id)
 
     @property
     def credentials(self) -> Hashable:

@@ -4,14 +4,14 @@ import hashlib
 import inspect
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import attrs
 import trio
 
-from .._errors import ConnectionClosed, McpError, TargetError
+from .._errors import McpError, TargetError
 from .._nearest import hint_at, nearest
 from ..engine import check_on_trio, single_failure
 from ..jsonrpc import INVALID_PARAMS
@@ -20,8 +20,10 @@ from ._client import Client
 from ._connect import connect
 from ._handlers import ClientHandler
 from ._kept_connection import KeptConnection, Status
+from ._list_reader import TOOLS
 from ._progress import Progress
 from ._targets import read_entry, read_servers
+from ._views import LiveList
 
 #: Seconds that the block waits for its servers: `npx` may have to download one first.
 START_TIMEOUT: Final = 30.0
@@ -96,15 +98,56 @@ class Clients:
         Raises:
             ValueError: Two tools have one name.
         """
+        return await self._merge(KeptConnection.list_tools)
+
+    @property
+    def tools(self) -> LiveList[ToolDefinition]:
+        """The tools of all servers, as a list that follows changes: `async with clients.tools`.
+
+        It has the names of `list_tools`. A server that ends takes its tools with it, and brings
+        them back when it is connected again. The block goes on while servers come and go; it waits
+        for none that is being connected. The tools of a server that is connected and fails to list
+        them stay as they were, and are asked for again.
+        """
+        return LiveList(TOOLS, self._read_present, self._watch)
+
+    async def _read_present(self) -> tuple[list[ToolDefinition], bool]:
+        """List the tools of the servers that are connected now, for `tools`."""
+        missing: list[KeptConnection] = []
+
+        async def ask(connection: KeptConnection) -> Mapping[str, ToolDefinition]:
+            listed = await connection.list_tools(0, anew=True)
+            if connection.is_listed or connection.client is None:
+                return listed
+            missing.append(connection)
+            return connection.tools
+
+        return await self._merge(ask), not missing
+
+    @asynccontextmanager
+    async def _watch(self, tell: Callable[[], object]) -> AsyncIterator[None]:
+        """Call a function whenever the tools of a server may have changed, for `tools`."""
+        for each in self._connections.values():
+            each.watchers.append(tell)
+        try:
+            yield
+        finally:
+            for each in self._connections.values():
+                each.watchers.remove(tell)
+
+    async def _merge(
+        self, ask: Callable[[KeptConnection], Awaitable[Mapping[str, ToolDefinition]]]
+    ) -> list[ToolDefinition]:
+        """Ask all servers for their tools at the same time, and put these into one list."""
         listed: dict[str, Mapping[str, ToolDefinition]] = {}
 
-        async def ask(connection: KeptConnection) -> None:
-            listed[connection.name] = await connection.list_tools()
+        async def take(connection: KeptConnection) -> None:
+            listed[connection.name] = await ask(connection)
 
         with single_failure():
             async with trio.open_nursery() as nursery:
                 for each in self._connections.values():
-                    nursery.start_soon(ask, each)
+                    nursery.start_soon(take, each)
         self._owners = self._find_owners()
         found: list[ToolDefinition] = []
         for server in self._connections:
@@ -146,10 +189,17 @@ class Clients:
         connection, tool = await self._find(name)
         patience = connection.timeout if timeout is None else timeout
         client = await connection.ready(patience)
-        try:
+        with connection.named_in_failures():
             return await client.call_tool(tool, arguments, timeout=patience, progress=progress)
-        except ConnectionClosed as error:
-            raise ConnectionClosed(f"{connection.name}: {error}") from error
+
+    def _known(self, name: str) -> tuple[KeptConnection, Client, str] | None:
+        """Find a tool that was listed, with its name there, if its server is connected now."""
+        owners = self._owners.get(name, ())
+        if len(owners) != 1:
+            return None
+        connection, tool = owners[0]
+        client = connection.client
+        return None if client is None else (connection, client, tool)
 
     async def _find(self, name: str) -> tuple[KeptConnection, str]:
         """Find the server of a tool, and its name there; if nobody has it, list all tools again."""

@@ -5,12 +5,20 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from ..types import ToolDefinition
 from ._bound_handler import ForwardingHandler
 from ._client import Client
 from ._handlers import ClientHandler
 from ._kept_connection import Status
 from ._several import Clients, connect_all
-from ._sync import SyncClient, SyncOpened, blocking, sync_client_of, with_options_of
+from ._sync import (
+    SyncClient,
+    SyncLiveList,
+    SyncOpened,
+    blocking,
+    sync_client_of,
+    with_options_of,
+)
 from ._trio_thread import TrioThread
 
 
@@ -52,6 +60,11 @@ class SyncClients(SyncOpened[Clients]):
     def failures(self) -> dict[str, BaseException]:
         """The exception of each server that is not connected; see `Clients`."""
         return self._client.failures
+
+    @property
+    def tools(self) -> SyncLiveList[ToolDefinition]:
+        """The tools of all servers, as a list that follows changes; see `Clients`."""
+        return SyncLiveList(self._thread, self._client.tools)
 
     list_tools = blocking(Clients.list_tools)
     call_tool = blocking(Clients.call_tool)

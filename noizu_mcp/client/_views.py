@@ -1,20 +1,23 @@
-"""Live lists: the tools, prompts, resources or templates of a server, kept up to date.
+"""Live lists: the tools, prompts, resources or templates of servers, kept up to date.
 
 Theory of operation. A live list works while its block runs. It is *current*, or *stale*: a notice
-of the server makes it stale. One task waits until the list is stale, gives other notices `SETTLE`
+of a server makes it stale. One task waits until the list is stale, gives other notices `SETTLE`
 seconds to come, calls the list current, and reads it. In this order: a notice that comes while the
 list is read makes it stale again, so the last reading begins after the last notice. However many
 notices come, there is one reading every `SETTLE` seconds at most. A reading that fails is repeated
-after pauses that grow; until then the list stays as it was.
+with the next notice, or after pauses that grow; until then the list stays as it was.
 
-Up to 2025-11-25 a server tells changes unasked. On 2026-07-28 another task keeps a listen request
-open (see `_listening`). The end of the connection ends the block with `ConnectionClosed`.
+The notices of one server come from `watch_server`. Up to 2025-11-25 a server tells changes unasked.
+On 2026-07-28 a task keeps a listen request open (see `_listening`). The end of the connection ends
+the block with `ConnectionClosed`. The list of several servers is in `_several`: there the end of a
+connection is one more change.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
-from typing import Final, Generic, Self, cast
+from typing import Any, Final, Generic, Self, cast
 
 import trio
 
@@ -25,6 +28,9 @@ from ..protocol import CHANGES
 from ._list_reader import Definition, ListKind
 from ._listening import listen, pause
 from ._session import ClientSession
+
+#: Calls a function at each change of a list, while the block runs.
+Watch = Callable[[Callable[[], object]], AbstractAsyncContextManager[None]]
 
 #: Seconds between a notice and the reading of the list: further notices need no reading of theirs.
 SETTLE: Final = 0.1
@@ -85,32 +91,34 @@ class ListView(Generic[Definition]):
 
 
 class LiveList(ListView[Definition]):
-    """A list of the server that follows its changes: `async with client.tools as tools`.
+    """A list that follows the changes of its server: `async with client.tools as tools`.
 
     It is read when the block begins, and again after each change. Iteration gives the definitions
     as they are now; `tools["add"]` and `"add" in tools` find one by its name, or a resource by its
     URI. The list changes only while a task waits: a loop without `await` sees one state. A server
     that does not tell changes (`listChanged`) is listed once; `refresh` lists it again.
 
+    Args:
+        kind: The list.
+        read: Reads the entries. False beside them: some are as they were, and are to be read again.
+        watch: Tells changes while the block runs.
+
     Raises:
         RuntimeError: The list is used outside of the block, or the block is entered twice.
-        ConnectionClosed: The connection ended while the block ran.
+        ConnectionClosed: The connection ended while the block ran; not for several servers.
         McpError: The server refused to list; when the block is entered.
     """
 
     def __init__(
         self,
         kind: ListKind[Definition],
-        session: ClientSession,
-        read: Callable[[], Awaitable[list[Definition]]],
-        *,
-        is_told: bool,
+        read: Callable[[], Awaitable[tuple[Sequence[Definition], bool]]],
+        watch: Watch,
     ) -> None:
         super().__init__(_Entries())
         self._kind = kind
-        self._session = session
         self._read = read
-        self._is_told = is_told
+        self._watch = watch
         self._block: AbstractAsyncContextManager[None] | None = None
         self._stale = trio.Event()
         self._changed = trio.Event()
@@ -162,70 +170,99 @@ class LiveList(ListView[Definition]):
             self._changed = trio.Event()
         self._table()
 
-    async def _refresh(self) -> None:
+    async def _refresh(self) -> bool:
+        """Read the list; return False if a part of it is to be read again."""
         async with self._reading:
             # Before the request: a notice that comes from now on asks for another reading. One that
             # is not set is kept, since a task waits for it.
             if self._stale.is_set():
                 self._stale = trio.Event()
-            items = tuple(await self._read())
+            found, is_whole = await self._read()
+            items = tuple(found)
             before, self._entries.items = self._entries.items, items
             # The block may have ended meanwhile.
             if self._block is not None:
                 self._entries.by_key = {getattr(each, self._kind.key): each for each in items}
             if items != before:
                 self._changed.set()
+        return is_whole
 
     @asynccontextmanager
     async def _follow(self) -> AsyncIterator[None]:
         """Keep the list up to date while the block runs."""
-        session = self._session
-        session.observers.append(self._note)
         try:
             with single_failure(ConnectionClosed):
-                async with trio.open_nursery() as nursery:
-                    # Before the list is read: a change in between must not get lost.
-                    if self._is_told and session.peer.revision.stateless:
-                        await self._listen(nursery)
+                # Watched before the list is read: a change in between must not get lost.
+                async with self._watch(self._note), trio.open_nursery() as nursery:
                     await self._refresh()
                     self._changed = trio.Event()
                     nursery.start_soon(self._refresh_when_stale)
-                    nursery.start_soon(self._watch_connection)
                     yield
                     nursery.cancel_scope.cancel()
         finally:
-            session.observers.remove(self._note)
             self._entries.by_key = None
             self._changed.set()  # for tasks outside of the block
 
-    def _note(self, notice: Notification) -> None:
-        if notice.method == CHANGES[self._kind.change][0]:
-            self._stale.set()
-
-    async def _watch_connection(self) -> None:
-        await self._session.wait_ended()
-        raise ConnectionClosed("the connection ended while a live list was open")
+    def _note(self) -> None:
+        self._stale.set()
 
     async def _refresh_when_stale(self) -> None:
-        failures = 0
+        failures, patience = 0, math.inf
         while True:
-            await self._stale.wait()
+            with trio.move_on_after(patience):
+                await self._stale.wait()
             await trio.sleep(SETTLE)
             try:
-                await self._refresh()
-                failures = 0
-            except PEER_FAILURES as error:
+                failures = 0 if await self._refresh() else failures + 1
+            except (*PEER_FAILURES, ValueError) as error:  # ValueError: see `Clients.list_tools`
                 failures += 1
                 if failures == 1:
                     logger.warning("%s failed, and is tried again: %s", self._kind.method, error)
-                await trio.sleep(pause(failures))
-                self._stale.set()
+            patience = pause(failures) if failures else math.inf
 
-    async def _listen(self, nursery: trio.Nursery) -> None:
-        try:
-            await nursery.start(listen, self._session, (self._kind.change,))
-        except McpError as error:
-            # Some servers offer `listChanged`, and keep it in sessions only.
-            if error.code != METHOD_NOT_FOUND:
-                raise
-            logger.warning("%s is read once: %s", self._kind.method, error)
+
+@asynccontextmanager
+async def watch_server(
+    session: ClientSession, kind: ListKind[Any], tell: Callable[[], object], *, is_told: bool
+) -> AsyncIterator[None]:
+    """Watch a list of one server while the block runs.
+
+    Args:
+        session: The connection.
+        kind: The list.
+        tell: Called at each change.
+        is_told: True if the server tells changes of the list.
+
+    Raises:
+        ConnectionClosed: The connection ended while the block ran.
+    """
+
+    def note(notice: Notification) -> None:
+        if notice.method == CHANGES[kind.change][0]:
+            tell()
+
+    session.observers.append(note)
+    try:
+        async with trio.open_nursery() as nursery:
+            if is_told and session.peer.revision.stateless:
+                await _listen(session, kind, nursery)
+            nursery.start_soon(_watch_connection, session)
+            yield
+            nursery.cancel_scope.cancel()
+    finally:
+        session.observers.remove(note)
+
+
+async def _watch_connection(session: ClientSession) -> None:
+    await session.wait_ended()
+    raise ConnectionClosed("the connection ended while a live list was open")
+
+
+async def _listen(session: ClientSession, kind: ListKind[Any], nursery: trio.Nursery) -> None:
+    try:
+        await nursery.start(listen, session, (kind.change,))
+    except McpError as error:
+        # Some servers offer `listChanged`, and keep it in sessions only.
+        if error.code != METHOD_NOT_FOUND:
+            raise
+        logger.warning("%s is read once: %s", kind.method, error)

@@ -36,6 +36,7 @@ from ._handover import HeldManager as HeldManager
 from ._handover import settle as settle
 from ._message_loop import MessageLoop as MessageLoop
 from ._outbox import Outbox as Outbox
+from ._pending import Arrival as Arrival
 from ._pending import OnProgress as OnProgress
 from ._request import BatchReply as BatchReply
 from ._request import InboundRequest as InboundRequest

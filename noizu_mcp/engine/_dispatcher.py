@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 
 import trio
 
-from .._errors import ConnectionClosed, RequestTimeout
+from .._errors import RequestTimeout
 from ..jsonrpc import Decoded, ErrorResponse, Notification, Request, encode
 from ..protocol import (
     Cancel,
@@ -30,7 +30,7 @@ from ..protocol import (
     Send,
 )
 from ._contracts import ReplyChannel
-from ._pending import OnProgress, PendingRequest, PendingRequests
+from ._pending import Arrival, OnProgress, PendingRequest, PendingRequests
 from ._request import BatchReply, InboundRequest, InFlight, Job, TaskScope
 
 #: Seconds to wait for the end of the stream of a peer that takes no more messages.
@@ -120,7 +120,11 @@ class Dispatcher(InFlight):
             channel: Takes its answer.
             batch: Gathers its answer instead, if it came in an array.
         """
-        if isinstance(event, Dispatch):
+        # First, since for a client nearly every message is one.
+        if isinstance(event, Resolve):
+            # The ledger has dropped late and forged answers already.
+            self.pending.resolve(event.answer.id, event.answer)
+        elif isinstance(event, Dispatch):
             request, job = self.begin(event, channel, batch)
             if job is not None:
                 # A task of its own: the messages behind this one in an array must not wait for its
@@ -130,9 +134,6 @@ class Dispatcher(InFlight):
         elif isinstance(event, Send):
             # A refusal, or the answer to a ping: the peer has decided, no handler is needed.
             _answer(event, channel, batch)
-        elif isinstance(event, Resolve):
-            # The ledger has dropped late and forged answers already.
-            self.pending.resolve(event.answer.id, event.answer)
         elif isinstance(event, Progress):
             self.pending.report_progress(event.token, event.params)
         elif isinstance(event, Cancel):
@@ -192,8 +193,12 @@ class Dispatcher(InFlight):
         patience: float | None = None,
         on_progress: OnProgress | None = None,
         cancellable: bool = True,
+        arrived: Arrival | None = None,
     ) -> Mapping[str, Any]:
         """Send a request, made by the peer's ledger, and wait for its answer.
+
+        With an event of asyncio, a task of asyncio may call it that runs in the thread of the trio
+        loop. It waits for nothing but this event.
 
         Args:
             request: The request.
@@ -202,6 +207,7 @@ class Dispatcher(InFlight):
             on_progress: Called with the params of each progress notice.
             cancellable: Tell the peer when we stop waiting; `initialize` must not be cancelled
                 (2025-11-25 `basic/utilities/cancellation`).
+            arrived: The event of the waiting task; None: a task of trio waits.
 
         Returns:
             The result.
@@ -213,22 +219,22 @@ class Dispatcher(InFlight):
         """
         channel = channel or self.channel
         seconds = math.inf if patience is None else patience
-        pending = PendingRequest(request.method, seconds, on_progress)
+        pending = PendingRequest(request.method, seconds, on_progress, arrived)
         try:
             # Entered before it is sent: in memory the answer may be there at once.
             self.pending.add(request.id, pending, self.spawn)
             channel.deliver(encode(request))
             if channel.is_broken:
                 # No answer can come to it. The end of the stream says more, if it is near.
-                with trio.move_on_after(LAST_WORDS):
-                    await pending.wait()
-                raise ConnectionClosed(f"the connection ended before {request.method} was sent")
+                self.pending.note_unsent(pending, LAST_WORDS, self.spawn)
             return await pending.wait()
-        except (RequestTimeout, trio.Cancelled) as error:
+        except BaseException as error:
             # The peer must hear of it, or it goes on for nobody (2025-11-25 `basic/lifecycle`,
             # "Timeouts"). Delivered without a checkpoint: in a cancelled task that would raise.
-            if cancellable:
-                reason = "timeout" if isinstance(error, RequestTimeout) else "cancelled"
+            timed_out = isinstance(error, RequestTimeout)
+            # All that is no `Exception` cancels the wait, of trio or of asyncio.
+            if cancellable and (timed_out or not isinstance(error, Exception)):
+                reason = "timeout" if timed_out else "cancelled"
                 params = {"requestId": request.id, "reason": reason}
                 notice = Notification("notifications/cancelled", params)
                 channel.deliver(self.encode_notice(notice))

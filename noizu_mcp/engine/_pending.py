@@ -14,12 +14,12 @@ the first one pays for it; a scope for each would cost more than the rest of the
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import trio
 
 from .._errors import ConnectionClosed, McpError, RequestTimeout
-from ..jsonrpc import ErrorResponse, Id, Response
+from ..jsonrpc import ErrorResponse, Id, Rendered, Response
 from ._failure import crashes_logged
 
 #: A request ends after this many times its timeout, however much progress it reports: without a
@@ -31,6 +31,16 @@ OnProgress = Callable[[Mapping[str, Any]], None]
 Spawn = Callable[[Callable[[], Awaitable[object]]], object]
 
 
+class Arrival(Protocol):
+    """An event of trio, or of asyncio if a task of asyncio waits."""
+
+    def set(self) -> None:
+        """Wake the task that waits."""
+
+    async def wait(self) -> object:
+        """Wait until it is set."""
+
+
 class PendingRequest:
     """One request of ours that has no answer yet.
 
@@ -38,6 +48,7 @@ class PendingRequest:
         method: The method, for error texts.
         timeout: Seconds without answer or progress before it fails; infinite for never.
         on_progress: Called with the params of each progress notice.
+        arrived: The event of the waiting task; None: a task of trio waits.
 
     Attributes:
         deadline: Time of its expiry on trio's clock.
@@ -46,6 +57,7 @@ class PendingRequest:
     __slots__ = (
         "_arrived",
         "_is_paused",
+        "_is_unsent",
         "_last",
         "_outcome",
         "_timeout",
@@ -54,7 +66,13 @@ class PendingRequest:
         "on_progress",
     )
 
-    def __init__(self, method: str, timeout: float, on_progress: OnProgress | None) -> None:
+    def __init__(
+        self,
+        method: str,
+        timeout: float,
+        on_progress: OnProgress | None,
+        arrived: Arrival | None = None,
+    ) -> None:
         self.method = method
         self.on_progress = on_progress
         now = trio.current_time()
@@ -62,7 +80,8 @@ class PendingRequest:
         self._last = now + timeout * MAX_EXTENSIONS
         self._timeout = timeout
         self._is_paused = False
-        self._arrived = trio.Event()
+        self._is_unsent = False
+        self._arrived = arrived or trio.Event()
         self._outcome: Response | ErrorResponse | Exception | None = None
 
     async def wait(self) -> Mapping[str, Any]:
@@ -79,7 +98,7 @@ class PendingRequest:
         """
         await self._arrived.wait()
         outcome = self._outcome
-        if isinstance(outcome, Response) and isinstance(outcome.result, Mapping):
+        if isinstance(outcome, Response) and not isinstance(outcome.result, Rendered):
             return outcome.result
         if isinstance(outcome, ErrorResponse):
             raise McpError(outcome.code, outcome.message, outcome.data)
@@ -125,10 +144,23 @@ class PendingRequest:
         self._outcome = outcome
         self._arrived.set()
 
+    def note_unsent(self, seconds: float) -> None:
+        """Wait for some seconds more: the request could not be sent, so no answer can come.
+
+        Args:
+            seconds: Seconds in which the end of the stream may tell the reason.
+        """
+        self._is_unsent = True
+        self.deadline = self._last = trio.current_time() + seconds
+
     def expire(self) -> None:
         """Wake the waiting task: the deadline has passed."""
-        text = f"{self.method} was not answered within {self._timeout:g} s"
-        self.resolve(RequestTimeout(text))
+        if self._is_unsent:
+            text = f"the connection ended before {self.method} was sent"
+            self.resolve(ConnectionClosed(text))
+        else:
+            text = f"{self.method} was not answered within {self._timeout:g} s"
+            self.resolve(RequestTimeout(text))
 
 
 class PendingRequests:
@@ -164,13 +196,22 @@ class PendingRequests:
         if self._closed:
             raise ConnectionClosed(f"the connection ended before {pending.method} was sent")
         self._waiting[id_] = pending
-        has_deadline = pending.deadline < math.inf
+        deadline = pending.deadline
         if self._paused:
             pending.pause()
+        self._watch_from(deadline, spawn)
+
+    def note_unsent(self, pending: PendingRequest, seconds: float, spawn: Spawn) -> None:
+        """Let a request that could not be sent end soon; see `PendingRequest`."""
+        pending.note_unsent(seconds)
+        self._watch_from(pending.deadline, spawn)
+
+    def _watch_from(self, deadline: float, spawn: Spawn) -> None:
+        """Set the alarm to a deadline that is earlier, and start the watch if there is none."""
         if self._alarm is not None:
-            self._advance_alarm(pending.deadline)
-        elif has_deadline:
-            self._alarm = trio.CancelScope(deadline=pending.deadline)
+            self._advance_alarm(deadline)
+        elif deadline < math.inf:
+            self._alarm = trio.CancelScope(deadline=deadline)
             spawn(self._watch)
 
     def _advance_alarm(self, deadline: float) -> None:

@@ -106,7 +106,8 @@ class ClientPeer:
 
     def receive(self, message: Decoded) -> Event | None:
         """Take one message from the server; see `ServerPeer.receive`."""
-        if isinstance(message, Response | ErrorResponse):
+        # A tuple: a union would be made anew for each message.
+        if isinstance(message, (Response, ErrorResponse)):
             return self.ledger.resolve(Resolve(message))
         if isinstance(message, Notification):
             return self._notification(message)

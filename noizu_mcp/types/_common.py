@@ -115,12 +115,12 @@ def without_envelope(result: Any) -> Any:
     Returns:
         A copy without them; anything but an object is returned unchanged.
     """
-    if not isinstance(result, Mapping):
+    if result.__class__ is not dict and not isinstance(result, Mapping):
         return result
     bare = dict(result)
     bare.pop("resultType", None)
     meta = bare.get("_meta")
-    if isinstance(meta, Mapping) and META_SERVER_INFO in meta:
+    if meta is not None and isinstance(meta, Mapping) and META_SERVER_INFO in meta:
         bare["_meta"] = {k: v for k, v in meta.items() if k != META_SERVER_INFO} or None
     return bare
 

@@ -230,7 +230,8 @@ def read_items(
         ProtocolError: It is not an object, a required key is missing, or a value has the wrong
             type.
     """
-    if not isinstance(value, Mapping):
+    # A dict first, here and below: the check of an abstract class takes ten times as long.
+    if value.__class__ is not dict and not isinstance(value, Mapping):
         raise ProtocolError(f"{where}: expected an object, got {_quote(value)}")
     # A copy: messages are shared with observers, so nothing is taken out of them.
     rest = dict(value)

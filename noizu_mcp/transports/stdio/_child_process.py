@@ -42,7 +42,9 @@ class ServerStream(LineStream):
             return True
         # A line that looks like JSON-RPC is passed on even if it is broken: it may be the answer to
         # a request, which must then fail instead of waiting.
-        start = line.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+        start = line[:1]
+        if start != b"{":  # rare: white space, a byte order mark, an array, or no message
+            start = line.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
         if start in (b"{", b"[") and (b'"jsonrpc"' in line or b'"id"' in line):
             return True
         text = "skipped a line that is no message: %r"

@@ -1,12 +1,14 @@
 """The network under the HTTP library: requests in one write, proxies of the environment."""
 
+import socket
+import struct
 from functools import partial
 
 import httpcore2
 import pytest
 import trio
 
-from noizu_mcp import connect
+from noizu_mcp import TransportError, connect
 from noizu_mcp.transports.http.client import _network
 
 from .scripted import PATIENCE, Script, serving
@@ -104,3 +106,20 @@ async def test_cookies_come_back(monkeypatch, through_proxy):
     first, second = script.of("tools/call")
     assert "cookie" not in first.headers
     assert second.headers["cookie"] == "node=7"
+
+
+async def test_a_connection_that_is_reset():
+    """The failure names the reason that the system gives."""
+
+    async def serve(stream):
+        await stream.receive_some()
+        stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    async with trio.open_nursery() as nursery:
+        (listener,) = await nursery.start(partial(trio.serve_tcp, serve, 0, host=HOST))
+        port = listener.socket.getsockname()[1]
+        with trio.fail_after(PATIENCE):
+            with pytest.raises(TransportError, match="reset by peer"):
+                async with connect(f"http://{HOST}:{port}/mcp"):
+                    raise AssertionError
+        nursery.cancel_scope.cancel()

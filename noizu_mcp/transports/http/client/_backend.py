@@ -1,8 +1,8 @@
 """The one module that talks to the HTTP library: requests out, answers in, its errors as ours."""
 
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import trio
 
@@ -73,7 +73,9 @@ class Answer:
         self._response = response
         # Compression is refused, but some proxies compress all the same.
         is_encoded = "content-encoding" in self.headers
-        self._body = aiter(response.aiter_bytes() if is_encoded else response.aiter_raw())
+        # Past the library, which cuts the parts of a plain body into parts of a wanted size.
+        body = response.aiter_bytes() if is_encoded else response.stream
+        self._body = aiter(cast("AsyncIterable[bytes]", body))
         self.is_read = False
 
     @property

@@ -1,0 +1,195 @@
+"""The live list of the tools of several servers: it follows each of them, wherever it goes."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+
+from noizu_mcp import ClientHandler, Server, SyncClients, aio, connect_all, tool
+from noizu_mcp.transports import memory_pair
+
+ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+CHANGED = "notifications/tools/list_changed"
+
+
+def named(name):
+    """Make a tool that tells its name."""
+
+    async def call() -> str:
+        return name
+
+    return tool(call, name=name)
+
+
+class Life:
+    """A server that a test ends, and lets begin again.
+
+    Attributes:
+        target: The class of the server.
+        server: Its present instance.
+        is_down: True: it cannot begin.
+    """
+
+    def __init__(self, *names):
+        self.is_down = False
+        self._killed = trio.Event()
+        life = self
+
+        class Made(Server, name="made", version="1"):
+            tools = [named(name) for name in names]
+
+            @asynccontextmanager
+            async def lifespan(self):
+                if life.is_down:
+                    raise LookupError("down")
+                life.server, life._killed = self, trio.Event()
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(life._die)
+                    yield
+                    nursery.cancel_scope.cancel()
+
+        self.target = Made
+
+    async def _die(self):
+        await self._killed.wait()
+        raise LookupError("killed")
+
+    def kill(self):
+        self._killed.set()
+
+
+async def until(tools, *names):
+    """Wait for the changes that lead to these tools."""
+    with trio.fail_after(3600):
+        while [each.name for each in tools] != list(names):
+            await tools.wait_changed()
+
+
+@ERAS
+async def test_it_follows_every_server(version, autojump_clock):
+    """A change of any server is in the list, under its prefix, and the handler is told as well."""
+    told = []
+
+    class Host(ClientHandler):
+        async def handle_notification(self, method, params):
+            told.append((self.client.server_info.name, method))
+
+    class One(Server, name="one", version="1"):
+        tools = [named("get")]
+
+    class Two(Server, name="two", version="1"):
+        tools = []
+
+    one, two = One(), Two()
+    servers = {"a": one, "b": two}
+    async with connect_all(servers, version=version, handler=Host()) as clients:
+        async with clients.tools as tools:
+            assert [each.name for each in tools] == ["a_get"]
+            two.tools.add(named("put"))
+            await until(tools, "a_get", "b_put")
+            one.tools.remove("get")
+            await until(tools, "b_put")
+            assert (await clients.call_tool("b_put")).text == "put"
+            assert "b_put" in tools
+        with pytest.raises(RuntimeError, match="while its block runs"):
+            tools.get("b_put")
+    assert sorted(set(told)) == [("one", CHANGED), ("two", CHANGED)]
+
+
+@ERAS
+async def test_servers_come_and_go(version, autojump_clock):
+    """The tools of a server go with it, and come back with it, changed or not."""
+    life, late = Life("get"), Life("late")
+    late.is_down = True
+    servers = {"a": life.target, "b": late.target, "c": Life("stay").target}
+    async with connect_all(servers, version=version) as clients, clients.tools as tools:
+        assert [each.name for each in tools] == ["a_get", "c_stay"]
+        late.is_down = False
+        await until(tools, "a_get", "b_late", "c_stay")
+        life.is_down = True
+        life.kill()
+        await until(tools, "b_late", "c_stay")
+        life.is_down = False
+        await until(tools, "a_get", "b_late", "c_stay")
+        life.server.tools.add(named("more"))
+        await until(tools, "a_get", "a_more", "b_late", "c_stay")
+
+
+async def test_a_reading_that_fails_in_part(script_on, autojump_clock):
+    """A connected server that cannot list keeps its tools, and is asked again without a notice."""
+
+    class One(Server, name="one", version="1"):
+        tools = []
+
+    def listed(*names):
+        schema = {"type": "object"}
+        return {"tools": [{"name": name, "inputSchema": schema} for name in names]}
+
+    one, (ours, theirs) = One(), memory_pair()
+    answers = [listed("x"), Exception(-32603, "not now"), Exception(-32603, "no"), listed("y")]
+    handshake = {"tools/list": answers}
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(script_on(theirs, handshake).run)
+        servers = {"one": one, "s": ours}
+        async with connect_all(servers, version="2025-11-25") as clients, clients.tools as tools:
+            assert [each.name for each in tools] == ["s_x"]
+            one.tools.add(named("get"))
+            await until(tools, "one_get", "s_x")
+            await until(tools, "one_get", "s_y")
+        nursery.cancel_scope.cancel()
+
+
+async def test_two_tools_of_one_name(caplog, autojump_clock):
+    """It is refused at the beginning; later the list stays as it was until the name is free."""
+
+    class One(Server, name="one", version="1"):
+        tools = [named("get")]
+
+    one, two = One(), One()
+    async with connect_all({"a": one, "b": two}, prefix=None) as clients:
+        with pytest.raises(ValueError, match="two tools are called get"):
+            async with clients.tools:
+                raise AssertionError
+        two.tools.remove("get")
+        async with clients.tools as tools:
+            two.tools.add(named("get"))
+            await trio.sleep(100)
+            assert [each.name for each in tools] == ["get"]
+            two.tools.remove("get")
+            two.tools.add(named("put"))
+            await until(tools, "get", "put")
+    assert [each for each in caplog.messages if "two tools are called get" in each]
+
+
+def test_asyncio():
+    """The list is followed in asyncio programs."""
+
+    class One(Server, name="one", version="1"):
+        tools = [named("get")]
+
+    async def main():
+        one = One()
+        async with (
+            asyncio.timeout(60),
+            aio.connect_all({"a": one}) as clients,
+            clients.tools as tools,
+        ):
+            one.tools.add(named("put"))
+            await tools.wait_changed()
+            assert [each.name for each in tools] == ["a_get", "a_put"]
+
+    asyncio.run(main())
+
+
+def test_plain_code():
+    """The list is followed in plain code."""
+
+    class One(Server, name="one", version="1"):
+        tools = [named("get")]
+
+    one = One()
+    with SyncClients({"a": one}, timeout=60) as clients, clients.tools as tools:
+        assert [each.name for each in tools] == ["a_get"]
+        tools.refresh()
+        assert len(tools) == 1
