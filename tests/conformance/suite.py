@@ -41,6 +41,8 @@ LEGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "all": ("conformance", ("--suite", "all")),
     "0.1.16": ("conformance-stable", ("--suite", "all")),
 }
+#: A leg of the scenarios of a revision → the leg that runs all of these on that revision, and more.
+CONTAINED = {revision: f"required {revision}" for revision in ("2025-11-25", "2026-07-28")}
 #: Scenarios that every leg must have run, at least: fewer would pass for nothing.
 LEAST = {
     "2025-03-26": 1,
@@ -123,6 +125,14 @@ def find_suite(name: str) -> Path:
     if not path.is_file():
         raise Missing(f"npm package {name} is not installed in {HERE}")
     return path
+
+
+def list_scenarios(leg: str) -> set[str]:
+    """List the scenarios of a leg of one revision, for servers and clients."""
+    package, chosen = LEGS[leg]
+    command = [find_node(), str(find_suite(package)), "list", "--server", "--client", *chosen[-2:]]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(re.findall(r"^ +- (\S+)", done.stdout, re.MULTILINE))
 
 
 @contextmanager
