@@ -25,7 +25,15 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SERVER = ROOT / "docs" / "examples" / "everything.py"
 GATEWAY = HERE / "gateway.py"
-STARTER = HERE / "starter.py"
+CLIENT = HERE / "client.py"
+#: What the client imports, at once or when it needs it.
+CLIENT_MODULES = (
+    "httpx2",
+    "noizu_mcp.client",
+    "noizu_mcp.transports.http.client._stream",
+    *(f"noizu_mcp.auth.client.{name}" for name in ("_oauth", "_machines", "_signing", "_redirect")),
+)
+STARTER = ROOT / "tests" / "starter.py"
 #: Node.js below this one cannot run the suite: it has no `fs.globSync`.
 NODE = 22
 #: Seconds that one leg may take; the slowest takes about 40.
@@ -174,7 +182,7 @@ def started_clients() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/socket"
         with subprocess.Popen(
-            [sys.executable, str(STARTER), path],
+            [sys.executable, str(STARTER), "serve", path, str(CLIENT), *CLIENT_MODULES],
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             start_new_session=True,
@@ -183,7 +191,7 @@ def started_clients() -> Iterator[str]:
             try:
                 assert starter.stdout.readline() == b"ready\n"
                 # Without `site`, which is most of the time of such a start.
-                yield f"{sys.executable} -I -S {STARTER} {path}"
+                yield f"{sys.executable} -I -S {STARTER} ask {path}"
             finally:
                 os.killpg(starter.pid, signal.SIGKILL)
 
