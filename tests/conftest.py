@@ -1,10 +1,14 @@
 """Settings of all tests."""
 
+import gc
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 from collections import defaultdict
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +23,7 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 HERE = Path(__file__).parent
+STARTER = HERE / "starter.py"
 # Their tests start processes, many of them programs of other projects.
 SLOW_FOLDERS = ("benchmarks", "conformance", "e2e", "interop")
 #: Files in them whose tests reach lines that no quick test reaches.
@@ -33,6 +38,20 @@ NEWEST = {"2025-11-25", "2026-07-28"}
 def folder_of(path: Path) -> str:
     """Return the folder of the tests in which a file is."""
     return path.relative_to(HERE).parts[0]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Hide the tests and the modules from the garbage collector.
+
+    They stay until the end, and to see that takes it half a second, in each test that calls it.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -112,3 +131,32 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def forked_command() -> Iterator[Callable[..., list[str]]]:
+    """Give the command that starts a Python program by forking a process that has its imports.
+
+    Takes the path of the program, and the modules to import.
+    """
+    with ExitStack() as stack:
+        yield cache(lambda *words: stack.enter_context(_forking(words)))
+
+
+@contextmanager
+def _forking(words: tuple[str, ...]) -> Iterator[list[str]]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/socket"
+        with subprocess.Popen(
+            [sys.executable, str(STARTER), "serve", path, *words],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(HERE.parent)},
+            start_new_session=True,
+        ) as starter:
+            try:
+                assert starter.stdout is not None
+                assert starter.stdout.readline() == b"ready\n"
+                # Without `site`, which is most of the time of such a start.
+                yield [sys.executable, "-I", "-S", str(STARTER), "ask", path]
+            finally:
+                os.killpg(starter.pid, signal.SIGKILL)

@@ -25,7 +25,15 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SERVER = ROOT / "docs" / "examples" / "everything.py"
 GATEWAY = HERE / "gateway.py"
-STARTER = HERE / "starter.py"
+CLIENT = HERE / "client.py"
+#: What the client imports, at once or when it needs it.
+CLIENT_MODULES = (
+    "httpx2",
+    "noizu_mcp.client",
+    "noizu_mcp.transports.http.client._stream",
+    *(f"noizu_mcp.auth.client.{name}" for name in ("_oauth", "_machines", "_signing", "_redirect")),
+)
+STARTER = ROOT / "tests" / "starter.py"
 #: Node.js below this one cannot run the suite: it has no `fs.globSync`.
 NODE = 22
 #: Seconds that one leg may take; the slowest takes about 40.
@@ -41,6 +49,8 @@ LEGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "all": ("conformance", ("--suite", "all")),
     "0.1.16": ("conformance-stable", ("--suite", "all")),
 }
+#: A leg of the scenarios of a revision → the leg that runs all of these on that revision, and more.
+CONTAINED = {revision: f"required {revision}" for revision in ("2025-11-25", "2026-07-28")}
 #: Scenarios that every leg must have run, at least: fewer would pass for nothing.
 LEAST = {
     "2025-03-26": 1,
@@ -125,6 +135,14 @@ def find_suite(name: str) -> Path:
     return path
 
 
+def list_scenarios(leg: str) -> set[str]:
+    """List the scenarios of a leg of one revision, for servers and clients."""
+    package, chosen = LEGS[leg]
+    command = [find_node(), str(find_suite(package)), "list", "--server", "--client", *chosen[-2:]]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(re.findall(r"^ +- (\S+)", done.stdout, re.MULTILINE))
+
+
 @contextmanager
 def served(on: str, behind: str | None = None) -> Iterator[str]:
     """Serve the everything server on one of `SERVERS` and a free port, as its user would.
@@ -164,7 +182,7 @@ def started_clients() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/socket"
         with subprocess.Popen(
-            [sys.executable, str(STARTER), path],
+            [sys.executable, str(STARTER), "serve", path, str(CLIENT), *CLIENT_MODULES],
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             start_new_session=True,
@@ -173,7 +191,7 @@ def started_clients() -> Iterator[str]:
             try:
                 assert starter.stdout.readline() == b"ready\n"
                 # Without `site`, which is most of the time of such a start.
-                yield f"{sys.executable} -I -S {STARTER} {path}"
+                yield f"{sys.executable} -I -S {STARTER} ask {path}"
             finally:
                 os.killpg(starter.pid, signal.SIGKILL)
 

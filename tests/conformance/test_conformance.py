@@ -4,19 +4,23 @@ import pytest
 
 from .suite import (
     CLIENT_LEAST,
+    CONTAINED,
     LEAST,
     LEGS,
     Missing,
     find_node,
     find_suite,
+    list_scenarios,
     run_client_leg,
     run_leg,
     served,
     started_clients,
 )
 
-#: Every leg on our own host, and one of each era on the other server.
-RUNS = [("noizu", leg) for leg in LEGS]
+#: The legs that together run every scenario on each of its revisions.
+NEEDED = [leg for leg in LEGS if leg not in CONTAINED]
+#: All of these on our own host, and one of each era on the other server.
+RUNS = [("noizu", leg) for leg in NEEDED]
 RUNS += [("hypercorn", leg) for leg in ("2025-11-25", "required 2026-07-28")]
 
 
@@ -28,6 +32,15 @@ def need_suite():
             find_suite(package)
     except Missing as error:
         pytest.skip(str(error))
+
+
+@pytest.mark.parametrize(("leg", "container"), CONTAINED.items())
+def test_a_leg_is_contained_in_another(leg, container):
+    """The other leg runs every scenario of one that is not run here."""
+    need_suite()
+    scenarios = list_scenarios(leg)
+    assert len(scenarios) >= LEAST[leg] + CLIENT_LEAST[leg]
+    assert scenarios <= list_scenarios(container)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +81,7 @@ def command():
         yield command
 
 
-@pytest.mark.parametrize("leg", LEGS)
+@pytest.mark.parametrize("leg", NEEDED)
 def test_a_leg_of_the_client_passes(command, leg):
     """No expected failures, every scenario ends as it should, and none is missing."""
     outcome = run_client_leg(leg, command)

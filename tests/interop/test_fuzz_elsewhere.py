@@ -1,7 +1,6 @@
 """The fuzzer finds the faults of servers on other packages, and what is known of public servers."""
 
 import os
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,8 @@ BUDGET = 300.0
 #: Set to look for every fault on each package, which takes minutes; else for a few of each kind.
 ALL = "NOIZU_MCP_ALL_FAULTS"
 
+#: What the official Python package imports to serve on stdio; a run starts a server many times.
+ON_STDIO = ("mcp.server.stdio", "anyio._backends._asyncio")
 #: Faults of tools on the upper level of the official Python package, which checks arguments.
 UPPER = {
     "crash": ("crash", [say("")]),
@@ -61,23 +62,29 @@ async def run(target: Stdio, fault: str) -> Report:
 
 
 @pytest.mark.parametrize("fault", some(UPPER, "crash"))
-async def test_a_fault_of_a_server_of_the_official_package(fault: str) -> None:
+async def test_a_fault_of_a_server_of_the_official_package(
+    fault: str, forked_command: Callable[..., list[str]]
+) -> None:
     """A fault in a tool is found behind the checks of the package, and made small."""
     need_mcp()
     check, params = UPPER[fault]
 
-    report = await run(Stdio(sys.executable, str(SEEDED / "seeded_mcp.py"), fault), fault)
+    words = forked_command(str(SEEDED / "seeded_mcp.py"), "mcp.server.mcpserver", *ON_STDIO)
+    report = await run(Stdio(*words, fault), fault)
 
     assert params in least_steps(report, check)
 
 
 @pytest.mark.parametrize("fault", some(LOWER, "enum"))
-async def test_a_fault_on_the_lower_level_of_the_official_package(fault: str) -> None:
+async def test_a_fault_on_the_lower_level_of_the_official_package(
+    fault: str, forked_command: Callable[..., list[str]]
+) -> None:
     """A fault in what the author does by hand is found and made small."""
     need_mcp()
     check, params = FAULTS[fault]
 
-    report = await run(Stdio(sys.executable, str(SEEDED / "seeded_mcp_low.py"), fault), fault)
+    words = forked_command(str(SEEDED / "seeded_mcp_low.py"), "mcp.server.lowlevel", *ON_STDIO)
+    report = await run(Stdio(*words, fault), fault)
 
     assert params in least_steps(report, check)
 

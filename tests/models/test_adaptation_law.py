@@ -241,6 +241,7 @@ def without(schema, lost, *, at_root=True):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROVIDERS)
 @settings(max_examples=100)
 @given(data=st.data(), schema=ROOTS)
@@ -303,6 +304,7 @@ def walk(schema):
         yield from (found for each in schema for found in walk(each))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROVIDERS)
 @settings(max_examples=100)
 @given(data=st.data(), schema=ROOTS)

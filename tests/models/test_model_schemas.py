@@ -206,6 +206,11 @@ GEMINI = {
         {"type": "STRING", "pattern": "a"},
         ["a pattern: looser: two schemas have it; one of them counts"],
     ),
+    "one pattern twice": (
+        {"allOf": [{"type": "string", "pattern": "a"}, {"pattern": "a"}]},
+        {"type": "STRING", "pattern": "a"},
+        [],
+    ),
     "a closed part": (
         {
             "allOf": [

@@ -13,10 +13,9 @@ from .faults import FAULTS, least_steps, say
 HERE = Path(__file__).parent
 
 
-def command(script, fault):
+def command(fault):
     # Without the site packages a script that imports nothing starts in no time.
-    bare = ("-S", "-E") if script == "seeded.py" else ()
-    return Stdio(sys.executable, *bare, str(HERE / script), fault)
+    return Stdio(sys.executable, "-S", "-E", str(HERE / "seeded.py"), fault)
 
 
 def check_findings(report, fault):
@@ -37,7 +36,7 @@ async def test_a_fault_is_found_and_made_small(fault, in_process, autojump_clock
 @pytest.mark.parametrize("fault", ["exit", "twice", "cancel", "fragile"])
 async def test_a_fault_of_a_process_is_found(fault):
     """A process that ends, hangs or writes at any time is no different."""
-    report = await fuzz(command("seeded.py", fault), examples=4, timeout=1.0)
+    report = await fuzz(command(fault), examples=4, timeout=1.0)
 
     check_findings(report, fault)
 
@@ -45,13 +44,13 @@ async def test_a_fault_of_a_process_is_found(fault):
 @pytest.mark.parametrize("fault", ["crash", pytest.param("sequence", marks=pytest.mark.slow)])
 async def test_a_finding_is_shown_again_until_it_is_mended(fault):
     """`replay` fails with the check while the server has the fault, and passes afterwards."""
-    report = await fuzz(command("seeded.py", fault), examples=4, timeout=1.0)
+    report = await fuzz(command(fault), examples=4, timeout=1.0)
     (finding,) = [each for each in report.findings if each.check == "crash"]
     kept = finding.to_json()
 
     with pytest.raises(AssertionError, match="a deliberate error"):
-        await replay(command("seeded.py", fault), kept)
-    await replay(command("seeded.py", "none"), kept)
+        await replay(command(fault), kept)
+    await replay(command("none"), kept)
     assert Finding.from_json(kept) == finding
 
 
@@ -68,6 +67,14 @@ async def test_a_seed_makes_the_same_findings(in_process, autojump_clock):
     first, second = [await fuzz("crash", seed=7, examples=4) for _ in "ab"]
 
     assert first.to_json()["findings"] == second.to_json()["findings"]
+
+
+@pytest.fixture
+def of_this_package(forked_command):
+    """Give the command of a server of this package with a fault: a run starts it many times."""
+    modules = ("noizu_mcp", "noizu_mcp.transports", "jsonschema_rs")
+    words = forked_command(str(HERE / "seeded_noizu.py"), *modules)
+    return lambda fault: Stdio(*words, fault)
 
 
 #: The same for a server of this package, which checks arguments and results itself.
@@ -88,18 +95,18 @@ OURS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", OURS)
-async def test_a_fault_of_a_server_of_this_package(fault):
+async def test_a_fault_of_a_server_of_this_package(fault, of_this_package):
     """The fault of an author is found behind the checks of the package, and made small."""
     check, params = OURS[fault]
 
-    report = await fuzz(command("seeded_noizu.py", fault), examples=6, timeout=1.0)
+    report = await fuzz(of_this_package(fault), examples=6, timeout=1.0)
 
     assert params in least_steps(report, check)
 
 
 @pytest.mark.slow
-async def test_nothing_is_found_in_a_server_of_this_package():
+async def test_nothing_is_found_in_a_server_of_this_package(of_this_package):
     """A server without a fault has no finding."""
-    report = await fuzz(command("seeded_noizu.py", "none"), examples=6)
+    report = await fuzz(of_this_package("none"), examples=6)
 
     assert [each.to_json() for each in report.findings] == []
