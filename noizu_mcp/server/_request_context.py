@@ -182,7 +182,7 @@ class RequestContext(InboundRequest, ServerContext):
         self,
         work: Callable[[], Coroutine[Any, Any, None]],
         component: "Component | None" = None,
-        check: Callable[[], Awaitable[None]] | None = None,
+        check: Callable[[], Awaitable[None] | None] | None = None,
     ) -> Job:
         """Make the rest of the work on the request from a call of the author's code.
 
@@ -193,22 +193,31 @@ class RequestContext(InboundRequest, ServerContext):
             component: See `limit_time`.
             check: Asks the policies before, in time of their own; None for no policies.
         """
+        if check is None:
+            self.limit_time(component)
+            return self.answering(work)
+
+        async def checked() -> None:
+            rest = check()
+            if rest is not None:
+                await rest
+            self.limit_time(component)
+            await work()
+
+        self.component = component
+        return self.answering(checked)
+
+    def answering(self, work: Callable[[], Coroutine[Any, Any, None]]) -> Job:
+        """Make the rest of the work on the request; an exception of it becomes the answer."""
 
         async def job() -> None:
             try:
-                if check is not None:
-                    await check()
-                    self.limit_time(component)
                 await work()
             except BaseException as error:
                 if not is_crash(error):
                     raise
                 self.send_failure(error)
 
-        if check is None:
-            self.limit_time(component)
-        else:
-            self.component = component
         return job
 
     def note_coercion(self) -> None:

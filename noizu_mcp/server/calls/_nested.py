@@ -190,10 +190,10 @@ async def _check(
         elif len(inner.chain) > most:
             denied = Denied(f"more than {most} calls are nested in each other")
     if denied is None:
-        await hide(admit("tool", name, arguments, spec, inner))
+        await hide(partial(admit, "tool", name, arguments, spec, inner))
     else:
         call = call_of("tool", name, arguments, spec, inner, within=False)
-        await hide(note_decision(call, label, denied, inner))
+        await hide(partial(note_decision, call, label, denied, inner))
 
 
 async def _run(

@@ -62,18 +62,21 @@ def _begin_checked(
     ctx: RequestContext, spec: ToolSpec | None, name: str, arguments: JSONObject
 ) -> Job | None:
     """Ask the policies, and then begin the call; a parked handler goes on without."""
-    from ..calls._policy_checks import admit
-
     # Before the policies: they are asked once for each run of a handler.
     if ctx.take_up_rounds():
         return None
 
     async def work() -> None:
+        rest = ctx.running.admit("tool", name, arguments, spec, ctx)
+        if rest is not None:
+            await rest
         job = _begin(ctx, spec, name, arguments)
         if job is not None:
             await job()
 
-    return ctx.in_time(work, spec, partial(admit, "tool", name, arguments, spec, ctx))
+    # The policies have time of their own: the deadline of the tool is set when it begins.
+    ctx.component = spec
+    return ctx.answering(work)
 
 
 def _begin(

@@ -115,7 +115,9 @@ class MountedGuard:
 
         inner: Any = self._mounted.context(ctx)
         try:
-            await admit(kind, self._own_name(name, self._spec), arguments, self._spec, inner)
+            rest = admit(kind, self._own_name(name, self._spec), arguments, self._spec, inner)
+            if rest is not None:
+                await rest
         except DeniedHidden as denied:
             # By the name that the caller has used.
             raise refusal(kind, name, self._spec, denied, ctx) from None
