@@ -193,31 +193,24 @@ class RequestContext(InboundRequest, ServerContext):
             component: See `limit_time`.
             check: Asks the policies before, in time of their own; None for no policies.
         """
-        if check is None:
-            self.limit_time(component)
-            return self.answering(work)
-
-        async def checked() -> None:
-            rest = check()
-            if rest is not None:
-                await rest
-            self.limit_time(component)
-            await work()
-
-        self.component = component
-        return self.answering(checked)
-
-    def answering(self, work: Callable[[], Coroutine[Any, Any, None]]) -> Job:
-        """Make the rest of the work on the request; an exception of it becomes the answer."""
 
         async def job() -> None:
             try:
+                if check is not None:
+                    rest = check()
+                    if rest is not None:
+                        await rest
+                    self.limit_time(component)
                 await work()
             except BaseException as error:
                 if not is_crash(error):
                     raise
                 self.send_failure(error)
 
+        if check is None:
+            self.limit_time(component)
+        else:
+            self.component = component
         return job
 
     def note_coercion(self) -> None:

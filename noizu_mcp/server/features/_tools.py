@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..._errors import Denied, InsufficientScope, McpError
 from ..._value import JSONObject
 from ...components import Context, ToolSpec, prepare
-from ...engine import Job
+from ...engine import Job, is_crash
 from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, render
 from ...protocol import adapt_tool_result, param_fault
 from ...types import ToolResult
@@ -66,17 +66,22 @@ def _begin_checked(
     if ctx.take_up_rounds():
         return None
 
-    async def work() -> None:
-        rest = ctx.running.admit("tool", name, arguments, spec, ctx)
-        if rest is not None:
-            await rest
-        job = _begin(ctx, spec, name, arguments)
-        if job is not None:
-            await job()
+    async def job() -> None:
+        try:
+            rest = ctx.running.admit("tool", name, arguments, spec, ctx)
+            if rest is not None:
+                await rest
+            # Sets the deadline of the tool: the policies have time of their own.
+            work = _begin(ctx, spec, name, arguments)
+            if work is not None:
+                await work()
+        except BaseException as error:
+            if not is_crash(error):
+                raise
+            ctx.send_failure(error)
 
-    # The policies have time of their own: the deadline of the tool is set when it begins.
     ctx.component = spec
-    return ctx.answering(work)
+    return job
 
 
 def _begin(

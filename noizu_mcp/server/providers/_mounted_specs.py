@@ -241,8 +241,29 @@ class MountedSpecs:
         """Return a function that asks the method of the mounted server for an answer."""
         method = getattr(self._server, _METHODS[listed][1])
         if _METHODS[listed][1] == "read_resource":
-            return lambda uri, *rest: method(self._old_uri(uri), rest[-1])
-        return partial(method, definition["name"])
+
+            def read(uri: str, *rest: Any) -> Any:
+                uri, ctx = self._old_uri(uri), rest[-1]
+                self._let_through("resource", uri, {}, ctx)
+                return method(uri, ctx)
+
+            return read
+        kind, name = "tool" if listed == "tools" else "prompt", definition["name"]
+
+        def call(args: Any, ctx: Any) -> Any:
+            self._let_through(kind, name, args, ctx)
+            return method(name, args, ctx)
+
+        return call
+
+    def _let_through(
+        self, kind: Any, name: str, arguments: Mapping[str, Any], ctx: "MountedContext"
+    ) -> None:
+        """Note that an override may pass on the call: its guard has asked the policies."""
+        if self._server.policies.chains or ctx.held is not None:
+            from ..calls._policy_checks import let_through
+
+            let_through(kind, name, arguments, ctx)
 
     def _any_resource(self) -> TemplateSpec:
         """Make a hidden template of all URIs: an override may read what is not registered."""
@@ -270,16 +291,20 @@ class MountedSpecs:
         mounted, rename = self._mounted, self._rename_uris
 
         async def invoke(*values: Any) -> Any:
-            ctx = mounted.enter(values[-1])
+            *given, outer = values
+            ctx = mounted.enter(outer)
             try:
-                return rename(await inner(*values[:-1], ctx), ctx)
+                answer = await inner(*given, ctx)
+                return answer if answer.__class__ is str else rename(answer, ctx)
             finally:
                 mounted.leave(ctx)
 
         def call(*values: Any) -> Any:
-            ctx = mounted.enter(values[-1])
+            *given, outer = values
+            ctx = mounted.enter(outer)
             try:
-                return rename(inner(*values[:-1], ctx), ctx)
+                answer = inner(*given, ctx)
+                return answer if answer.__class__ is str else rename(answer, ctx)
             finally:
                 mounted.leave(ctx)
 
@@ -290,8 +315,14 @@ class MountedSpecs:
             is_prompt = isinstance(spec, PromptSpec)
             given = {"name": spec.name} if is_prompt else {"uri": spec.definition[spec.key]}
             reference = types.Reference("ref/prompt" if is_prompt else "ref/resource", **given)
-            method = partial(self._server.complete, reference, name)
-            return components.Completer("async", self._handler("async", method))
+            target = str(spec.definition[spec.key])
+
+            def complete(prefix: str, ctx: Any) -> Any:
+                given = {"argument": name, "value": prefix}
+                self._let_through("completion", target, given, ctx)
+                return self._server.complete(reference, name, prefix, ctx)
+
+            return components.Completer("async", self._handler("async", complete))
         source = spec.complete(name)
         if not isinstance(source, components.Completer):
             return source
@@ -318,7 +349,7 @@ class MountedSpecs:
 
     def _rename_uris(self, value: Any, ctx: Any) -> Any:
         """Write the URIs of the mounted server in an answer as clients must write them."""
-        if value.__class__ is str or self._mount.prefix is None:
+        if self._mount.prefix is None:
             return value
         renamed = partial(self._rename_uris, ctx=ctx)
         if isinstance(value, list | tuple):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 #: The lists that requests need, and the param that names one item of it, if any.
-_NEEDED: Final[Mapping[str, tuple[str, str]]] = {
+NEEDED: Final[Mapping[str, tuple[str, str]]] = {
     "tools/list": ("tools", ""),
     "tools/call": ("tools", "name"),
     "prompts/list": ("prompts", ""),
@@ -263,7 +263,7 @@ class Providers:
     def feature_of(self, request: Request) -> str | None:
         """Return the feature whose lists a request needs; None if registrations can answer it."""
         params: Mapping[str, Any] = request.params or {}
-        needed = _NEEDED.get(request.method)
+        needed = NEEDED.get(request.method)
         if needed is None and request.method == "completion/complete":
             ref = params.get("ref")
             params = ref if isinstance(ref, Mapping) else {}
