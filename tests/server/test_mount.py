@@ -853,12 +853,6 @@ async def test_a_list_without_end(monkeypatch):
 # Mistakes
 
 
-class Sessions(Billing, name="sessions", version="1"):
-    async def init(self, ctx): ...
-
-    async def subscribe(self, uri, ctx): ...
-
-
 class Needy(Billing, name="needy", version="1"):
     def __init__(self, database):
         super().__init__()
@@ -867,13 +861,6 @@ class Needy(Billing, name="needy", version="1"):
 MISTAKES = {
     "value": (lambda: Mount(3), ["takes a server, got 3"]),
     "prefix": (lambda: Mount(Billing, prefix="1"), None),
-    "connections": (
-        lambda: Mount(Sessions),
-        [
-            f"overrides {name}, and a mounted server has no connections; serve it by itself"
-            for name in ("init", "subscribe")
-        ],
-    ),
 }
 
 

@@ -149,8 +149,8 @@ class ProviderLists:
             self._providers.release(entry)
         self._watches.clear()
         for mounted in self.mounts.values():
+            # It stays in the table: subscriptions end after this.
             mounted.end(GRACE)
-        self.mounts.clear()
 
     async def _watch(self, entry: Entry, scope: trio.CancelScope) -> None:
         """Run `watch` of a provider until it returns; if it fails, again after a pause."""

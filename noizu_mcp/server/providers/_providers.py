@@ -288,10 +288,40 @@ class Providers:
         """Ask for the lists of a caller that are out of date; see `Registry.prepare`."""
         await on_trio(_prepare, feature, context)
 
+    def mounted(self, context: Any) -> Iterator[tuple["Server", Any]]:
+        """Iterate over the servers that are mounted and served, at any depth.
+
+        Args:
+            context: The request, or the session.
+
+        Returns:
+            Each server, and its context for this request.
+        """
+        for provider in self:
+            served = provider.served(context) if isinstance(provider, Mount) else None
+            if served is not None:
+                inner: Any = served.context(context)
+                yield inner.server, inner
+                if inner.server.registry.providers is not None:
+                    yield from inner.server.registry.providers.mounted(inner)
+
+    def _owner_of(self, uri: str, context: Any) -> Any:
+        found = self.server.registry.find_resource(uri, context)
+        return found and context.running.provider_lists.owner_of(context, found[0])
+
+    async def can_watch(self, uri: str, context: Any) -> bool | None:
+        """Tell whether a mounted server lets a caller watch its resource; None: it is of none."""
+        owner = self._owner_of(uri, context)
+        return await owner.can_watch(uri, context) if isinstance(owner, Mount) else None
+
+    async def takes_alone(self, uri: str, context: Any) -> bool:
+        """Tell whether a mounted server has a resource, and overrides `subscribe`."""
+        owner = self._owner_of(uri, context)
+        return isinstance(owner, Mount) and await owner.takes_alone(uri, context)
+
     async def subscribe(self, uri: str, context: Any) -> None:
         """Tell the provider of a resource, if it has one, that a client watches it."""
-        found = self.server.registry.find_resource(uri, context)
-        owner = found and context.running.provider_lists.owner_of(context, found[0])
+        owner = self._owner_of(uri, context)
         if owner is not None:
             await run_user_code(owner.subscribe(uri, context))
 
