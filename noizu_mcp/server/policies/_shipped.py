@@ -119,7 +119,7 @@ class RateLimit(Policy):
         with self._lock:
             # Each call moves the time by the share of one; the bucket is empty a whole `per` away.
             full_at = self._full_at.pop(key, now)
-            full_at = (full_at if full_at > now else now) + one
+            full_at = (max(now, full_at)) + one
             wait = full_at - now - self._most
             if wait <= 0 and self._make_room(now):
                 self._full_at[key] = full_at
@@ -191,7 +191,7 @@ class TimeWindow(Policy):
     def _is_within(self, minutes: int) -> bool:
         """Tell whether a minute, counted since the epoch, is one of the hours."""
         now = self._zone(minutes * 60)
-        minute = now.hour * 60 + now.minute
+        minute: int = now.hour * 60 + now.minute
         if self._start < self._end:
             return self._start <= minute < self._end
         return minute >= self._start or minute < self._end

@@ -358,6 +358,7 @@ class ProviderLists:
                 # The clients saw a list without its items.
                 self._running.server.bus.publish(feature)
         self._providers.note_specs(specs)
+        entry.listed[feature] = len(specs)
         # A mounted server may have providers of its own that failed, and are to be asked again.
         until = provider.expiry(ctx, feature) if isinstance(provider, Mount) else math.inf
         return _Kept(version, specs, bound, until, good=trio.current_time())
@@ -398,6 +399,7 @@ class ProviderLists:
         late = isinstance(error, trio.TooSlowError)
         entry.failures += 1
         specs: tuple[Any, ...] = kept.specs if now < kept.good + provider.stale else ()
+        entry.listed[feature] = len(specs)
         if feature not in entry.failing:
             entry.failing[feature] = "timed out" if late else "failed"
             served = "its last list is served" if specs else "its items are left out"

@@ -49,6 +49,7 @@ class Entry:
         versions: The version of each list that it offers.
         failing: The lists that it fails to give, each with the reason in a few words.
         failures: The number of failures since the start.
+        listed: The number of items in the last list of each feature.
         watcher: The served server that runs its `watch`; None if none does.
         relay: Passes on the changes of a mounted server.
     """
@@ -58,6 +59,7 @@ class Entry:
         self.versions = dict.fromkeys(sorted(provider.offers), 0)
         self.failing: dict[str, str] = {}
         self.failures = 0
+        self.listed = dict.fromkeys(self.versions, 0)
         self.watcher: RunningServer | None = None
         self.relay = Relay(provider, self) if isinstance(provider, Mount) else None
         self._owner = owner
@@ -87,11 +89,13 @@ class Health(NamedTuple):
         name: The name; that of a provider of a mounted server begins with the name of the mount.
         failing: The lists that they fail to give, each with the reason: `tools timed out`.
         failures: The number of failures since the start.
+        listed: The number of items in the last list of each feature.
     """
 
     name: str
     failing: tuple[str, ...]
     failures: int
+    listed: Mapping[str, int]
 
 
 class Providers:
@@ -236,19 +240,23 @@ class Providers:
         """Tell how the providers are; callable from any thread."""
         found: dict[str, Health] = {}
         for each in self._all_health():
-            failing, failures = found.get(each.name, ("", (), 0))[1:]
+            _, failing, failures, listed = found.get(each.name, ("", (), 0, {}))
             both = tuple(dict.fromkeys(failing + each.failing))
-            found[each.name] = Health(each.name, both, failures + each.failures)
+            sums = {
+                kind: listed.get(kind, 0) + each.listed.get(kind, 0)
+                for kind in (*listed, *each.listed)
+            }
+            found[each.name] = Health(each.name, both, failures + each.failures, sums)
         return [*found.values()]
 
     def _all_health(self) -> Iterator[Health]:
         for entry in self.entries:
             provider = entry.provider
             failing = tuple(f"{kind} {reason}" for kind, reason in tuple(entry.failing.items()))
-            yield Health(provider.name, failing, entry.failures)
+            yield Health(provider.name, failing, entry.failures, entry.listed)
             inner = provider.server.registry.providers if isinstance(provider, Mount) else None
-            for name, faults, count in () if inner is None else inner.health():
-                yield Health(f"{provider.name}.{name}", faults, count)
+            for name, faults, count, listed in () if inner is None else inner.health():
+                yield Health(f"{provider.name}.{name}", faults, count, listed)
 
     def offer(self, feature: str) -> bool:
         """Tell whether any of them offers a feature."""

@@ -92,8 +92,8 @@ class Provided(Protocol):
     def feature_of(self, request: Request) -> str | None:
         """Return the feature whose lists a request needs; None if registrations can answer it."""
 
-    def health(self) -> Sequence[tuple[str, tuple[str, ...], int]]:
-        """Return the name, the present faults and the number of failures of each provider."""
+    def health(self) -> Sequence[tuple[str, tuple[str, ...], int, Mapping[str, int]]]:
+        """Return the name, the faults, the failures and the listed items of each provider."""
 
     def mounted(self, context: Any) -> Iterator[tuple[Any, Any]]:
         """Iterate over the servers that are mounted and served, each with its context."""
