@@ -256,9 +256,7 @@ class MountedSpecs:
 
         return call
 
-    def _let_through(
-        self, kind: Any, name: str, arguments: Mapping[str, Any], ctx: Any
-    ) -> None:
+    def _let_through(self, kind: Any, name: str, arguments: Mapping[str, Any], ctx: Any) -> None:
         """Note that an override may pass on the call: its guard has asked the policies."""
         if self._server.policies.chains or ctx.held is not None:
             from ..calls._policy_checks import let_through
