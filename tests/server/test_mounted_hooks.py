@@ -301,3 +301,30 @@ async def test_a_watched_resource_is_told_of_by_its_new_name():
         await client.ping()
         await trio.testing.wait_all_tasks_blocked()
     assert ears.heard == ["h+db://row/1"]
+
+
+async def test_two_subscriptions_of_one_resource_have_two_ends():
+    """Each listen request has its own."""
+    inner = Taking()
+    async with connect(front(inner), version=STATELESS) as client:
+        async with client.listen(uris=["h+db://open"]), client.listen(uris=["h+db://open"]):
+            assert len(told(inner, "subscribe")) == 2
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(told(inner, "unsubscribe")) == 2
+
+
+async def test_a_server_that_was_unmounted_takes_nothing():
+    """Also where a request has found its resource before."""
+
+    class Leaving(Server, name="leaving", version="1"):
+        async def subscribe(self, uri, ctx):
+            await ctx.read_resource(uri)
+            (mount,) = self.providers
+            self.providers.remove(mount)
+            await super().subscribe(uri, ctx)
+
+    inner = Taking()
+    async with connect(front(inner, base=Leaving), version=SESSION) as client:
+        with pytest.raises(McpError, match="is not served now"):
+            await client.subscribe("h+db://open")
+    assert told(inner, "subscribe") == []

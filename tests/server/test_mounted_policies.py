@@ -212,6 +212,16 @@ async def test_a_capability_counts_a_mounted_override_once(cls):
         assert (await client.call_tool("confine", confined)).text == "1"
 
 
+async def test_policies_that_cannot_wait_hold():
+    """They are asked as those that can."""
+    inner, shop, _ = mounted()
+    inner.policies.replace([DenyTools("refund")])
+    async with connect(shop) as client:
+        assert (await client.call_tool("billing_charge")).text == "1"
+        text = (await client.call_tool("billing_refund")).text
+        assert "'refund' is blocked by the pattern 'refund'" in text
+
+
 async def test_the_policies_of_both_servers_hold():
     """Those of the server that mounts come first, by its names."""
     inner, shop, policy = mounted()

@@ -147,27 +147,33 @@ class Mount(Provider):
         mounted: MountedServer | None = ctx.running.provider_lists.mounts.get(self)
         return None if mounted is None or mounted.inner is None else mounted
 
-    async def can_watch(self, uri: str, ctx: Any) -> bool:
-        """Tell whether the mounted server lets a caller watch a resource of it."""
+    def _serving(self, ctx: Any) -> "MountedServer":
+        """Return the mounted server as it is served where a request is.
+
+        Raises:
+            McpError: It was unmounted while the request was on its way (-32602).
+        """
         mounted = self.served(ctx)
         if mounted is None:
-            return False
-        inner, own = await self._prepared(mounted, uri, ctx)
+            raise _not_served(self)
+        return mounted
+
+    async def can_watch(self, uri: str, ctx: Any) -> bool:
+        """Tell whether the mounted server lets a caller watch a resource of it."""
+        inner, own = await self._prepared(uri, ctx)
         return bool(await run_user_code(self.server.can_watch(own, inner)))
 
     async def takes_alone(self, uri: str, ctx: Any) -> bool:
         """Tell whether a method of the mounted server takes the subscriptions of a resource."""
-        registry, mounted = self.server.registry, self.served(ctx)
-        if registry.providers is None or mounted is None or registry.overrides("subscribe"):
+        registry = self.server.registry
+        if registry.providers is None or registry.overrides("subscribe"):
             return registry.overrides("subscribe")
-        inner, own = await self._prepared(mounted, uri, ctx)
+        inner, own = await self._prepared(uri, ctx)
         return await registry.providers.takes_alone(own, inner)
 
     async def subscribe(self, uri: str, ctx: Any) -> None:
         """Pass a subscription on to the mounted server, which has the resource."""
-        mounted = self.served(ctx)
-        if mounted is not None:
-            await mounted.subscribe(uri.removeprefix(self.rename("uri", "")), ctx)
+        await self._serving(ctx).subscribe(uri.removeprefix(self.rename("uri", "")), ctx)
 
     async def unsubscribe(self, uri: str, ctx: Any) -> None:
         """Pass the end of a subscription on to the mounted server, if it has taken it."""
@@ -175,11 +181,9 @@ class Mount(Provider):
         if mounted is not None and uri.startswith(start):
             await mounted.unsubscribe(uri.removeprefix(start), mounted.context(ctx))
 
-    async def _prepared(
-        self, mounted: "MountedServer", uri: str, ctx: Any
-    ) -> tuple[MountedContext, str]:
+    async def _prepared(self, uri: str, ctx: Any) -> tuple[MountedContext, str]:
         """Return the context of the mounted server, with lists, and its own name for a URI."""
-        inner, own = mounted.context(ctx), uri.removeprefix(self.rename("uri", ""))
+        inner, own = self._serving(ctx).context(ctx), uri.removeprefix(self.rename("uri", ""))
         await self.server.registry.prepare(inner, "resources", own)
         return inner, own
 
@@ -210,6 +214,10 @@ def _problems(server: Any, prefix: Any) -> Iterable[tuple[str, str]]:
             read_prefix(prefix)
         except ValueError as error:
             yield f"({cls.__name__}).prefix", str(error)
+
+
+def _not_served(mount: Mount) -> McpError:
+    return McpError(INVALID_PARAMS, f"{mount.server.options.name} is not served now")
 
 
 class Relay:
@@ -275,7 +283,7 @@ class MountedServer:
             McpError: The server is no longer mounted (-32602).
         """
         if self.inner is None:
-            raise McpError(INVALID_PARAMS, f"{self._mount.server.options.name} is not served now")
+            raise _not_served(self._mount)
         return MountedContext(ctx, self.inner, self._mount.rename)
 
     def enter(self, ctx: Any) -> MountedContext:
