@@ -512,6 +512,24 @@ class Guarded(Server, name="guarded", version="1", requires="pay"):
         return ctx.auth is not None and ctx.auth.subject == "ada"
 
 
+async def test_bounds_of_results(version):
+    """That of the tool, else that of the mounted server, else that of the other one."""
+
+    def fill(size: int) -> str:
+        return "x" * size
+
+    sizes = [tool(fill, name="plain"), tool(fill, name="tight", max_result_bytes=200)]
+    bounded = type("B", (Server,), {"tools": sizes}, name="b", version="1", max_result_bytes=500)
+    loose = type("L", (Server,), {"tools": sizes}, name="l", version="1")
+    outer = {"providers": [Mount(bounded, prefix="b"), Mount(loose, prefix="l")]}
+    server = type("F", (Server,), outer, name="f", version="1", max_result_bytes=900)
+    async with connect(server, version=version) as client:
+        for name, most in (("b_plain", 500), ("l_plain", 900), ("b_tight", 200), ("l_tight", 200)):
+            assert not (await client.call_tool(name, {"size": most - 100})).is_error
+            text = (await client.call_tool(name, {"size": most + 1})).text
+            assert text.endswith(f"may have {most}: ask for less")
+
+
 async def test_scopes_and_availability(version):
     """Scopes of the mounted server and of its tools hold, and its tools choose their callers."""
     server = front(Mount(Guarded, prefix="g"))

@@ -199,8 +199,9 @@ async def test_a_nested_call_that_asks_by_hand_has_an_end_in_each_round():
 async def test_coerced_arguments_belong_to_the_nested_call():
     """Its end says so, and not that of the request."""
     server = App()
-    events = heard(server)
     async with connect(server) as client:
+        assert (await client.call_tool("texts")).text == "1"
+        events = heard(server)
         assert (await client.call_tool("texts")).text == "1"
         assert (await client.call_tool("texts", {"number": "1"})).text == "1"
     ends = [(event.name, event.coerced) for event in events if event.outcome and event.name]

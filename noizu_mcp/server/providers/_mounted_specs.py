@@ -211,6 +211,8 @@ class MountedSpecs:
             fields["complete"] = partial(self._completer, spec)
         if isinstance(spec, ToolSpec):
             fields["coerce"] = options.coerce if spec.coerce is None else spec.coerce
+            if spec.max_result_bytes is None:
+                fields["max_result_bytes"] = options.max_result_bytes
         elif isinstance(spec, ResourceSpec):
             fields["uri"] = new
         elif isinstance(spec, TemplateSpec):
