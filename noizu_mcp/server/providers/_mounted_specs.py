@@ -188,8 +188,8 @@ class MountedSpecs:
 
     def _remake(self, spec: Any, **changes: Any) -> Any:
         """Make the component that the other server has: its name, its defaults, its handler."""
-        options, rename = self._server.options, self._mount.rename
-        fields = {**vars(spec), **changes}
+        rename = self._mount.rename
+        fields = {**vars(spec), **self._defaults(spec), **changes}
         definition: JSONObject = dict(fields["definition"])
         option = "uri_template" if spec.key == "uriTemplate" else spec.key
         old = str(definition[spec.key])
@@ -197,11 +197,6 @@ class MountedSpecs:
         if fields["name"] == old:  # resources have names for people, too
             fields["name"] = definition["name"] = new
         fields["definition"] = definition
-        if isinstance(spec.timeout, Unset):
-            fields["timeout"] = options.tool_timeout
-        if options.requires is not None:
-            own: RequireScopes | None = spec.requires
-            fields["requires"] = options.requires if own is None else _Both(options.requires, own)
         if spec.available is not None:
             fields["available"] = partial(self._is_available, spec)
         fields["guard"] = MountedGuard(self._server, self._mounted, spec, self._own_name)
@@ -209,11 +204,7 @@ class MountedSpecs:
         fields["invoke"] = self._handler(fields["mode"], inner)
         if "complete" in fields:
             fields["complete"] = partial(self._completer, spec)
-        if isinstance(spec, ToolSpec):
-            fields["coerce"] = options.coerce if spec.coerce is None else spec.coerce
-            if spec.max_result_bytes is None:
-                fields["max_result_bytes"] = options.max_result_bytes
-        elif isinstance(spec, ResourceSpec):
+        if isinstance(spec, ResourceSpec):
             fields["uri"] = new
         elif isinstance(spec, TemplateSpec):
             template = UriTemplate(new, traversal=spec.uri_template.traversal)
@@ -221,6 +212,20 @@ class MountedSpecs:
             if spec.list is not None:
                 fields["list"] = self._instances(spec)
         return type(spec)(**fields)
+
+    def _defaults(self, spec: Any) -> dict[str, Any]:
+        """Return the options that a component has from the mounted server."""
+        options, found = self._server.options, dict[str, Any]()
+        if isinstance(spec.timeout, Unset):
+            found["timeout"] = options.tool_timeout
+        if options.requires is not None:
+            own: RequireScopes | None = spec.requires
+            found["requires"] = options.requires if own is None else _Both(options.requires, own)
+        if isinstance(spec, ToolSpec):
+            found["coerce"] = options.coerce if spec.coerce is None else spec.coerce
+            if spec.max_result_bytes is None:
+                found["max_result_bytes"] = options.max_result_bytes
+        return found
 
     def _inner(self, spec: Any, fields: dict[str, Any]) -> Any:
         """Return the function that answers in the mounted server, of values and its context."""
