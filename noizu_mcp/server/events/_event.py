@@ -128,11 +128,11 @@ class Listener:
         """Surround the work on a request, including its handler, with a context manager.
 
         It is entered twice: when the request is read, and in the task of its handler, if that
-        waits. So it should set context variables only. It sees no exceptions. A task is surrounded
-        once.
+        waits. So it should set context variables only. It sees no exceptions. A task or a nested
+        call is surrounded once.
 
         Args:
-            event: The `start` of the request, or of the task.
+            event: The `start` of the request, of the task, or of the nested call.
 
         Returns:
             The context manager; by default one that does nothing.
