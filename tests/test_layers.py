@@ -131,6 +131,7 @@ LATE = {
     ("server/_server", ".policies._capability"): "loads with the first capability",
     ("server/_server_context", ".calls._nested"): "loads with the first call of a handler",
     ("server/_server_context", ".calls._policy_checks"): "loads with the first policy",
+    ("server/_running", ".calls._policy_checks"): "the same",
     ("server/features/_tools", "..calls._policy_checks"): "the same",
     ("server/features/_prompts", "..calls._policy_checks"): "the same",
     ("server/features/_resources", "..calls._policy_checks"): "the same",

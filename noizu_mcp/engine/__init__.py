@@ -43,6 +43,7 @@ from ._request import InboundRequest as InboundRequest
 from ._request import InFlight as InFlight
 from ._request import Job as Job
 from ._request import TaskScope as TaskScope
+from ._request import report_waits as report_waits
 from ._request import run_eager as run_eager
 
 _publish(globals())

@@ -101,22 +101,38 @@ class TaskScope:
         return self.scope.__exit__(kind, error, traceback)
 
 
-@types.coroutine
 def run_eager(
     work: Coroutine[Any, Any, Result], on_block: Callable[[], object]
+) -> Awaitable[Result]:
+    """Run a handler in the calling task, and report its first wait; see `report_waits`.
+
+    It gets a copy of the context variables, as a task of its own would.
+    """
+    # A copy: the next handler runs in this task, too, and must not see variables of this one.
+    return report_waits(work, on_block, contextvars.copy_context().run)
+
+
+def _step(resume: Callable[[Any], Any], value: Any) -> Any:
+    return resume(value)
+
+
+@types.coroutine
+def report_waits(
+    work: Coroutine[Any, Any, Result],
+    on_block: Callable[[], object],
+    step: Callable[..., Any] = _step,
 ) -> Generator[Any, Any, Result]:
     """Run a coroutine in the calling task, and report its first wait.
 
     Args:
-        work: The handler; it gets a copy of the context variables, as a task of its own would.
+        work: The coroutine.
         on_block: Called before the first wait, and before each later one for as long as it returns
             something true; must not wait itself.
+        step: Calls a function with a value; by default in the context of the task.
 
     Returns:
         The return value of the coroutine.
     """
-    # A copy: the next handler runs in this task, too, and must not see variables of this one.
-    step = contextvars.copy_context().run
     resume: Callable[[Any], Any] = work.send
     value: Any = None
     again: object = True

@@ -43,7 +43,7 @@ from ._server_context import EMPTY, ServerContext, no_task
 from .calls._client_abilities import prepare_question
 from .calls._invoke import TIMED_OUT, chosen_error, timed_out
 from .calls._scope_checks import admit, denial, needed
-from .events._recording import RequestRecording, observe_request
+from .events._recording import Recording, observe_request
 
 if TYPE_CHECKING:
     from ..components import PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
@@ -182,7 +182,7 @@ class RequestContext(InboundRequest, ServerContext):
         self,
         work: Callable[[], Coroutine[Any, Any, None]],
         component: "Component | None" = None,
-        check: Callable[[], Awaitable[None]] | None = None,
+        check: Callable[[], Awaitable[None] | None] | None = None,
     ) -> Job:
         """Make the rest of the work on the request from a call of the author's code.
 
@@ -197,7 +197,9 @@ class RequestContext(InboundRequest, ServerContext):
         async def job() -> None:
             try:
                 if check is not None:
-                    await check()
+                    rest = check()
+                    if rest is not None:
+                        await rest
                     self.limit_time(component)
                 await work()
             except BaseException as error:
@@ -211,10 +213,17 @@ class RequestContext(InboundRequest, ServerContext):
             self.component = component
         return job
 
+    @property
+    def recording(self) -> Recording | None:  # type: ignore[override]  # read-only
+        """The recording of the request."""
+        observer: Any = self.observer  # the engine knows nothing of recordings
+        recording: Recording | None = observer
+        return recording
+
     def note_coercion(self) -> None:
         """Note for listeners that the arguments of a call had text for other types."""
-        if isinstance(self.observer, RequestRecording):
-            self.observer.coerced = True
+        if self.recording is not None:
+            self.recording.coerced = True
 
     # Parking
 

@@ -134,6 +134,14 @@ class RunningServer:
         return parked
 
     @cached_property
+    def admit(self) -> "Callable[..., Awaitable[None] | None]":
+        """Asks the policies about a call; most servers have none, and their code is not loaded."""
+        # Kept, since an import inside a function costs each call as much as three policies.
+        from .calls._policy_checks import admit
+
+        return admit
+
+    @cached_property
     def provider_lists(self) -> "ProviderLists":
         """The lists of the providers; most servers have none, and their code is not loaded."""
         from .providers._provider_lists import ProviderLists

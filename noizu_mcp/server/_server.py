@@ -235,7 +235,7 @@ class Server(metaclass=ComponentMeta):
         """Set a session up, once its handshake is complete; requests wait for it.
 
         Sessions exist up to 2025-11-25. `ctx.put_session` stores values for later requests. An
-        exception ends the session.
+        exception ends the session. Those of mounted servers follow.
         """
 
     async def list_tools(self, cursor: str | None, ctx: Context) -> Any:
@@ -299,12 +299,19 @@ class Server(metaclass=ComponentMeta):
 
         Returns:
             By default True for registered resources that are `subscribable`, not hidden and
-            available to the caller.
+            available to the caller; a mounted server decides about its own.
         """
+        providers = self.registry.providers
+        if providers is not None:
+            decided = await on_trio(providers.can_watch, uri, ctx)
+            if decided is not None:
+                return decided
         return self.registry.is_subscribable(uri, ctx)
 
     async def subscribe(self, uri: str, ctx: Context) -> None:
         """Take a subscription, of either era; the default asks `can_watch`.
+
+        The `subscribe` of a mounted server takes those of its resources.
 
         It may start a watcher, which `unsubscribe` stops: each subscription has one end.
 
@@ -316,14 +323,20 @@ class Server(metaclass=ComponentMeta):
             McpError: There is no such resource (-32002), or nobody may watch it (-32600). A listen
                 request of 2026-07-28 goes on without the resource.
         """
-        if not await self.can_watch(uri, ctx):
+        providers = self.registry.providers
+        # A mounted server that has a `subscribe` of its own decides about its resources there.
+        alone = (
+            providers is not None
+            and not self.registry.overrides("can_watch")
+            and await on_trio(providers.takes_alone, uri, ctx)
+        )
+        if not alone and not await self.can_watch(uri, ctx):
             if (
                 not self.registry.overrides("read_resource")
                 and self.registry.find_resource(uri, ctx) is None
             ):
                 raise not_found(uri, ctx)
             raise McpError(INVALID_REQUEST, f"Resource is not subscribable: {uri}")
-        providers = self.registry.providers
         if providers is not None:
             await on_trio(providers.subscribe, uri, ctx)
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ._running import RunningServer
     from ._session import Session
     from .calls._policy_checks import Admitted
+    from .events._recording import Recording
     from .policies._capability import IssuedCapability
 
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -72,6 +73,7 @@ class ServerContext(Context):
         passed_on: True once the override has passed it on.
         held: The capability that the call was made under; None for that of a request.
         provided: The lists that the caller sees, where providers add to them; None: they do not.
+        recording: The recording of the request or task, for listeners; None: there is none.
     """
 
     __slots__ = ()
@@ -85,6 +87,7 @@ class ServerContext(Context):
     passed_on: bool = False
     held: "IssuedCapability | None" = None
     provided: Mapping[str, Any] | None = None
+    recording: "Recording | None" = None
 
     @property
     def protocol_version(self) -> str:

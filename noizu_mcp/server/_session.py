@@ -123,7 +123,10 @@ class Session(Dispatcher):
         server = self.running.server
         server.telemetry.sessions.add(self)
         self.feed.push()
-        if server.registry.overrides("init"):
+        providers = server.registry.providers
+        mounted = () if providers is None else providers.mounted(self.context())
+        servers = server, *(each for each, _ in mounted)
+        if any(each.registry.overrides("init") for each in servers):
             self._setting_up = trio.Event()
             self.spawn(partial(self._set_up, self._setting_up))
 
@@ -131,10 +134,19 @@ class Session(Dispatcher):
         server = self.running.server
         # Set first, reset at the end: a cancellation must not leave a session that looks set up.
         self._failed = True
-        text = "init of %r failed; the session ends"
-        with crashes_logged(text, server, log=server.crash_log):
+        failed = "init of %r failed; the session ends"
+        with crashes_logged(failed, server, log=server.crash_log):
             await run_user_code(server.init(self.context()))
             self._failed = False
+        providers = server.registry.providers
+        # A new context: it sees the values that `init` of the server has stored.
+        for each, ctx in () if providers is None else providers.mounted(self.context()):
+            if self._failed:
+                break
+            self._failed = True
+            with crashes_logged(failed, each, log=server.crash_log):
+                await run_user_code(each.init(ctx))
+                self._failed = False
         if self._failed:
             self.stop()
         self._setting_up = None

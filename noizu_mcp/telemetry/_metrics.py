@@ -39,6 +39,7 @@ class Metrics:
       the former by `outcome`, too: see `Event`
     * `mcp_coerced_calls_total` by `name`: calls of tools whose arguments had text for other types
     * `mcp_requests_in_flight` by `method`
+    * `mcp_nested_calls_total` by `name` and `outcome`: calls of tools by handlers
     * `mcp_tasks_total` by `name` and `outcome`: tasks that have ended
     * `mcp_tasks_held` by `state`: tasks that run, or are kept for their result
     * `mcp_parked`: handlers of 2026-07-28 that wait for the answers of their clients
@@ -49,7 +50,10 @@ class Metrics:
     * `mcp_sessions`, `mcp_streams`: see `Telemetry`
     * `mcp_provider_failing` by `provider`: lists that it fails to give now; and
       `mcp_provider_failures_total`
-    * `mcp_registered` by `kind`: `tools`, `resources` (with templates), `prompts`
+    * `mcp_registered` by `kind`: `tools`, `resources` (with templates), `prompts`; registrations
+      of the server itself
+    * `mcp_provided` by `provider` and `kind`: items in the last list of a provider, or of a mounted
+      server
 
     Args:
         server: The server.
@@ -108,9 +112,10 @@ class Metrics:
         method = event.method if event.outbound or event.method in _METHODS else OTHER
         series = self._series
         series.count_bytes(method, event)
-        if event.task:
+        if event.task or event.nested:
             if event.kind != "start":
-                series.count_task(self._name_of(event), event)
+                count = series.count_nested if event.nested else series.count_task
+                count(self._name_of(event), event)
         elif event.kind == "notice":
             series.notices.labels(method, "out" if event.outbound else "in").inc()
         elif event.kind == "decision":

@@ -36,6 +36,8 @@ class Series:
         self.registry = CollectorRegistry() if registry is None else registry
         counter = partial(Counter, registry=self.registry)
         gauge = partial(Gauge, registry=self.registry)
+        nested = "Calls of tools by handlers that have ended."
+        self._nested = counter("mcp_nested_calls", nested, ("name", "outcome"))
         waiting = "Requests without an answer."
         self.in_flight = gauge("mcp_requests_in_flight", waiting, ("method",))
         self.notices = counter("mcp_notifications", "Notifications.", ("method", "direction"))
@@ -79,6 +81,10 @@ class Series:
         """Count a task that has ended."""
         self._labelled(self._tasks, name, name, event.outcome).inc()
 
+    def count_nested(self, name: str, event: Event) -> None:
+        """Count a call of a tool by a handler that has ended."""
+        self._labelled(self._nested, name, name, event.outcome).inc()
+
     def _labelled(self, metric: Any, name: str, *labels: Any) -> Any:
         self._named.setdefault(name, set()).add((metric, labels))
         return metric.labels(*labels)
@@ -104,7 +110,8 @@ def _look_up(gauge: Callable[..., Gauge], server: Server) -> None:
     held = gauge("mcp_tasks_held", "Tasks that run, or are kept for their result.", ("state",))
     for state in get_args(TaskStatus):
         held.labels(state).set_function(partial(_count, telemetry.tasks_held, state))
-    offered = gauge("mcp_registered", "Registered tools, resources and prompts.", ("kind",))
+    text = "Registered tools, resources and prompts, without those of providers."
+    offered = gauge("mcp_registered", text, ("kind",))
     for kind in ("tools", "resources", "prompts"):
         offered.labels(kind).set_function(partial(len, getattr(server, kind)))
 
@@ -121,11 +128,13 @@ class _ProviderSeries:
 
     def collect(self) -> list[Metric]:
         """Read the health of all providers; part of the protocol of prometheus_client."""
-        failing, failures = families = self._families()
+        failing, failures, provided = families = self._families()
         providers = self._server.registry.providers
-        for name, faults, count in () if providers is None else providers.health():
+        for name, faults, count, listed in () if providers is None else providers.health():
             failing.add_metric([name], len(faults))
             failures.add_metric([name], count)
+            for kind, items in listed.items():
+                provided.add_metric([name, kind], items)
         return families if providers is not None else []
 
     @staticmethod
@@ -135,6 +144,9 @@ class _ProviderSeries:
             GaugeMetricFamily("mcp_provider_failing", text, labels=["provider"]),
             CounterMetricFamily(
                 "mcp_provider_failures", "Failures of a provider.", labels=["provider"]
+            ),
+            GaugeMetricFamily(
+                "mcp_provided", "Items of the last list.", labels=["provider", "kind"]
             ),
         ]
 

@@ -99,7 +99,7 @@ class Spans:
 
     def _parent_of(self, event: Event) -> tuple[otel.Context, list[trace.Link]]:
         context = otel.get_current()
-        if event.outbound:
+        if event.outbound or event.nested:
             return context, []
         ambient = trace.get_current_span(context).get_span_context()
         if event.task:
@@ -123,7 +123,7 @@ def _name_of(event: Event) -> str:
 
 
 def _kind_of(event: Event) -> trace.SpanKind:
-    if event.task:
+    if event.task or event.nested:
         return trace.SpanKind.INTERNAL
     return trace.SpanKind.CLIENT if event.outbound else trace.SpanKind.SERVER
 
@@ -133,13 +133,16 @@ def _attributes_of(event: Event) -> dict[str, str | int]:
         "mcp.method.name": event.method,
         "mcp.protocol.version": event.revision,
         "mcp.session.id": event.session,
-        "rpc.system.name": "jsonrpc",
-        "jsonrpc.protocol.version": "2.0",
-        "jsonrpc.request.id": None if event.request_id is None else str(event.request_id),
-        "network.transport": _TRANSPORTS.get(event.transport),
-        "noizu_mcp.bytes_in": event.bytes_in,
-        "noizu_mcp.server": event.server,
     }
+    if not event.nested:  # which is no message
+        values |= {
+            "rpc.system.name": "jsonrpc",
+            "jsonrpc.protocol.version": "2.0",
+            "jsonrpc.request.id": None if event.request_id is None else str(event.request_id),
+            "network.transport": _TRANSPORTS.get(event.transport),
+            "noizu_mcp.bytes_in": event.bytes_in,
+            "noizu_mcp.server": event.server,
+        }
     if event.method in _NAMES:
         values[_NAMES[event.method]] = event.name
     if event.method == "tools/call":

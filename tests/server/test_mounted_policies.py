@@ -88,7 +88,8 @@ class Caller(Toolkit):
 
     @mcp
     async def confine(self, ctx: Context, tool: str, allowed: str) -> str:
-        capability = ctx.capability.attenuate(tools=[tool, allowed])
+        depth = 1 if tool == allowed else None
+        capability = ctx.capability.attenuate(tools=[tool, allowed], depth=depth)
         return (await ctx.call_tool(tool, capability=capability)).text
 
     @mcp
@@ -107,9 +108,25 @@ class Refusing(Policy):
             raise Denied("not today")
 
 
-def mounted(depth=1):
+class Passing(Billing, name="passing", version="1"):
+    """Overrides everything, and passes everything on."""
+
+    async def call_tool(self, name, args, ctx):
+        return await super().call_tool(name, args, ctx)
+
+    async def get_prompt(self, name, args, ctx):
+        return await super().get_prompt(name, args, ctx)
+
+    async def read_resource(self, uri, ctx):
+        return await super().read_resource(uri, ctx)
+
+    async def complete(self, ref, argument, prefix, ctx):
+        return await super().complete(ref, argument, prefix, ctx)
+
+
+def mounted(depth=1, cls=Billing):
     """Mount a server; give it, the one that mounts it, and a policy of the first."""
-    inner, policy = Billing(), Refusing()
+    inner, policy = cls(), Refusing()
     inner.policies.replace([policy])
     mount = Mount(inner, prefix="billing")
     if depth == 2:
@@ -159,6 +176,50 @@ async def test_the_policies_of_a_mounted_server_hold(version, depth):
         *[("resource", "db://7"), ("resource", "page://one"), ("prompt", "greet")],
         *[("completion", "greet"), ("completion", "db://{number}"), ("tool", "secret")],
     ]
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_an_override_of_a_mounted_server_is_asked_about_once(version, depth):
+    """Of each call that it passes on; one that it changes is another call."""
+    _, shop, policy = mounted(depth, Passing)
+    async with connect(shop, version=version) as client:
+        await client.call_tool("billing_charge", {"amount": 3})
+        await client.call_tool("call", {"tool": "billing_charge"})
+        await client.read_resource("billing+page://one")
+        await client.read_resource("billing+db://7")
+        await client.get_prompt("billing_greet")
+        await client.complete(Reference("ref/prompt", name="billing_greet"), "name", "")
+        row = Reference("ref/resource", uri="billing+db://{number}")
+        await client.complete(row, "number", "")
+        assert [name for _, name, _ in policy.calls] == [
+            *("charge", "charge", "page://one", "db://7", "greet", "greet", "db://{number}")
+        ]
+        policy.calls.clear()
+        assert (await client.call_tool("billing_escape")).text == "1"
+        assert [name for _, name, _ in policy.calls] == ["escape", "charge"]
+        policy.names = ("charge",)
+        assert (await client.call_tool("billing_charge")).text == "Denied: not today"
+
+
+@pytest.mark.parametrize("cls", [Billing, Passing])
+async def test_a_capability_counts_a_mounted_override_once(cls):
+    """One that allows a single tool, and no calls by it, is enough for that tool."""
+    inner, shop, _ = mounted(cls=cls)
+    inner.policies.replace([])
+    async with connect(shop) as client:
+        confined = {"tool": "billing_charge", "allowed": "billing_charge"}
+        assert (await client.call_tool("confine", confined)).text == "1"
+
+
+async def test_policies_that_cannot_wait_hold():
+    """They are asked as those that can."""
+    inner, shop, _ = mounted()
+    inner.policies.replace([DenyTools("refund")])
+    async with connect(shop) as client:
+        assert (await client.call_tool("billing_charge")).text == "1"
+        text = (await client.call_tool("billing_refund")).text
+        assert "'refund' is blocked by the pattern 'refund'" in text
 
 
 async def test_the_policies_of_both_servers_hold():

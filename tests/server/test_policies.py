@@ -1,6 +1,7 @@
 """Policies: asked on every way to a handler, once for each run of it; they fail closed."""
 
 import asyncio
+import contextvars
 import logging
 import threading
 
@@ -859,6 +860,57 @@ def test_each_mistake_in_a_policy_is_named():
 
         class Text(Policy):
             kinds = "tool"
+
+
+async def test_a_keyboard_interrupt_goes_through_a_policy():
+    """Ctrl-C is no fault of it: the program ends."""
+
+    class Interrupted(Policy):
+        def check(self, call, ctx):
+            raise KeyboardInterrupt
+
+    server, kit = made(Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        async with connect(server) as client:
+            await client.call_tool("echo")
+    assert kit.ran == []
+
+
+# Context variables
+
+
+TENANT = contextvars.ContextVar("tenant", default="nobody")
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_variable_that_a_policy_sets_reaches_its_handler(version, waits):
+    """And no other call."""
+
+    class Plain(Policy):
+        def check(self, call, ctx):
+            if call.arguments:
+                TENANT.set(call.arguments["text"])
+
+    class Waiting(Policy):
+        async def check(self, call, ctx):
+            Plain.check(self, call, ctx)
+            await trio.lowlevel.checkpoint()
+
+    class Rooms(Toolkit):
+        @mcp
+        async def room(self, text: str = "") -> str:
+            return TENANT.get()
+
+        @mcp(inline=True)
+        def short(self, text: str = "") -> str:
+            return TENANT.get()
+
+    server, _ = made(Waiting() if waits else Plain(), kit=Rooms())
+    async with connect(server, version=version) as client:
+        for tool in ("room", "short"):
+            assert (await client.call_tool(tool, {"text": "ada"})).text == "ada"
+            assert (await client.call_tool(tool)).text == "nobody"
 
 
 # Telemetry

@@ -84,7 +84,7 @@ async def test_a_failure_hides_one_provider(version, caplog, autojump_clock):
                 await client.call_tool("moody", {})
         assert (moody.asked, other.asked) == (1, 1)
         assert told(caplog) == ["Moody failed to list tools; its items are left out"]
-        assert server.providers.health() == [("Moody", ("tools failed",), 1)]
+        assert server.providers.health() == [("Moody", ("tools failed",), 1, {"tools": 1})]
         moody.error = "slow"
         await trio.sleep(FIRST_PAUSE)
         assert await names(client) == ["steady", "other"]
@@ -93,7 +93,7 @@ async def test_a_failure_hides_one_provider(version, caplog, autojump_clock):
         await trio.sleep(2 * FIRST_PAUSE)
         assert await names(client) == ["steady", "moody", "other"]
         assert told(caplog)[1:] == ["Moody gives its tools again"]
-        assert server.providers.health() == [("Moody", (), 2)]
+        assert server.providers.health() == [("Moody", (), 2, {"tools": 2})]
         assert other.asked == 1
 
 
@@ -196,7 +196,7 @@ async def test_a_cancelled_request_fails_nobody(version):
         with trio.CancelScope(shield=True):
             moody.tools = plain
             assert await names(client) == ["steady", "moody"]
-    assert server.providers.health() == [("Moody", (), 0)]
+    assert server.providers.health() == [("Moody", (), 0, {"tools": 1})]
 
 
 # Watching

@@ -336,7 +336,7 @@ async def test_each_caller_has_a_list(version):
             assert await names(client) == ["echo", *listed]
             assert await names(client) == ["echo", *listed]
     assert personal.asked == 3
-    assert server.registry.providers.health() == [("Personal", (), 0)]
+    assert server.registry.providers.health() == [("Personal", (), 0, {"tools": 0})]
 
 
 async def test_a_list_of_a_session(caplog):

@@ -291,6 +291,16 @@ def test_calls_are_allowed_within_the_hours(start, end, time, allowed):
     assert refusal(policy) == (None if allowed else expected)
 
 
+def test_each_minute_is_judged_by_itself():
+    """A clock may also go back."""
+    clock = Clock(8 * 3600 - 1)
+    policy = TimeWindow("08:00", "08:01", clock=clock)
+    allowed = []
+    for clock.now in (8 * 3600 - 1, 8 * 3600, 8 * 3600 + 59.9, 8 * 3600 + 60, 8 * 3600):
+        allowed.append(refusal(policy) is None)
+    assert allowed == [False, True, True, False, True]
+
+
 def test_the_hours_are_those_of_a_time_zone():
     """In summer and in winter."""
     summer = TimeWindow("08:00", "18:00", "Europe/Berlin", clock=at("2026-07-28 06:30"))

@@ -17,8 +17,9 @@ import trio
 from ..._errors import Denied
 from ...components import Context, ToolSpec, prepare
 from ...types import ToolResult
+from ..events._recording import NestedRecording, Recording
 from ..policies._capability import IssuedCapability
-from ._invoke import ASKED, TIMED_OUT, Answer, as_result, run, run_override
+from ._invoke import ASKED, TIMED_OUT, Answer, as_result, ending_of, run, run_override
 from ._policy_checks import Admitted, admit, call_of, hide, let_through, note_decision
 from ._scope_checks import demand
 from ._time_limit import OutOfTime, in_time
@@ -42,14 +43,22 @@ class _NestedContext(Context):
         chain: The tools whose calls this one is nested in, the outermost first.
         around: The same, and this one.
         held: The capability.
+        recording: The recording of the call, or that of the handler; None: nobody listens.
         admitted: As in `ServerContext`.
         passed_on: As in `ServerContext`.
     """
 
-    __slots__ = ("_outer", "admitted", "around", "chain", "held", "passed_on")
+    __slots__ = ("_outer", "admitted", "around", "chain", "held", "passed_on", "recording")
 
-    def __init__(self, outer: "ServerContext", name: str, capability: IssuedCapability) -> None:
+    def __init__(
+        self,
+        outer: "ServerContext",
+        name: str,
+        capability: IssuedCapability,
+        recording: "NestedRecording | None",
+    ) -> None:
         self._outer = outer
+        self.recording: Recording | None = recording or outer.recording
         self.chain = outer.around
         self.around = (*outer.around, name)
         self.held = capability
@@ -92,6 +101,11 @@ class _NestedContext(Context):
         """Call another tool of the server; see `Context`."""
         return await call_nested(cast("ServerContext", self), name, arguments, capability)
 
+    def note_coercion(self) -> None:
+        """Note for listeners that the arguments of the call had text for other types."""
+        if self.recording is not None:
+            self.recording.coerced = True
+
     async def start_task(self) -> None:
         """Begin no task: the request belongs to the handler around this call."""
         await trio.lowlevel.checkpoint()
@@ -102,7 +116,9 @@ def _of_the_request(name: str) -> property:
 
 
 # The members of `Context` that are those of the request, methods too.
-NestedContext: Callable[["ServerContext", str, IssuedCapability], Context] = type(
+NestedContext: Callable[
+    ["ServerContext", str, IssuedCapability, "NestedRecording | None"], Context
+] = type(
     "NestedContext",
     (_NestedContext,),
     {"__slots__": (), **{n: _of_the_request(n) for n in _NestedContext.__abstractmethods__}},
@@ -138,18 +154,38 @@ async def call_nested(
     server = ctx.running.server
     await server.registry.prepare(ctx, "tools", name)
     spec = server.registry.find_tool(name, ctx)
+    call = partial(_call, ctx, name, dict(arguments or {}), capability, spec)
+    if not server.telemetry.listeners:
+        return await call(None)
+    recording = NestedRecording(ctx, name, spec)
+    return await recording.record(partial(call, recording))
+
+
+async def _call(
+    ctx: "ServerContext",
+    name: str,
+    given: dict[str, Any],
+    capability: "Capability | str | None",
+    spec: ToolSpec | None,
+    recording: NestedRecording | None,
+) -> ToolResult:
+    server = ctx.running.server
     if spec is None and not server.registry.overrides("call_tool"):
         raise unknown(server.registry.tools, name, ctx)
     if spec is not None:
         demand(spec, ctx)
-    given = dict(arguments or {})
     try:
         held = await _joined(ctx, capability)
-        inner = cast("RequestContext", NestedContext(ctx, name, held.inner()))
+        made = NestedContext(ctx, name, held.inner(), recording)
+        inner = cast("RequestContext", made)
         await _check(inner, name, given, spec, held)
     except Denied as denied:
+        if recording is not None:
+            recording.ending = "denied"
         return ToolResult.error(str(denied))
     result = as_result(await _run(inner, name, given, spec))
+    if recording is not None:
+        recording.ending = "input_required" if result is ASKED else ending_of(result)
     if result is ASKED:
         # The handler has asked by hand, and its request is answered with that. The call around it
         # must not go on with a result that there is not yet: it is run again with the answers.
@@ -190,10 +226,10 @@ async def _check(
         elif len(inner.chain) > most:
             denied = Denied(f"more than {most} calls are nested in each other")
     if denied is None:
-        await hide(admit("tool", name, arguments, spec, inner))
+        await hide(partial(admit, "tool", name, arguments, spec, inner))
     else:
         call = call_of("tool", name, arguments, spec, inner, within=False)
-        await hide(note_decision(call, label, denied, inner))
+        await hide(partial(note_decision, call, label, denied, inner))
 
 
 async def _run(

@@ -8,17 +8,18 @@ unchanged is not checked a second time; a call that it changes, or makes, is ano
 import copy
 import inspect
 import math
-import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import trio
 
 from ..._errors import Denied, DeniedHidden
-from ...engine import is_crash, run_user_code, unwrap_single
+from ...engine import call_user_code, is_crash, report_waits, run_user_code, unwrap_single
 from ..events._recording import observe_decision
 from ..policies._policy import CallKind, Chain, Guard, PolicyCall
+from ..policies._policy_set import is_guarded
 from ._unknown import not_found, unknown, unknown_template
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Admitted(NamedTuple):
     arguments: Mapping[str, Any]
 
 
-async def admit(
+def admit(
     kind: CallKind,
     name: str,
     arguments: Mapping[str, Any],
@@ -59,7 +60,7 @@ async def admit(
     ctx: "Caller",
     *,
     within: bool = False,
-) -> None:
+) -> Awaitable[None] | None:
     """Ask the policies about a call that is about to begin.
 
     Args:
@@ -70,18 +71,49 @@ async def admit(
         ctx: The request; or the session.
         within: True for a call that the handler of `ctx` makes; else it is that of `ctx` itself.
 
+    Returns:
+        The rest of the work, which may raise the same; None if all have been asked.
+
     Raises:
         Denied: The call must not go on.
         DeniedHidden: The same, and the caller must not learn that the component exists.
     """
     server = ctx.running.server
     chain = server.policies.chains.get(kind)
+    waits = chain is not None and chain.waits
+    if waits or server.telemetry.listeners or is_guarded(spec):
+        return _admit(kind, name, arguments, spec, ctx, within=within)
+    # By far the most: no coroutine and no scope are needed.
     if chain is not None:
         call = call_of(kind, name, arguments, spec, ctx, within=within)
-        policy, denied = await _decide(chain, call, ctx)
+        _, denied = _decide_at_once(chain, call, ctx)
+        if denied is not None:
+            raise refusal(kind, name, spec, denied, ctx)
+    if _OVERRIDES[kind] in server.registry.overridden:
+        let_through(kind, name, arguments, ctx)
+    return None
+
+
+async def _admit(
+    kind: CallKind,
+    name: str,
+    arguments: Mapping[str, Any],
+    spec: Any,
+    ctx: "Caller",
+    *,
+    within: bool,
+) -> None:
+    """Ask policies of which one may wait, and tell listeners; see `admit`."""
+    server = ctx.running.server
+    chain = server.policies.chains.get(kind)
+    if chain is not None:
+        call = call_of(kind, name, arguments, spec, ctx, within=within)
+        policy, denied = (
+            await _decide(chain, call, ctx) if chain.waits else _decide_at_once(chain, call, ctx)
+        )
         if denied is not None or server.telemetry.listeners:
             await note_decision(call, policy, denied, ctx)
-    if spec is not None and spec.guard is not None and spec.guard.chains:
+    if is_guarded(spec):
         await spec.guard.admit(kind, name, arguments, ctx)
     if server.registry.overrides(_OVERRIDES[kind]):
         let_through(kind, name, arguments, ctx)
@@ -125,18 +157,20 @@ async def admit_within(
         Denied: The call must not go on.
         McpError: The same; the error for an unknown component.
     """
-    await hide(admit(kind, name, arguments, spec, ctx, within=True))
+    await hide(partial(admit, kind, name, arguments, spec, ctx, within=True))
 
 
-async def hide(check: Awaitable[None]) -> None:
-    """Await a check whose refusal reaches code of the author.
+async def hide(check: Callable[[], Awaitable[None] | None]) -> None:
+    """Run a check whose refusal reaches code of the author.
 
     Raises:
         Denied: The call must not go on.
         McpError: The same; the error for an unknown component.
     """
     try:
-        await check
+        rest = check()
+        if rest is not None:
+            await rest
     except DeniedHidden as denied:
         raise denied.answer from None
 
@@ -153,7 +187,7 @@ async def admit_again(
         denied = ctx.refusal_of(name, arguments) if kind == "tool" else None
         if denied is not None:
             call = call_of(kind, name, arguments, spec, ctx, within=True)
-            await hide(note_decision(call, "capability", denied, ctx))
+            await hide(partial(note_decision, call, "capability", denied, ctx))
         await admit_within(kind, name, arguments, spec, ctx)
         ctx.passed_on = True
 
@@ -208,6 +242,28 @@ def refusal(kind: CallKind, name: str, spec: Any, denied: Denied, ctx: "Context"
     return DeniedHidden(denied.reason, (answer.code, answer.message, answer.data))
 
 
+def _decide_at_once(
+    chain: Chain, call: PolicyCall, ctx: "Caller"
+) -> tuple[str | None, Denied | None]:
+    """Ask policies that cannot wait; see `_decide`."""
+    asked: list[Guard] = []
+    try:
+        call_user_code(partial(_ask_at_once, chain, call, ctx, asked))
+    except BaseException as raised:
+        if not is_crash(raised):
+            raise
+        return _verdict(asked[-1].label, unwrap_single(raised), ctx)
+    return None, None
+
+
+def _ask_at_once(chain: Chain, call: PolicyCall, ctx: "Caller", asked: list[Guard]) -> None:
+    for guard in chain.guards:
+        asked.append(guard)
+        answer = guard.check(call, ctx)
+        if answer is not None:
+            raise _wrong(answer)
+
+
 async def _decide(
     chain: Chain, call: PolicyCall, ctx: "Caller"
 ) -> tuple[str | None, Denied | None]:
@@ -218,9 +274,6 @@ async def _decide(
     """
     asked: list[Guard] = []
     try:
-        if not chain.waits:
-            await run_user_code(_ask_all(chain, call, ctx, None, asked))
-            return None, None
         # One scope for all, without a deadline until a policy waits: most never do, and each scope
         # costs as much as ten policies.
         with trio.CancelScope() as scope:
@@ -233,20 +286,11 @@ async def _decide(
         if not is_crash(raised):
             raise
         error = unwrap_single(raised)
-    label = asked[-1].label
-    if isinstance(error, Denied):
-        return label, error
-    log = ctx.running.server.crash_log
-    log.crash(label, "the policy %s failed; the call was denied", label, error=error)
-    return label, Denied(FAILED)
+    return _verdict(asked[-1].label, error, ctx)
 
 
 async def _ask_all(
-    chain: Chain,
-    call: PolicyCall,
-    ctx: "Caller",
-    scope: trio.CancelScope | None,
-    asked: list[Guard],
+    chain: Chain, call: PolicyCall, ctx: "Caller", scope: trio.CancelScope, asked: list[Guard]
 ) -> None:
     """Ask the policies of a chain; see `_decide`.
 
@@ -254,7 +298,7 @@ async def _ask_all(
         chain: The policies.
         call: The call.
         ctx: The request.
-        scope: A scope around it; None if no policy can wait.
+        scope: A scope around it; it has a deadline while a policy waits.
         asked: Takes each policy before it is asked.
 
     Raises:
@@ -264,16 +308,26 @@ async def _ask_all(
     for guard in chain.guards:
         asked.append(guard)
         answer = guard.check(call, ctx)
-        if guard.waits and scope is not None:
+        if guard.waits:
             # Most decide without waiting: their first step is the last one.
-            try:
-                trap = answer.send(None)
-            except StopIteration as end:
-                answer = end.value
-            else:
-                answer = await _go_on(answer, trap, scope, guard.timeout)
+            answer = await report_waits(answer, partial(_limit, scope, guard.timeout))
+            if scope.deadline != math.inf:
+                scope.deadline = math.inf
         if answer is not None:
             raise _wrong(answer)
+
+
+def _limit(scope: trio.CancelScope, seconds: float) -> None:
+    scope.deadline = trio.current_time() + seconds
+
+
+def _verdict(label: str, error: BaseException, ctx: "Caller") -> tuple[str, Denied]:
+    """Return the policy that ends a call, and the refusal that its exception is."""
+    if isinstance(error, Denied):
+        return label, error
+    log = ctx.running.server.crash_log
+    log.crash(label, "the policy %s failed; the call was denied", label, error=error)
+    return label, Denied(FAILED)
 
 
 def _wrong(answer: object) -> TypeError:
@@ -285,31 +339,3 @@ def _wrong(answer: object) -> TypeError:
     if inspect.iscoroutine(answer):
         answer.close()  # else Python warns, at some later time, in some other place
     return TypeError(f"check must return None, or raise Denied; it returned {answer!r}")
-
-
-@types.coroutine
-def _go_on(
-    work: Coroutine[Any, Any, Any], trap: Any, scope: trio.CancelScope, seconds: float
-) -> Generator[Any, Any, Any]:
-    """Await the rest of a policy that waits.
-
-    Args:
-        work: The policy.
-        trap: Its first wait, as trio is to have it.
-        scope: A scope around it; it gets a deadline meanwhile.
-        seconds: The time for the rest.
-    """
-    scope.deadline = trio.current_time() + seconds
-    try:
-        while True:
-            resume: Callable[[Any], Any] = work.send
-            try:
-                value = yield trap
-            except BaseException as error:  # thrown into `work`, not swallowed
-                resume, value = work.throw, error
-            try:
-                trap = resume(value)
-            except StopIteration as end:
-                return end.value
-    finally:
-        scope.deadline = math.inf

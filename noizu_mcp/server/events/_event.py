@@ -53,9 +53,12 @@ class Event(NamedTuple):
         outbound: True for a request or a notification that this end sends.
         task: True for a task, which has a start and an end of its own, with the outcomes of
             requests.
+        nested: True for a call of a tool by a handler, `ctx.call_tool`: no message, but it has a
+            start and an end with the outcomes of requests.
         parent: For a request to the client: the `key` of the request whose handler asks. For a
-            task: the `key` of the request that began it. For a decision: the `key` of the request,
-            if that is known. At a client: the `key` of the connection.
+            task: the `key` of the request that began it. For a nested call: the `key` of the
+            request, the task or the nested call whose handler calls. For a decision: the `key` of
+            the call, if that is known. At a client: the `key` of the connection.
         request_id: The JSON-RPC id, a text cut.
         revision: The revision of the protocol; None if it is not known.
         session: A label of the connection: made up, and no secret. None on 2026-07-28.
@@ -84,6 +87,7 @@ class Event(NamedTuple):
     target: str | None = None
     outbound: bool = False
     task: bool = False
+    nested: bool = False
     parent: int | None = None
     request_id: str | int | None = None
     revision: str | None = None
@@ -124,11 +128,11 @@ class Listener:
         """Surround the work on a request, including its handler, with a context manager.
 
         It is entered twice: when the request is read, and in the task of its handler, if that
-        waits. So it should set context variables only. It sees no exceptions. A task is surrounded
-        once.
+        waits. So it should set context variables only. It sees no exceptions. A task or a nested
+        call is surrounded once.
 
         Args:
-            event: The `start` of the request, or of the task.
+            event: The `start` of the request, of the task, or of the nested call.
 
         Returns:
             The context manager; by default one that does nothing.

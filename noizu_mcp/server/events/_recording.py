@@ -7,22 +7,23 @@ in a `finally`.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from ..._errors import McpError, RequestTimeout
-from ...engine import Ending, Job
+from ..._errors import InsufficientScope, McpError, RequestTimeout
+from ...engine import Ending, Job, is_crash
 from ...jsonrpc import Batch, Decoded, ErrorResponse, Id, Notification, Rendered, Request
 from ...protocol import Dispatch, Fanout, Revision, Send
 from ...protocol import Event as PeerEvent
+from ...types import ToolResult
 from ._event import ENDS, Event, EventKind, Outcome
 
 if TYPE_CHECKING:
     from .._request_context import RequestContext
-    from .._server_context import SessionContext
+    from .._server_context import ServerContext
     from .._session import Session
     from ..policies._policy import PolicyCall
     from ._telemetry import Telemetry
@@ -191,6 +192,45 @@ class TaskRecording(Recording):
             self.end(*self._task.outcome)
 
 
+class NestedRecording(Recording):
+    """One call of a tool by a handler.
+
+    Args:
+        ctx: The context of the handler.
+        name: The name of the tool.
+        spec: The tool; None if only an override of the server knows it.
+
+    Attributes:
+        ending: The reason of the coming end, where the result does not tell.
+    """
+
+    def __init__(self, ctx: "ServerContext", name: str, spec: Any) -> None:
+        self.ending: Outcome | None = None
+        start = _within(ctx, "start", "tools/call")._replace(
+            nested=True, name=name[:MAX_TEXT], target=None if spec is None else spec.name
+        )
+        super().__init__(ctx.running.server.telemetry, start)
+
+    async def record(self, call: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
+        """Make the call inside the context managers of the listeners, and emit its end.
+
+        Raises:
+            BaseException: The exceptions of the call.
+        """
+        try:
+            with self._telemetry.around(self.event):
+                result = await call()
+        except BaseException as error:
+            code = error.code if isinstance(error, McpError) else None
+            failed: Outcome = (
+                "error" if isinstance(error, McpError | InsufficientScope) else "crashed"
+            )
+            self.end(self.ending or (failed if is_crash(error) else "cancelled"), code)
+            raise
+        self.end(self.ending or ("tool_error" if result.is_error else "ok"))
+        return result
+
+
 def observe_task(ctx: "RequestContext", task: Ends) -> TaskRecording | None:
     """Start the recording of a task, if its request is recorded."""
     if not isinstance(ctx.observer, RequestRecording):
@@ -252,7 +292,7 @@ def observe_message(
 
 
 def observe_decision(
-    ctx: "RequestContext | SessionContext",
+    ctx: "ServerContext",
     call: "PolicyCall",
     policy: str | None,
     reason: str | None,
@@ -265,21 +305,27 @@ def observe_decision(
         policy: The policy that denied; None if the call may go on.
         reason: Its reason.
     """
-    revision, session = ctx.envelope.revision, ctx.dispatcher
-    place = Place(ctx.transport, revision.name) if session is None else _place(session, revision)
-    request: Recording | None = getattr(ctx, "observer", None)  # a session has none
-    principal = ctx.auth
-    event = _event("decision", _METHODS[call.kind], place)._replace(
+    event = _within(ctx, "decision", _METHODS[call.kind])._replace(
         name=call.name[:MAX_TEXT],
         target=call.registered,
-        parent=None if request is None else request.event.key,
-        principal=None if principal is None else principal.key,
         decision="allow" if policy is None else "deny",
         policy=policy,
         reason=None if reason is None else reason[:MAX_TEXT],
     )
     ctx.server.telemetry.emit(event)
     return event
+
+
+def _within(ctx: "ServerContext", kind: EventKind, method: str) -> Event:
+    """Make an event of something that a handler does, or that is done for it."""
+    revision, session = ctx.envelope.revision, ctx.dispatcher
+    place = Place(ctx.transport, revision.name) if session is None else _place(session, revision)
+    around = ctx.recording
+    principal = ctx.auth
+    return _event(kind, method, place)._replace(
+        parent=None if around is None else around.event.key,
+        principal=None if principal is None else principal.key,
+    )
 
 
 def observe_notice(

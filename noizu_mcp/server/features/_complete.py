@@ -42,14 +42,12 @@ def complete(ctx: RequestContext) -> Job | None:
 
     check = None
     if server.policies.chains and server.registry.overrides("complete"):
-        from ..calls._policy_checks import admit
-
         # The override may know what is not registered.
         target = reference.name or reference.uri or ""
         collection: Any = server.registry.prompts if reference.name else server.registry.templates
         arguments = {"argument": name, "value": prefix}
         spec = collection.find(target, ctx)
-        check = partial(admit, "completion", target, arguments, spec, ctx)
+        check = partial(ctx.running.admit, "completion", target, arguments, spec, ctx)
     return ctx.in_time(work, None, check)
 
 

@@ -54,9 +54,7 @@ def get_prompt(ctx: RequestContext) -> Job | None:
     check = None
     known = spec is not None or server.registry.overrides("get_prompt")
     if known and (server.policies.chains or is_guarded(spec)):
-        from ..calls._policy_checks import admit
-
-        check = partial(admit, "prompt", name, arguments or {}, spec, ctx)
+        check = partial(ctx.running.admit, "prompt", name, arguments or {}, spec, ctx)
     return ctx.in_time(work, spec, check)
 
 

@@ -58,9 +58,7 @@ def read_resource(ctx: RequestContext) -> Job | None:
     check = None
     known = spec is not None or server.registry.overrides("read_resource")
     if known and (server.policies.chains or is_guarded(spec)):
-        from ..calls._policy_checks import admit
-
-        check = partial(admit, "resource", uri, EMPTY, spec, ctx)
+        check = partial(ctx.running.admit, "resource", uri, EMPTY, spec, ctx)
     return ctx.in_time(work, spec, check)
 
 

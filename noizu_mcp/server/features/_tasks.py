@@ -27,7 +27,7 @@ from ..asking._rounds import RoundAsker
 from ..calls._invoke import Answer, as_result, ending_of
 from ..calls._scope_checks import denial, needed
 from ..calls._time_limit import enter_task
-from ..events._recording import observe_task
+from ..events._recording import Recording, observe_task
 from ..tasks._running_task import RunningTask
 
 if TYPE_CHECKING:
@@ -114,9 +114,18 @@ class TaskContext(RequestContext):
         ctx: The request that began the task; it is answered.
         task: The task.
         asker: Asks the client through the task.
+        recording: The recording of the task; None: nobody listens.
     """
 
-    def __init__(self, ctx: RequestContext, task: RunningTask, asker: LiveAsker) -> None:
+    recording: Recording | None = None  # that of the request has ended
+
+    def __init__(
+        self,
+        ctx: RequestContext,
+        task: RunningTask,
+        asker: LiveAsker,
+        recording: Recording | None,
+    ) -> None:
         # The request is over, and the extension forbids progress and log notices for tasks: one
         # with the old token would be a protocol error of ours.
         envelope = ctx.envelope._replace(progress_token=None, log_level=None)
@@ -127,6 +136,7 @@ class TaskContext(RequestContext):
         # Nothing may be sent on the channel of the request any more.
         self.answered = True
         self.task = task
+        self.recording = recording
         self.asker = asker
         self.input_responses, self.request_state = asker.responses, asker.state
 
@@ -249,16 +259,18 @@ class Opening:
         if self._spec.requires is not None:
             task.require(self._spec.requires)
         record = observe_task(self._ctx, task)
-        store.start(task, partial(self._run, task, before), timeout, record)
+        store.start(task, partial(self._run, task, before, record), timeout, record)
         answer = task.to_wire(detailed=False)
         self._ctx.complete({"resultType": "task", **answer})
 
-    async def _run(self, task: RunningTask, before: RoundAsker | None) -> Mapping[str, Any]:
+    async def _run(
+        self, task: RunningTask, before: RoundAsker | None, recording: Recording | None
+    ) -> Mapping[str, Any]:
         # A step of the request may still run. It must be over and recorded before the task looks
         # for it, or its side effect would happen twice.
         await self._left.wait()
         asker = LiveAsker(task, before)
-        ctx = TaskContext(self._ctx, task, asker)
+        ctx = TaskContext(self._ctx, task, asker, recording)
         ctx.begin_task = _begun if self.begin_task else None
         try:
             enter_task()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..._errors import Denied, InsufficientScope, McpError
 from ..._value import JSONObject
 from ...components import Context, ToolSpec, prepare
-from ...engine import Job
+from ...engine import Job, is_crash
 from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, render
 from ...protocol import adapt_tool_result, param_fault
 from ...types import ToolResult
@@ -62,18 +62,26 @@ def _begin_checked(
     ctx: RequestContext, spec: ToolSpec | None, name: str, arguments: JSONObject
 ) -> Job | None:
     """Ask the policies, and then begin the call; a parked handler goes on without."""
-    from ..calls._policy_checks import admit
-
     # Before the policies: they are asked once for each run of a handler.
     if ctx.take_up_rounds():
         return None
 
-    async def work() -> None:
-        job = _begin(ctx, spec, name, arguments)
-        if job is not None:
-            await job()
+    async def job() -> None:
+        try:
+            rest = ctx.running.admit("tool", name, arguments, spec, ctx)
+            if rest is not None:
+                await rest
+            # Sets the deadline of the tool: the policies have time of their own.
+            work = _begin(ctx, spec, name, arguments)
+            if work is not None:
+                await work()
+        except BaseException as error:
+            if not is_crash(error):
+                raise
+            ctx.send_failure(error)
 
-    return ctx.in_time(work, spec, partial(admit, "tool", name, arguments, spec, ctx))
+    ctx.component = spec
+    return job
 
 
 def _begin(

@@ -1,6 +1,7 @@
 """Patterns of names: `*` stands for any text, every other character for itself."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 
@@ -25,7 +26,11 @@ def read_patterns(patterns: Iterable[Any]) -> tuple[str, ...]:
 
 def first_match(patterns: Iterable[str], name: str) -> str | None:
     """Return the first pattern that fits a name; None if none does."""
-    return next((pattern for pattern in patterns if matches(pattern, name)), None)
+    # A plain loop: a generator would cost more than the comparison.
+    for pattern in patterns:
+        if matches(pattern, name):
+            return pattern
+    return None
 
 
 def matches(pattern: str, name: str) -> bool:
@@ -35,11 +40,9 @@ def matches(pattern: str, name: str) -> bool:
         pattern: The pattern; capital and small letters differ.
         name: The name.
     """
-    # Not a regular expression: several stars would let a long name take quadratic time.
-    first, *rest = pattern.split("*")
-    if not rest:
+    first, middle, last = _split(pattern)
+    if last is None:
         return name == pattern
-    *middle, last = rest
     at, end = len(first), len(name) - len(last)
     if at > end or not (name.startswith(first) and name.endswith(last)):
         return False
@@ -50,3 +53,11 @@ def matches(pattern: str, name: str) -> bool:
             return False
         at = found + len(part)
     return True
+
+
+@lru_cache(maxsize=1024)
+def _split(pattern: str) -> tuple[str, tuple[str, ...], str | None]:
+    """Split a pattern at its stars, once: the first part, those between, and the last, if any."""
+    # Not a regular expression: several stars would let a long name take quadratic time.
+    first, *rest = pattern.split("*")
+    return (first, tuple(rest[:-1]), rest[-1]) if rest else (first, (), None)

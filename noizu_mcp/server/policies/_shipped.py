@@ -99,6 +99,9 @@ class RateLimit(Policy):
             raise ValueError(f"key must be one of {', '.join(get_args(RateKey))}, got {key!r}")
         self._n = n
         self._per = per
+        self._one = per / n  # the share of one call
+        # Numbers are rounded: the last call of a bucket must not be refused for it.
+        self._most = per * (1 + 1e-9)
         self._key = key
         self._clock = clock
         # Each bucket as the time at which it is full: that takes one number, and an old one needs
@@ -112,12 +115,12 @@ class RateLimit(Policy):
     def check(self, call: PolicyCall, ctx: "Context") -> None:
         """Take a call out of its bucket, or refuse it; see `Policy`."""
         key = self._owner_of(call)
-        now, one = self._clock(), self._per / self._n
+        now, one = self._clock(), self._one
         with self._lock:
             # Each call moves the time by the share of one; the bucket is empty a whole `per` away.
-            full_at = max(now, self._full_at.pop(key, now)) + one
-            # Numbers are rounded: the last call of a bucket must not be refused for it.
-            wait = full_at - now - self._per * (1 + 1e-9)
+            full_at = self._full_at.pop(key, now)
+            full_at = (max(now, full_at)) + one
+            wait = full_at - now - self._most
             if wait <= 0 and self._make_room(now):
                 self._full_at[key] = full_at
                 return
@@ -138,9 +141,11 @@ class RateLimit(Policy):
 
     def _owner_of(self, call: PolicyCall) -> Hashable:
         caller = call.client if call.caller is None else call.caller.key
+        if self._key == "principal":
+            return caller
         # Not the name as sent: a client could make up as many as it likes.
         tool = call.kind, call.registered
-        return {"principal": caller, "tool": tool, "both": (caller, tool)}[self._key]
+        return tool if self._key == "tool" else (caller, tool)
 
 
 class TimeWindow(Policy):
@@ -168,17 +173,28 @@ class TimeWindow(Policy):
         self._text = f"outside of the allowed hours, {start} to {end} {tz}"
         self._clock = clock
         self._zone = _zone(tz)
+        # The last minute that was looked up, since the epoch, and if it is one of the hours. One
+        # object, replaced as a whole: a server may serve in several threads.
+        self._last = (-1, False)
 
     def check(self, call: PolicyCall, ctx: "Context") -> None:
         """Refuse a call at another time; see `Policy`."""
-        now = self._zone(self._clock())
-        minute = now.hour * 60 + now.minute
-        if self._start < self._end:
-            within = self._start <= minute < self._end
-        else:
-            within = minute >= self._start or minute < self._end
+        # Offsets of zones are whole minutes, so that all of a minute is alike.
+        now = int(self._clock() // 60)
+        last, within = self._last
+        if last != now:
+            within = self._is_within(now)
+            self._last = now, within
         if not within:
             raise Denied(self._text)
+
+    def _is_within(self, minutes: int) -> bool:
+        """Tell whether a minute, counted since the epoch, is one of the hours."""
+        now = self._zone(minutes * 60)
+        minute: int = now.hour * 60 + now.minute
+        if self._start < self._end:
+            return self._start <= minute < self._end
+        return minute >= self._start or minute < self._end
 
 
 def _check_number(name: str, value: Any, meaning: str, kind: Any) -> None:

@@ -19,10 +19,17 @@ from ..._errors import DefinitionError, McpError
 from ..._source import calling_frame, problem_at
 from ..._util import called
 from ...components import Context, Provider, add_prefix, read_prefix
-from ...engine import enter_user_code, logger, split_cancellation
+from ...engine import (
+    crashes_logged,
+    enter_user_code,
+    logger,
+    run_user_code,
+    split_cancellation,
+)
 from ...jsonrpc import INVALID_PARAMS
 from .._running import RunningServer
 from .._server import Server
+from ..changes._feed import UNSUBSCRIBE_TIME
 from ._mounted_context import MountedContext
 from ._mounted_specs import MountedSpecs
 
@@ -35,8 +42,6 @@ GRACE: Final = 5.0
 #: before a lifespan begins again; they double with each failure, up to the second value.
 FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 60.0
-#: Methods that belong to a connection; a mounted server has none of its own.
-_OF_CONNECTIONS: Final = ("init", "can_watch", "subscribe", "unsubscribe")
 _KINDS: Final = ("tools", "prompts", "resources")
 
 
@@ -48,6 +53,8 @@ class Mount(Provider):
     lifespan runs while the server is served that mounts it. What it lists under other names than
     its own: `billing_charge` for the tool or prompt `charge`, `billing+db://{id}` for `db://{id}`.
     Its options `timeout` and `stale` matter only where it computes lists; see `ToolProvider`.
+    Its `init` sets up each session that begins while it is served, after that of the server that
+    mounts it. Its `can_watch`, `subscribe` and `unsubscribe` are called for its own resources.
 
     Args:
         server: The server: an instance, or a class that needs no arguments.
@@ -58,8 +65,7 @@ class Mount(Provider):
         prefix: See Args.
 
     Raises:
-        DefinitionError: It is no server, the prefix is wrong, or the server overrides a method that
-            belongs to a connection: `init`, `can_watch`, `subscribe`, `unsubscribe`.
+        DefinitionError: It is no server, or the prefix is wrong.
     """
 
     def __init__(self, server: Server | type[Server], *, prefix: str | None = None) -> None:
@@ -136,26 +142,54 @@ class Mount(Provider):
         """List nothing: `resources` lists the templates, too."""
         return ()
 
-    async def subscribe(self, uri: str, ctx: Any) -> None:
-        """Pass a subscription on to the provider of the mounted server that has the resource."""
+    def served(self, ctx: Any) -> "MountedServer | None":
+        """Return the mounted server as it is served where a request is; None if it is not."""
         mounted: MountedServer | None = ctx.running.provider_lists.mounts.get(self)
-        providers = self.server.registry.providers
-        if providers is not None and mounted is not None and mounted.inner is not None:
-            inner, name = mounted.context(ctx), uri.removeprefix(self.rename("uri", ""))
-            await self.server.registry.prepare(inner, "resources", name)
-            await providers.subscribe(name, inner)
+        return None if mounted is None or mounted.inner is None else mounted
+
+    def _serving(self, ctx: Any) -> "MountedServer":
+        """Return the mounted server as it is served where a request is.
+
+        Raises:
+            McpError: It was unmounted while the request was on its way (-32602).
+        """
+        mounted = self.served(ctx)
+        if mounted is None:
+            raise _not_served(self)
+        return mounted
+
+    async def can_watch(self, uri: str, ctx: Any) -> bool:
+        """Tell whether the mounted server lets a caller watch a resource of it."""
+        inner, own = await self._prepared(uri, ctx)
+        return bool(await run_user_code(self.server.can_watch(own, inner)))
+
+    async def takes_alone(self, uri: str, ctx: Any) -> bool:
+        """Tell whether a method of the mounted server takes the subscriptions of a resource."""
+        registry = self.server.registry
+        if registry.providers is None or registry.overrides("subscribe"):
+            return registry.overrides("subscribe")
+        inner, own = await self._prepared(uri, ctx)
+        return await registry.providers.takes_alone(own, inner)
+
+    async def subscribe(self, uri: str, ctx: Any) -> None:
+        """Pass a subscription on to the mounted server, which has the resource."""
+        await self._serving(ctx).subscribe(uri.removeprefix(self.rename("uri", "")), ctx)
 
     async def unsubscribe(self, uri: str, ctx: Any) -> None:
-        """Pass the end of a subscription on to the providers of the mounted server."""
-        mounted: MountedServer | None = ctx.running.provider_lists.mounts.get(self)
-        providers, start = self.server.registry.providers, self.rename("uri", "")
-        is_served = mounted is not None and mounted.inner is not None
-        if providers is not None and mounted is not None and is_served and uri.startswith(start):
-            await providers.unsubscribe(uri.removeprefix(start), mounted.context(ctx))
+        """Pass the end of a subscription on to the mounted server, if it has taken it."""
+        mounted, start = self.served(ctx), self.rename("uri", "")
+        if mounted is not None and uri.startswith(start):
+            await mounted.unsubscribe(uri.removeprefix(start), mounted.context(ctx))
+
+    async def _prepared(self, uri: str, ctx: Any) -> tuple[MountedContext, str]:
+        """Return the context of the mounted server, with lists, and its own name for a URI."""
+        inner, own = self._serving(ctx).context(ctx), uri.removeprefix(self.rename("uri", ""))
+        await self.server.registry.prepare(inner, "resources", own)
+        return inner, own
 
     async def _specs(self, ctx: Any, feature: str) -> Iterable[Any]:
-        mounted: MountedServer | None = ctx.running.provider_lists.mounts.get(self)
-        if mounted is None or mounted.inner is None:
+        mounted = self.served(ctx)
+        if mounted is None:
             return ()  # its lifespan has not begun; its lists change when it has
         inner = mounted.context(ctx)
         await self.server.registry.prepare(inner, feature)
@@ -163,10 +197,11 @@ class Mount(Provider):
 
     def expiry(self, ctx: Any, feature: str) -> float:
         """Return the time when a list that was just given must be asked for again."""
-        mounted: MountedServer | None = ctx.running.provider_lists.mounts.get(self)
-        if mounted is None or mounted.inner is None or self.server.registry.providers is None:
+        mounted = self.served(ctx)
+        if mounted is None or self.server.registry.providers is None:
             return math.inf
-        return mounted.inner.provider_lists.expiry(mounted.context(ctx), feature)
+        inner = mounted.context(ctx)
+        return inner.running.provider_lists.expiry(inner, feature)
 
 
 def _problems(server: Any, prefix: Any) -> Iterable[tuple[str, str]]:
@@ -179,10 +214,10 @@ def _problems(server: Any, prefix: Any) -> Iterable[tuple[str, str]]:
             read_prefix(prefix)
         except ValueError as error:
             yield f"({cls.__name__}).prefix", str(error)
-    for name in _OF_CONNECTIONS:
-        if getattr(cls, name) is not getattr(Server, name):
-            text = f"overrides {name}, and a mounted server has no connections; serve it by itself"
-            yield f"({cls.__name__})", text
+
+
+def _not_served(mount: Mount) -> McpError:
+    return McpError(INVALID_PARAMS, f"{mount.server.options.name} is not served now")
 
 
 class Relay:
@@ -238,6 +273,8 @@ class MountedServer:
         self._ending = trio.Event()
         self._idle = trio.Event()
         self._calls: dict[object, None] = {}
+        # The contexts of the subscriptions that the server has taken, by URI.
+        self._taken: dict[str, list[MountedContext]] = {}
 
     def context(self, ctx: Any) -> MountedContext:
         """Make the context of the mounted server for a request.
@@ -246,7 +283,7 @@ class MountedServer:
             McpError: The server is no longer mounted (-32602).
         """
         if self.inner is None:
-            raise McpError(INVALID_PARAMS, f"{self._mount.server.options.name} is not served now")
+            raise _not_served(self._mount)
         return MountedContext(ctx, self.inner, self._mount.rename)
 
     def enter(self, ctx: Any) -> MountedContext:
@@ -260,6 +297,56 @@ class MountedServer:
         del self._calls[context]
         if self._ending.is_set() and not self._calls:
             self._outer.portal.run_soon(self._note_idle)
+
+    async def subscribe(self, uri: str, ctx: Any) -> None:
+        """Let the server take a subscription; the lifespan lasts at least until its end.
+
+        Args:
+            uri: The URI that the resource has in the server.
+            ctx: The request.
+        """
+        context, server = self.enter(ctx), self._mount.server
+        try:
+            await server.registry.prepare(context, "resources", uri)
+            await run_user_code(server.subscribe(uri, context))
+        except BaseException:
+            self.leave(context)
+            raise
+        self._taken.setdefault(uri, []).append(context)
+        if self._ending.is_set():
+            await self.unsubscribe(uri)
+
+    async def unsubscribe(self, uri: str, context: MountedContext | None = None) -> None:
+        """Tell the server of the end of a subscription that it has taken; ignore any other.
+
+        Args:
+            uri: The URI that the resource has in the server.
+            context: The request that ends it; None for the one that began it.
+        """
+        taken = self._taken.get(uri)
+        if not taken:
+            return
+        begun = taken.pop()
+        if not taken:
+            del self._taken[uri]
+        try:
+            await run_user_code(self._mount.server.unsubscribe(uri, context or begun))
+        finally:
+            self.leave(begun)
+
+    async def _end_subscriptions(self) -> None:
+        """End what is left of the subscriptions, all at the same time."""
+
+        async def end(uri: str) -> None:
+            server = self._mount.server
+            with crashes_logged("unsubscribe of %r failed for %s", server, uri):
+                await self.unsubscribe(uri)
+
+        with trio.move_on_after(UNSUBSCRIBE_TIME):
+            async with trio.open_nursery() as nursery:
+                for uri, taken in self._taken.items():
+                    for _ in taken:
+                        nursery.start_soon(end, uri)
 
     def _note_idle(self) -> None:
         self._idle.set()  # each wait has its own event
@@ -313,6 +400,7 @@ class MountedServer:
                 self.entry()  # its lists were empty
             self.settled.set()
             await self._ending.wait()
+            await self._end_subscriptions()
             while self._calls:
                 self._idle = trio.Event()
                 await self._idle.wait()

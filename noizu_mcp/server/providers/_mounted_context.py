@@ -83,6 +83,7 @@ class MountedContext(ServerContext):
     chain: Any = _of_the_request("chain")
     around: Any = _of_the_request("around")
     held: Any = _of_the_request("held")
+    recording: Any = _of_the_request("recording")
 
     def __init__(
         self, ctx: Any, running: "RunningServer", rename: Callable[[str, str], str]

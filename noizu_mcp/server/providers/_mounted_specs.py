@@ -115,7 +115,9 @@ class MountedGuard:
 
         inner: Any = self._mounted.context(ctx)
         try:
-            await admit(kind, self._own_name(name, self._spec), arguments, self._spec, inner)
+            rest = admit(kind, self._own_name(name, self._spec), arguments, self._spec, inner)
+            if rest is not None:
+                await rest
         except DeniedHidden as denied:
             # By the name that the caller has used.
             raise refusal(kind, name, self._spec, denied, ctx) from None
@@ -186,8 +188,8 @@ class MountedSpecs:
 
     def _remake(self, spec: Any, **changes: Any) -> Any:
         """Make the component that the other server has: its name, its defaults, its handler."""
-        options, rename = self._server.options, self._mount.rename
-        fields = {**vars(spec), **changes}
+        rename = self._mount.rename
+        fields = {**vars(spec), **self._defaults(spec), **changes}
         definition: JSONObject = dict(fields["definition"])
         option = "uri_template" if spec.key == "uriTemplate" else spec.key
         old = str(definition[spec.key])
@@ -195,11 +197,6 @@ class MountedSpecs:
         if fields["name"] == old:  # resources have names for people, too
             fields["name"] = definition["name"] = new
         fields["definition"] = definition
-        if isinstance(spec.timeout, Unset):
-            fields["timeout"] = options.tool_timeout
-        if options.requires is not None:
-            own: RequireScopes | None = spec.requires
-            fields["requires"] = options.requires if own is None else _Both(options.requires, own)
         if spec.available is not None:
             fields["available"] = partial(self._is_available, spec)
         fields["guard"] = MountedGuard(self._server, self._mounted, spec, self._own_name)
@@ -207,9 +204,7 @@ class MountedSpecs:
         fields["invoke"] = self._handler(fields["mode"], inner)
         if "complete" in fields:
             fields["complete"] = partial(self._completer, spec)
-        if isinstance(spec, ToolSpec):
-            fields["coerce"] = options.coerce if spec.coerce is None else spec.coerce
-        elif isinstance(spec, ResourceSpec):
+        if isinstance(spec, ResourceSpec):
             fields["uri"] = new
         elif isinstance(spec, TemplateSpec):
             template = UriTemplate(new, traversal=spec.uri_template.traversal)
@@ -217,6 +212,20 @@ class MountedSpecs:
             if spec.list is not None:
                 fields["list"] = self._instances(spec)
         return type(spec)(**fields)
+
+    def _defaults(self, spec: Any) -> dict[str, Any]:
+        """Return the options that a component has from the mounted server."""
+        options, found = self._server.options, dict[str, Any]()
+        if isinstance(spec.timeout, Unset):
+            found["timeout"] = options.tool_timeout
+        if options.requires is not None:
+            own: RequireScopes | None = spec.requires
+            found["requires"] = options.requires if own is None else _Both(options.requires, own)
+        if isinstance(spec, ToolSpec):
+            found["coerce"] = options.coerce if spec.coerce is None else spec.coerce
+            if spec.max_result_bytes is None:
+                found["max_result_bytes"] = options.max_result_bytes
+        return found
 
     def _inner(self, spec: Any, fields: dict[str, Any]) -> Any:
         """Return the function that answers in the mounted server, of values and its context."""
@@ -239,8 +248,27 @@ class MountedSpecs:
         """Return a function that asks the method of the mounted server for an answer."""
         method = getattr(self._server, _METHODS[listed][1])
         if _METHODS[listed][1] == "read_resource":
-            return lambda uri, *rest: method(self._old_uri(uri), rest[-1])
-        return partial(method, definition["name"])
+
+            def read(uri: str, *rest: Any) -> Any:
+                uri, ctx = self._old_uri(uri), rest[-1]
+                self._let_through("resource", uri, {}, ctx)
+                return method(uri, ctx)
+
+            return read
+        kind, name = "tool" if listed == "tools" else "prompt", definition["name"]
+
+        def call(args: Any, ctx: Any) -> Any:
+            self._let_through(kind, name, args, ctx)
+            return method(name, args, ctx)
+
+        return call
+
+    def _let_through(self, kind: Any, name: str, arguments: Mapping[str, Any], ctx: Any) -> None:
+        """Note that an override may pass on the call: its guard has asked the policies."""
+        if self._server.policies.chains or ctx.held is not None:
+            from ..calls._policy_checks import let_through
+
+            let_through(kind, name, arguments, ctx)
 
     def _any_resource(self) -> TemplateSpec:
         """Make a hidden template of all URIs: an override may read what is not registered."""
@@ -268,16 +296,20 @@ class MountedSpecs:
         mounted, rename = self._mounted, self._rename_uris
 
         async def invoke(*values: Any) -> Any:
-            ctx = mounted.enter(values[-1])
+            *given, outer = values
+            ctx = mounted.enter(outer)
             try:
-                return rename(await inner(*values[:-1], ctx), ctx)
+                answer = await inner(*given, ctx)
+                return answer if answer.__class__ is str else rename(answer, ctx)
             finally:
                 mounted.leave(ctx)
 
         def call(*values: Any) -> Any:
-            ctx = mounted.enter(values[-1])
+            *given, outer = values
+            ctx = mounted.enter(outer)
             try:
-                return rename(inner(*values[:-1], ctx), ctx)
+                answer = inner(*given, ctx)
+                return answer if answer.__class__ is str else rename(answer, ctx)
             finally:
                 mounted.leave(ctx)
 
@@ -288,8 +320,14 @@ class MountedSpecs:
             is_prompt = isinstance(spec, PromptSpec)
             given = {"name": spec.name} if is_prompt else {"uri": spec.definition[spec.key]}
             reference = types.Reference("ref/prompt" if is_prompt else "ref/resource", **given)
-            method = partial(self._server.complete, reference, name)
-            return components.Completer("async", self._handler("async", method))
+            target = str(spec.definition[spec.key])
+
+            def complete(prefix: str, ctx: Any) -> Any:
+                given = {"argument": name, "value": prefix}
+                self._let_through("completion", target, given, ctx)
+                return self._server.complete(reference, name, prefix, ctx)
+
+            return components.Completer("async", self._handler("async", complete))
         source = spec.complete(name)
         if not isinstance(source, components.Completer):
             return source
@@ -316,7 +354,7 @@ class MountedSpecs:
 
     def _rename_uris(self, value: Any, ctx: Any) -> Any:
         """Write the URIs of the mounted server in an answer as clients must write them."""
-        if value.__class__ is str or self._mount.prefix is None:
+        if self._mount.prefix is None:
             return value
         renamed = partial(self._rename_uris, ctx=ctx)
         if isinstance(value, list | tuple):

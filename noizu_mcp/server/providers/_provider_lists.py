@@ -28,7 +28,7 @@ from ...engine import logger, run_user_code, split_cancellation
 from ..calls._loops import bind_all
 from ..registry._collection import Collection
 from ._mount import FIRST_PAUSE, GRACE, LONGEST_PAUSE, Mount, MountedServer
-from ._providers import Entry, Providers
+from ._providers import NEEDED, Entry, Providers
 
 if TYPE_CHECKING:
     from .._running import RunningServer
@@ -100,6 +100,8 @@ class ProviderLists:
         self._running = running
         self._providers = providers
         self._common = Caller(None, {})  # where all lists are shared, there is one caller
+        # The generation of the lists that each method needs, where they are those of all callers.
+        self._current: dict[str, int] = {}
         self._judged = -1
         self._shared_by_all = False
         self._callers: dict[Any, Caller] = {}
@@ -147,8 +149,8 @@ class ProviderLists:
             self._providers.release(entry)
         self._watches.clear()
         for mounted in self.mounts.values():
+            # It stays in the table: subscriptions end after this.
             mounted.end(GRACE)
-        self.mounts.clear()
 
     async def _watch(self, entry: Entry, scope: trio.CancelScope) -> None:
         """Run `watch` of a provider until it returns; if it fails, again after a pause."""
@@ -188,10 +190,21 @@ class ProviderLists:
         Args:
             ctx: The request; if it needs lists, it sees those of its caller from now on.
         """
+        method = ctx.request.method
+        # The way of most calls of provided tools, and of all mounted ones.
+        if self._current.get(method) == self._providers.generation:
+            ctx.provided = self._common.lists
+            return None
         feature = self._providers.feature_of(ctx.request)
         if feature is None:
             return None
-        return None if self.is_current(self.attach(ctx), feature) else feature
+        caller = self.attach(ctx)
+        if not self.is_current(caller, feature):
+            return feature
+        generation, until = caller.done[feature]
+        if caller is self._common and until == math.inf and method in NEEDED:
+            self._current[method] = generation
+        return None
 
     def attach(self, ctx: Any) -> Caller:
         """Let a request see the lists of its caller, as far as they are known."""
@@ -345,6 +358,7 @@ class ProviderLists:
                 # The clients saw a list without its items.
                 self._running.server.bus.publish(feature)
         self._providers.note_specs(specs)
+        entry.listed[feature] = len(specs)
         # A mounted server may have providers of its own that failed, and are to be asked again.
         until = provider.expiry(ctx, feature) if isinstance(provider, Mount) else math.inf
         return _Kept(version, specs, bound, until, good=trio.current_time())
@@ -385,6 +399,7 @@ class ProviderLists:
         late = isinstance(error, trio.TooSlowError)
         entry.failures += 1
         specs: tuple[Any, ...] = kept.specs if now < kept.good + provider.stale else ()
+        entry.listed[feature] = len(specs)
         if feature not in entry.failing:
             entry.failing[feature] = "timed out" if late else "failed"
             served = "its last list is served" if specs else "its items are left out"

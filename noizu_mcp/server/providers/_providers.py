@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 #: The lists that requests need, and the param that names one item of it, if any.
-_NEEDED: Final[Mapping[str, tuple[str, str]]] = {
+NEEDED: Final[Mapping[str, tuple[str, str]]] = {
     "tools/list": ("tools", ""),
     "tools/call": ("tools", "name"),
     "prompts/list": ("prompts", ""),
@@ -49,6 +49,7 @@ class Entry:
         versions: The version of each list that it offers.
         failing: The lists that it fails to give, each with the reason in a few words.
         failures: The number of failures since the start.
+        listed: The number of items in the last list of each feature.
         watcher: The served server that runs its `watch`; None if none does.
         relay: Passes on the changes of a mounted server.
     """
@@ -58,6 +59,7 @@ class Entry:
         self.versions = dict.fromkeys(sorted(provider.offers), 0)
         self.failing: dict[str, str] = {}
         self.failures = 0
+        self.listed = dict.fromkeys(self.versions, 0)
         self.watcher: RunningServer | None = None
         self.relay = Relay(provider, self) if isinstance(provider, Mount) else None
         self._owner = owner
@@ -87,11 +89,13 @@ class Health(NamedTuple):
         name: The name; that of a provider of a mounted server begins with the name of the mount.
         failing: The lists that they fail to give, each with the reason: `tools timed out`.
         failures: The number of failures since the start.
+        listed: The number of items in the last list of each feature.
     """
 
     name: str
     failing: tuple[str, ...]
     failures: int
+    listed: Mapping[str, int]
 
 
 class Providers:
@@ -236,19 +240,23 @@ class Providers:
         """Tell how the providers are; callable from any thread."""
         found: dict[str, Health] = {}
         for each in self._all_health():
-            failing, failures = found.get(each.name, ("", (), 0))[1:]
+            _, failing, failures, listed = found.get(each.name, ("", (), 0, {}))
             both = tuple(dict.fromkeys(failing + each.failing))
-            found[each.name] = Health(each.name, both, failures + each.failures)
+            sums = {
+                kind: listed.get(kind, 0) + each.listed.get(kind, 0)
+                for kind in (*listed, *each.listed)
+            }
+            found[each.name] = Health(each.name, both, failures + each.failures, sums)
         return [*found.values()]
 
     def _all_health(self) -> Iterator[Health]:
         for entry in self.entries:
             provider = entry.provider
             failing = tuple(f"{kind} {reason}" for kind, reason in tuple(entry.failing.items()))
-            yield Health(provider.name, failing, entry.failures)
+            yield Health(provider.name, failing, entry.failures, entry.listed)
             inner = provider.server.registry.providers if isinstance(provider, Mount) else None
-            for name, faults, count in () if inner is None else inner.health():
-                yield Health(f"{provider.name}.{name}", faults, count)
+            for name, faults, count, listed in () if inner is None else inner.health():
+                yield Health(f"{provider.name}.{name}", faults, count, listed)
 
     def offer(self, feature: str) -> bool:
         """Tell whether any of them offers a feature."""
@@ -263,7 +271,7 @@ class Providers:
     def feature_of(self, request: Request) -> str | None:
         """Return the feature whose lists a request needs; None if registrations can answer it."""
         params: Mapping[str, Any] = request.params or {}
-        needed = _NEEDED.get(request.method)
+        needed = NEEDED.get(request.method)
         if needed is None and request.method == "completion/complete":
             ref = params.get("ref")
             params = ref if isinstance(ref, Mapping) else {}
@@ -288,10 +296,40 @@ class Providers:
         """Ask for the lists of a caller that are out of date; see `Registry.prepare`."""
         await on_trio(_prepare, feature, context)
 
+    def mounted(self, context: Any) -> Iterator[tuple["Server", Any]]:
+        """Iterate over the servers that are mounted and served, at any depth.
+
+        Args:
+            context: The request, or the session.
+
+        Returns:
+            Each server, and its context for this request.
+        """
+        for provider in self:
+            served = provider.served(context) if isinstance(provider, Mount) else None
+            if served is not None:
+                inner: Any = served.context(context)
+                yield inner.server, inner
+                if inner.server.registry.providers is not None:
+                    yield from inner.server.registry.providers.mounted(inner)
+
+    def _owner_of(self, uri: str, context: Any) -> Any:
+        found = self.server.registry.find_resource(uri, context)
+        return found and context.running.provider_lists.owner_of(context, found[0])
+
+    async def can_watch(self, uri: str, context: Any) -> bool | None:
+        """Tell whether a mounted server lets a caller watch its resource; None: it is of none."""
+        owner = self._owner_of(uri, context)
+        return await owner.can_watch(uri, context) if isinstance(owner, Mount) else None
+
+    async def takes_alone(self, uri: str, context: Any) -> bool:
+        """Tell whether a mounted server has a resource, and overrides `subscribe`."""
+        owner = self._owner_of(uri, context)
+        return isinstance(owner, Mount) and await owner.takes_alone(uri, context)
+
     async def subscribe(self, uri: str, context: Any) -> None:
         """Tell the provider of a resource, if it has one, that a client watches it."""
-        found = self.server.registry.find_resource(uri, context)
-        owner = found and context.running.provider_lists.owner_of(context, found[0])
+        owner = self._owner_of(uri, context)
         if owner is not None:
             await run_user_code(owner.subscribe(uri, context))
 

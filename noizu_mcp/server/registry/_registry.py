@@ -92,8 +92,17 @@ class Provided(Protocol):
     def feature_of(self, request: Request) -> str | None:
         """Return the feature whose lists a request needs; None if registrations can answer it."""
 
-    def health(self) -> Sequence[tuple[str, tuple[str, ...], int]]:
-        """Return the name, the present faults and the number of failures of each provider."""
+    def health(self) -> Sequence[tuple[str, tuple[str, ...], int, Mapping[str, int]]]:
+        """Return the name, the faults, the failures and the listed items of each provider."""
+
+    def mounted(self, context: Any) -> Iterator[tuple[Any, Any]]:
+        """Iterate over the servers that are mounted and served, each with its context."""
+
+    async def can_watch(self, uri: str, context: Any) -> bool | None:
+        """Tell whether a mounted server lets a caller watch its resource; None: it is of none."""
+
+    async def takes_alone(self, uri: str, context: Any) -> bool:
+        """Tell whether a mounted server has a resource, and overrides `subscribe`."""
 
     async def subscribe(self, uri: str, context: Any) -> None:
         """Tell the provider of a resource, if it has one, that a client watches it."""

@@ -216,7 +216,7 @@ class HttpApp:
         """
         providers = self.server.registry.providers
         health = () if providers is None else providers.health()
-        lines = [f"provider {name}: {', '.join(faults)}\n" for name, faults, _ in health if faults]
+        lines = [f"provider {name}: {', '.join(faults)}\n" for name, faults, *_ in health if faults]
         if abandoned := self.server.abandoned.count:
             lines.append(f"abandoned threads: {abandoned}\n")
         return "".join(["ok\n", *lines]).encode()
