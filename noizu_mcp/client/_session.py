@@ -4,7 +4,7 @@ Questions of the server are answered in tasks of their own; notifications go to 
 time, in order, through a queue that drops the oldest when the handler is too slow.
 """
 
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
@@ -116,6 +116,7 @@ class ClientSession(Dispatcher):
         *,
         patience: float,
         on_progress: OnProgress | None = None,
+        extensions: Iterable[str] = (),
     ) -> Mapping[str, Any]:
         """Send a request and wait for its answer; in a new session if the present one has ended.
 
@@ -124,6 +125,8 @@ class ClientSession(Dispatcher):
             params: The params; `_meta` of the revision is added.
             patience: Seconds without answer or progress.
             on_progress: Called with the params of each progress notice.
+            extensions: The ids of extensions that this request declares beside those of the
+                client (2026-07-28).
 
         Returns:
             The result.
@@ -142,7 +145,9 @@ class ClientSession(Dispatcher):
             await self.renewal.renew(patience)
             # Read before the request is sent: it tells later which session the request met.
             generation = self.renewal.generation
-            request = self.peer.request(method, params, progress=on_progress is not None)
+            request = self.peer.request(
+                method, params, progress=on_progress is not None, extensions=extensions
+            )
             self._running.add(request.id)
             try:
                 return await self.send_request(request, patience=patience, on_progress=on_progress)

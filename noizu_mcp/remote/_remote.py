@@ -38,6 +38,7 @@ from ..schema import header_faults
 from ..server import ServerContext
 from ..transports import Http, Stdio
 from ..types import (
+    TASKS,
     Completion,
     InputRequest,
     InputRequired,
@@ -280,14 +281,22 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
 
     # Components
 
-    def _bind_tool(self, _: Upstream, definition: ToolDefinition) -> Bound:
+    def _bind_tool(self, upstream: Upstream, definition: ToolDefinition) -> Bound:
         fault = next(header_faults(definition.input_schema), None)
         if fault is not None:
             raise ValueError(fault.text)
-        # Tasks do not pass, so no tool may promise them.
+        # The experimental tasks of 2025-11-25 do not pass, so no tool may promise them.
         listed = attrs.evolve(definition, name=self._name(definition.name), execution=None)
-        handler = partial(self._call_tool, definition.name)
-        return bind_definition(listed, handler, source=self._source(listed.name), **self._common)
+        # On 2026-07-28 no definition tells which calls go on as tasks: any of them may.
+        has_tasks = _has(upstream, f"extensions.{TASKS}")
+        return bind_definition(
+            listed,
+            partial(self._call_tool, definition.name, has_tasks),
+            source=self._source(listed.name),
+            task="optional" if has_tasks else None,
+            starts_task=has_tasks,
+            **self._common,
+        )
 
     def _bind_prompt(self, _: Upstream, definition: PromptDefinition) -> Bound:
         listed = attrs.evolve(definition, name=self._name(definition.name))
@@ -305,7 +314,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         listed = self._addresses.resource(definition)
         source = self._source(listed.uri)
         return bind_definition(
-            listed, self._read, source=source, subscribable=_can_subscribe(upstream), **self._common
+            listed, self._read, source=source, subscribable=_has(upstream, "resources.subscribe"), **self._common
         )
 
     def _bind_template(self, upstream: Upstream, definition: ResourceTemplateDefinition) -> Bound:
@@ -315,7 +324,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
             self._read_matched,
             partial(self._complete, {"type": "ref/resource", "uri": definition.uri_template}),
             source=self._source(listed.uri_template),
-            subscribable=_can_subscribe(upstream),
+            subscribable=_has(upstream, "resources.subscribe"),
             **self._common,
         )
 
@@ -336,13 +345,21 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
     # Requests
 
     async def _call_tool(
-        self, name: str, arguments: JSONObject, ctx: ServerContext
+        self, name: str, has_tasks: bool, arguments: JSONObject, ctx: ServerContext
     ) -> ToolResult | InputRequired:
-        params = {"name": name, "arguments": arguments}
+        params: JSONObject = {"name": name, "arguments": arguments}
         read = cast("Callable[[JSONObject], ToolResult]", ToolResult.from_wire)
         try:
-            result = await self._request("tools/call", params, ctx)
+            if has_tasks:
+                from ._tasks import call_with_tasks  # loaded with the first server that has any
+
+                send = partial(self._request, "tools/call", params, ctx)
+                result = await call_with_tasks(send, self._upstream_of(ctx), ctx)
+            else:
+                result = await self._request("tools/call", params, ctx)
             return self._answer(result, in_content, read)
+        except ProtocolError as error:
+            raise McpError(INTERNAL_ERROR, f"{self._label}: {error}") from error
         except Unavailable as error:
             # A model reads the result of a tool, and can go on without it.
             raise ToolError(str(error)) from error
@@ -384,13 +401,15 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
             await self._with_errors(upstream.request("completion/complete", params, ctx))
         )
 
-    async def _request(self, method: str, params: JSONObject, ctx: ServerContext) -> JSONObject:
+    async def _request(
+        self, method: str, params: JSONObject, ctx: ServerContext, extensions: Sequence[str] = ()
+    ) -> JSONObject:
         """Send a request that the server may answer with questions (2026-07-28)."""
         if ctx.input_responses:
             params["inputResponses"] = dict(ctx.input_responses)
         if ctx.request_state is not None:
             params["requestState"] = ctx.request_state
-        return await self._upstream_of(ctx).request(method, params, ctx)
+        return await self._upstream_of(ctx).request(method, params, ctx, extensions)
 
     async def _with_errors(self, work: Awaitable[JSONObject]) -> JSONObject:
         try:
@@ -458,9 +477,9 @@ def _read_questions(result: JSONObject) -> InputRequired:
     return InputRequired(found, state)
 
 
-def _can_subscribe(upstream: Upstream) -> bool:
+def _has(upstream: Upstream, capability: str) -> bool:
     client = upstream.connection.client
-    return client is not None and client.capabilities.has("resources.subscribe")
+    return client is not None and client.capabilities.has(capability)
 
 
 def _fitting(name: str) -> str:

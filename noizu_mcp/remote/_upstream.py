@@ -90,10 +90,12 @@ class Upstream:
         async with trio.open_nursery() as self._nursery:
             await self.connection.run()
 
-    async def request(self, method: str, params: JSONObject, ctx: ServerContext) -> JSONObject:
+    async def request(
+        self, method: str, params: JSONObject, ctx: ServerContext, extensions: Sequence[str] = ()
+    ) -> JSONObject:
         """Send a request of a caller, and return its result; see `Lane.request`."""
         lane = self._choose(ctx) if self._asks else self.first
-        return await lane.request(method, params, ctx)
+        return await lane.request(method, params, ctx, extensions)
 
     def _note_question(self) -> None:
         self._asks = True

@@ -71,6 +71,8 @@ class ServerContext(Context):
         admitted: The call that policies have let through to an override of the server.
         passed_on: True once the override has passed it on.
         held: The capability that the call was made under; None for that of a request.
+        takes_task: True if `start_task` begins a task that the client has declared to take, or
+            has begun it.
         provided: The lists that the caller sees, where providers add to them; None: they do not.
     """
 
@@ -84,6 +86,7 @@ class ServerContext(Context):
     admitted: "Admitted | None" = None
     passed_on: bool = False
     held: "IssuedCapability | None" = None
+    takes_task: bool = False
     provided: Mapping[str, Any] | None = None
 
     @property

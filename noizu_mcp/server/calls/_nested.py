@@ -44,7 +44,10 @@ class _NestedContext(Context):
         held: The capability.
         admitted: As in `ServerContext`.
         passed_on: As in `ServerContext`.
+        takes_task: False: the request belongs to the handler around this call.
     """
+
+    takes_task = False
 
     __slots__ = ("_outer", "admitted", "around", "chain", "held", "passed_on")
 

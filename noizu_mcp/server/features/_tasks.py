@@ -260,6 +260,7 @@ class Opening:
         asker = LiveAsker(task, before)
         ctx = TaskContext(self._ctx, task, asker)
         ctx.begin_task = _begun if self.begin_task else None
+        ctx.takes_task = ctx.begin_task is not None
         try:
             enter_task()
             result = as_result(await self._work(ctx))

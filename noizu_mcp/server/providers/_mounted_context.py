@@ -83,6 +83,7 @@ class MountedContext(ServerContext):
     chain: Any = _of_the_request("chain")
     around: Any = _of_the_request("around")
     held: Any = _of_the_request("held")
+    takes_task: Any = _of_the_request("takes_task")
 
     def __init__(
         self, ctx: Any, running: "RunningServer", rename: Callable[[str, str], str]
