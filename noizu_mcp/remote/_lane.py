@@ -157,9 +157,7 @@ class Lane:
 
         with self._in_flight(ctx) as call:
             client = await self.ready()
-            send = partial(
-                client.request, method, params, progress=progress, extensions=extensions
-            )
+            send = partial(client.request, method, params, progress=progress, extensions=extensions)
             with self.naming():
                 await self._set_level(client, ctx)
                 try:

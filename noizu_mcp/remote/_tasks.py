@@ -29,6 +29,7 @@ from ..engine import single_failure
 from ..jsonrpc import INTERNAL_ERROR, MISSING_CLIENT_CAPABILITY
 from ..server import ServerContext
 from ..types import TASKS, InputRequest, Task
+from ._answers import read_question
 from ._lane import Unavailable
 from ._upstream import Upstream
 
@@ -56,6 +57,7 @@ async def call_with_tasks(send: Send, upstream: Upstream, ctx: ServerContext) ->
     Raises:
         McpError: The server answered with an error, in the call or in the task.
         ProtocolError: Its task is malformed.
+        TypeError: A question of its task is malformed.
         Unavailable: It cannot be reached.
     """
     begun = await (_begin(send, ctx) if ctx.takes_task else _send_anyhow(send, ctx))
@@ -137,6 +139,7 @@ class FollowedTask:
         Raises:
             McpError: The task has failed, was cancelled, or is unknown to the server.
             ProtocolError: The task is malformed.
+            TypeError: A question in it is malformed.
             Unavailable: The server can never be reached again.
         """
         task: Task | None = None
@@ -193,10 +196,7 @@ class FollowedTask:
         for key in self._questions.keys() - listed.keys():
             self._questions[key].cancel()
         for key in listed.keys() - self._questions.keys():
-            request = listed[key]
-            if not isinstance(request, Mapping) or not isinstance(request.get("method"), str):
-                raise ProtocolError("an input request of a task has no method")
-            question = InputRequest(request["method"], request.get("params") or {})
+            question = read_question(listed[key])
             self._questions[key] = scope = trio.CancelScope()
             nursery.start_soon(self._ask, key, question, scope)
 

@@ -3,16 +3,49 @@
 2026-07-28 has no `logging/setLevel`: there each request names its level.
 """
 
+from collections.abc import Callable
+
 from ..._errors import McpError
 from ..._value import JSONObject
+from ...components import Introduction
+from ...engine import Job
 from ...jsonrpc import INVALID_PARAMS
 from ...protocol import SUPPORTED_VERSIONS, adapt_implementation
-from ...types import LOG_LEVELS
+from ...types import LOG_LEVELS, TASKS
 from .._request_context import RequestContext
 
 
-def initialize(ctx: RequestContext) -> None:
+def initialize(ctx: RequestContext) -> Job | None:
     """Answer `initialize` (2025-11-25 `basic/lifecycle`); the peer has chosen the revision."""
+    return _introduced(ctx, _answer_initialize)
+
+
+def discover(ctx: RequestContext) -> Job | None:
+    """Answer `server/discover` (2026-07-28 `server/discover`)."""
+    return _introduced(ctx, _answer_discover)
+
+
+def _introduced(
+    ctx: RequestContext, answer: Callable[[RequestContext, Introduction], None]
+) -> Job | None:
+    """Answer with what the server and its providers say of themselves."""
+    server = ctx.running.server
+    if server.registry.providers is None:
+        answer(ctx, Introduction(server.options.instructions, server.registry.extensions()))
+        return None
+
+    async def work() -> None:
+        from ..providers._introductions import introduce
+
+        found = await introduce(server, ctx)
+        if TASKS in found.extensions:
+            server.providers.have_tasks = True
+        answer(ctx, found)
+
+    return ctx.in_time(work)
+
+
+def _answer_initialize(ctx: RequestContext, found: Introduction) -> None:
     server = ctx.running.server
     revision = ctx.envelope.revision
     # Before the capabilities are read: a list that changes after this line is told once the client
@@ -23,15 +56,14 @@ def initialize(ctx: RequestContext) -> None:
         "capabilities": server.registry.capabilities(),
         "serverInfo": adapt_implementation(server.info, revision),
     }
-    if server.options.instructions is not None:
-        result["instructions"] = server.options.instructions
+    if found.instructions is not None:
+        result["instructions"] = found.instructions
     ctx.complete(result)
 
 
-def discover(ctx: RequestContext) -> None:
-    """Answer `server/discover` (2026-07-28 `server/discover`)."""
+def _answer_discover(ctx: RequestContext, found: Introduction) -> None:
     server = ctx.running.server
-    extensions = server.registry.extensions()
+    extensions = found.extensions
     capabilities = server.registry.capabilities()
     result: JSONObject = {
         "supportedVersions": list(SUPPORTED_VERSIONS),
@@ -40,8 +72,8 @@ def discover(ctx: RequestContext) -> None:
         "capabilities": {**capabilities, "extensions": extensions} if extensions else capabilities,
         **server.options.cache_of("discover").to_wire(),
     }
-    if server.options.instructions is not None:
-        result["instructions"] = server.options.instructions
+    if found.instructions is not None:
+        result["instructions"] = found.instructions
     ctx.complete(result)
 
 
