@@ -50,8 +50,11 @@ def headed(name: str, prefix: str, instructions: str) -> str:
         prefix: Its prefix here; empty for none.
         instructions: Its instructions.
     """
-    renamed = f"Its tools and prompts have the prefix {add_prefix(prefix, 'name', '')} here."
-    return "\n\n".join((f"## {name}", *((renamed,) if prefix else ()), instructions))
+    parts = [f"## {name}", instructions]
+    if prefix:
+        start = add_prefix(prefix, "name", "")
+        parts.insert(1, f"Its tools and prompts have the prefix {start} here.")
+    return "\n\n".join(parts)
 
 
 class Changes(Protocol):

@@ -5,6 +5,7 @@ for as long as the server allows. The files are resources, and read as such; the
 right, since the contents pass unchanged.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from .._errors import McpError
@@ -42,7 +43,7 @@ async def find_skill(upstream: Upstream, addresses: Addresses, uri: str) -> JSON
         McpError: The server answered with another error.
         Unavailable: It is not connected, or its answer is malformed.
     """
-    client = await _client_with(upstream, f"extensions.{SKILLS}")
+    client = await _client_with(upstream)
     if client is None:
         return None
     try:
@@ -70,7 +71,7 @@ async def read_directory(
         McpError: The server answered with another error.
         Unavailable: It is not connected.
     """
-    client = await _client_with(upstream, f"extensions.{SKILLS}.directoryRead")
+    client = await _client_with(upstream, "directoryRead")
     if client is None:
         return None
     params = {"uri": uri} if cursor is None else {"uri": uri, "cursor": cursor}
@@ -85,7 +86,10 @@ async def read_directory(
     return addresses.result(members, in_directory)
 
 
-async def _client_with(upstream: Upstream, capability: str) -> Client | None:
-    """Return the client; None if the server lacks a capability."""
+async def _client_with(upstream: Upstream, setting: str | None = None) -> Client | None:
+    """Return the client; None if the server lacks the extension, or a setting of it."""
     client = await upstream.first.ready()
-    return client if client.capabilities.has(capability) else None
+    settings = (client.capabilities.extensions or {}).get(SKILLS)
+    if not isinstance(settings, Mapping) or (setting and settings.get(setting) is not True):
+        return None
+    return client
