@@ -116,7 +116,7 @@ class Up(Server, name="up", version="1", task_poll_interval=0.2):
 
 
 @pytest.fixture(autouse=True)
-def events(autojump_clock):
+def events():
     Jobs.entered, Jobs.left = trio.Event(), trio.Event()
 
 
@@ -141,7 +141,7 @@ END = ("completed", "failed", "cancelled")
 
 
 @pytest.mark.parametrize("name", ["slow", "fail", "refuse"])
-async def test_the_end_of_a_task_is_that_of_the_server(behind, name):
+async def test_the_end_of_a_task_is_that_of_the_server(behind, name, autojump_clock):
     """Results, failures and errors are those that a client of the server itself gets."""
     ends = []
     for target, tool in ((Up, name), (behind(Up), f"up_{name}")):
@@ -152,19 +152,19 @@ async def test_the_end_of_a_task_is_that_of_the_server(behind, name):
     assert ends[0] == ends[1]
 
 
-async def test_a_short_call_needs_no_task(behind):
+async def test_a_short_call_needs_no_task(behind, autojump_clock):
     """A call that the server answers at once is answered at once here."""
     async with connect(behind(Up), version=NEW, capabilities=KNOWS) as client:
         assert (await client.call_tool("up_plain")).text == "at once"
 
 
-async def test_the_extension_is_offered_from_the_start(behind):
+async def test_the_extension_is_offered_from_the_start(behind, autojump_clock):
     """A client that connects learns of tasks before it lists anything."""
     async with connect(behind(Up), version=NEW) as client:
         assert client.capabilities.extensions == {TASKS: {}}
 
 
-async def test_status_messages_pass(behind):
+async def test_status_messages_pass(behind, autojump_clock):
     """Progress of the tool is the status message of the task."""
     async with connect(behind(Up), version=NEW, capabilities=KNOWS) as client:
         task = await start(client, "up_slow")
@@ -173,7 +173,7 @@ async def test_status_messages_pass(behind):
     assert (found["status"], found["statusMessage"]) == ("working", "half")
 
 
-async def test_questions_pass(behind):
+async def test_questions_pass(behind, autojump_clock):
     """Questions stand in the task here, and each answer reaches its own."""
     async with connect(behind(Up), version=NEW, capabilities=KNOWS) as client:
         task = await start(client, "up_ask_two")
@@ -190,7 +190,7 @@ async def test_questions_pass(behind):
     assert found["result"]["content"][0]["text"] == "Bo Li"
 
 
-async def test_a_question_is_withdrawn(behind):
+async def test_a_question_is_withdrawn(behind, autojump_clock):
     """A question that the server withdraws is not asked any longer."""
     async with connect(behind(Up), version=NEW, capabilities=KNOWS) as client:
         task = await start(client, "up_give_up")
@@ -199,7 +199,7 @@ async def test_a_question_is_withdrawn(behind):
         assert (await state(client, task, *END))["result"]["content"][0]["text"] == "gave up"
 
 
-async def test_a_question_that_nobody_can_take(behind):
+async def test_a_question_that_nobody_can_take(behind, autojump_clock):
     """A caller who cannot be asked fails the task, and the server is told to stop."""
     knows = ClientCapabilities(extensions={TASKS: {}})
     async with connect(behind(Up), version=NEW, capabilities=knows) as client:
@@ -207,7 +207,7 @@ async def test_a_question_that_nobody_can_take(behind):
     assert found["error"]["code"] == -32021
 
 
-async def test_cancellation(behind):
+async def test_cancellation(behind, autojump_clock):
     """A task that is cancelled here is cancelled at the server."""
     async with connect(behind(Up), version=NEW, capabilities=KNOWS) as client:
         task = await start(client, "up_hang")
@@ -217,7 +217,7 @@ async def test_cancellation(behind):
         await Jobs.left.wait()
 
 
-async def test_a_question_first(behind):
+async def test_a_question_first(behind, autojump_clock):
     """Questions of the request come before the task, as at the server itself."""
     handler = ScriptedHandler(elicitation={"": {"name": "Bo"}})
     async with connect(behind(Up), version=NEW, capabilities=KNOWS, handler=handler) as client:
@@ -226,7 +226,7 @@ async def test_a_question_first(behind):
     assert found["result"]["content"][0]["text"] == "hello Bo"
 
 
-async def test_a_task_belongs_to_its_principal(behind):
+async def test_a_task_belongs_to_its_principal(behind, autojump_clock):
     """Nobody else learns of it."""
     front, up = behind(Up)(), {"version": NEW, "capabilities": KNOWS}
     async with connect(front, principal=Principal(subject="ada"), **up) as client:
@@ -237,7 +237,7 @@ async def test_a_task_belongs_to_its_principal(behind):
             await client.request("tasks/get", task)
 
 
-async def test_a_client_that_does_not_declare_tasks(behind):
+async def test_a_client_that_does_not_declare_tasks(behind, autojump_clock):
     """It gets results in its requests, and the error of the server where that gives none."""
     async with connect(behind(Up), version=NEW) as client:
         assert (await client.call_tool("up_slow")).text == "slow"
@@ -249,7 +249,7 @@ async def test_a_client_that_does_not_declare_tasks(behind):
     assert caught.value.data == {"requiredCapabilities": {"extensions": {TASKS: {}}}}
 
 
-async def test_a_client_that_cannot_declare_tasks(behind):
+async def test_a_client_that_cannot_declare_tasks(behind, autojump_clock):
     """A tool that needs a task runs for clients of earlier revisions, too: their request waits."""
     handler, seen = ScriptedHandler(elicitation={"": {"name": "Bo"}}), []
     async with connect(behind(Up, version=NEW), version=OLD, handler=handler) as client:
@@ -258,7 +258,7 @@ async def test_a_client_that_cannot_declare_tasks(behind):
     assert seen == ["half"]
 
 
-async def test_a_call_that_is_cancelled_cancels_the_task(behind):
+async def test_a_call_that_is_cancelled_cancels_the_task(behind, autojump_clock):
     """Nobody waits for the task of a request that was given up."""
     async with connect(behind(Hanging), version=OLD) as client, trio.open_nursery() as nursery:
         nursery.start_soon(client.call_tool, "up_hang")
@@ -277,7 +277,7 @@ class Hanging(Up, name="up", version="1"):
     tools = [HangKit]
 
 
-async def test_a_handler_may_call_such_a_tool(behind):
+async def test_a_handler_may_call_such_a_tool(behind, autojump_clock):
     """A call within a call waits for the task."""
 
     async def around(ctx: Context) -> str:
@@ -289,7 +289,7 @@ async def test_a_handler_may_call_such_a_tool(behind):
         assert (await client.call_tool("around")).text == "needy Bo"
 
 
-async def test_no_room_for_a_task():
+async def test_no_room_for_a_task(autojump_clock):
     """Without room for a task here, the request waits for the one of the server."""
     front = type(Server)(
         "Front",
@@ -305,7 +305,7 @@ async def test_no_room_for_a_task():
         await client.request("tasks/cancel", task)
 
 
-async def test_a_remote_in_a_mounted_server():
+async def test_a_remote_in_a_mounted_server(autojump_clock):
     """Tasks pass a mount and a remote."""
     front = front_of(Mount(front_of(Remote(Up, prefix="up")), prefix="in"))
     async with connect(front, version=NEW, capabilities=KNOWS) as client:
@@ -314,7 +314,7 @@ async def test_a_remote_in_a_mounted_server():
     assert found["result"]["content"][0]["text"] == "slow"
 
 
-async def test_a_server_that_has_lost_its_tasks(behind):
+async def test_a_server_that_has_lost_its_tasks(behind, autojump_clock):
     """The follower waits for the server, and ends when that does not know the task any more."""
     life = Life(tools=[Jobs])
     async with connect(behind(life.server), version=NEW, capabilities=KNOWS) as client:
@@ -372,7 +372,7 @@ async def odd(scripted, behind):
     return call
 
 
-async def test_a_task_that_the_server_cancels(odd):
+async def test_a_task_that_the_server_cancels(odd, autojump_clock):
     """The task here fails, and says why."""
     found, cancels = await odd(states({}, {"status": "cancelled"}))
     assert found["error"]["message"] == "up has cancelled the task"
@@ -389,14 +389,14 @@ async def test_a_task_that_the_server_cancels(odd):
         {"status": "input_required", "inputRequests": {"a": {}}},
     ],
 )
-async def test_malformed_tasks(odd, wrong):
+async def test_malformed_tasks(odd, wrong, autojump_clock):
     """A task that breaks the specification fails with a clear error."""
     found, _ = await odd(states({}, wrong))
     assert found["status"] == "failed"
     assert found["error"]["message"].startswith("up gave a malformed task: ")
 
 
-async def test_a_malformed_beginning(scripted, behind, odd):
+async def test_a_malformed_beginning(scripted, behind, odd, autojump_clock):
     """A call that begins a task without an id fails."""
     found, cancels = await odd(states({}), {"status": "working"})
     assert found["error"]["message"].startswith("up gave a malformed task: ")
@@ -404,7 +404,7 @@ async def test_a_malformed_beginning(scripted, behind, odd):
 
 
 @pytest.mark.parametrize(("wanted", "pause"), [(0, _tasks.LEAST_PACE), (None, _tasks.PACE)])
-async def test_the_pace(odd, wanted, pause):
+async def test_the_pace(odd, wanted, pause, autojump_clock):
     """The server is asked at the pace that it wants, within bounds."""
     times = []
     answer = states(*[{"pollIntervalMs": wanted}] * 3, {"status": "completed", "result": {}})
@@ -418,12 +418,13 @@ async def test_the_pace(odd, wanted, pause):
     assert gaps == pytest.approx([pause] * 3)
 
 
-async def test_a_server_that_never_comes_back(scripted, behind):
+async def test_a_server_that_never_comes_back(scripted, behind, autojump_clock):
     """A stream cannot be opened again: the task ends with a result that says so."""
-    up = None
+    asked = trio.Event()
 
-    def get(_):
-        up.close()
+    async def end():
+        await asked.wait()
+        await up.aclose()
 
     discover = {
         "supportedVersions": [NEW],
@@ -434,10 +435,11 @@ async def test_a_server_that_never_comes_back(scripted, behind):
         server__discover=discover,
         tools__list={"tools": [{"name": "tool", "inputSchema": {"type": "object"}}]},
         tools__call={**made(), "resultType": "task"},
-        tasks__get=get,
+        tasks__get=lambda _: asked.set(),
     )
     async with trio.open_nursery() as nursery:
         nursery.start_soon(up.script)
+        nursery.start_soon(end)
         async with connect(behind(up), version=NEW, capabilities=KNOWS) as client:
             found = await state(client, await start(client, "up_tool"), *END)
         nursery.cancel_scope.cancel()
