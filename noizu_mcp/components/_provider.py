@@ -14,6 +14,7 @@ from .._errors import DefinitionError, Problem
 from .._source import calling_frame, problem_at
 from .._util import called, got
 from .._value import JSONObject
+from ..types import SKILLS
 from ._context import Context
 from .declare._options import add_prefix
 
@@ -290,6 +291,10 @@ class SkillProvider(BaseProvider):
 
     Nothing is kept: the extension has no notice of changed skills.
     """
+
+    async def introduce(self, ctx: Context) -> Introduction:
+        """Offer the extension."""
+        return Introduction(extensions={SKILLS: {}})
 
     async def skills(self, ctx: Context) -> Sequence[JSONObject]:
         """List the entries of the skills, in the form of the wire."""

@@ -1,5 +1,7 @@
 """Calls that a server behind a `Remote` makes tasks."""
 
+from itertools import pairwise
+
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
@@ -414,7 +416,7 @@ async def test_the_pace(odd, wanted, pause, autojump_clock):
         return answer(request)
 
     await odd(get)
-    gaps = [after - before for before, after in zip(times, times[1:], strict=False)]
+    gaps = [after - before for before, after in pairwise(times)]
     assert gaps == pytest.approx([pause] * 3)
 
 

@@ -319,6 +319,10 @@ class MountedServer:
     def enter(self, ctx: Any) -> MountedContext:
         """Begin a call of a handler: the lifespan lasts at least until `leave`."""
         context = self.context(ctx)
+        inner: Any = context.running
+        if inner.server.registry.providers is not None:
+            # URIs of its providers' resources in the answer are renamed, too.
+            inner.provider_lists.attach(context)
         self._calls[context] = None
         return context
 
