@@ -1,7 +1,7 @@
 """The skills of the server behind a `Remote` (SEP-2640).
 
-Nothing is kept here: the extension has no notice of changed skills, and the client keeps an answer
-for as long as the server allows. The files are resources, and read as such; their digests stay
+Nothing is kept here: the extension has no notice of changed skills, and the client keeps a list for
+as long as the server allows. The files are resources, and read as such; their digests stay
 right, since the contents pass unchanged.
 """
 

@@ -3,16 +3,19 @@
 2026-07-28 has no `logging/setLevel`: there each request names its level.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ..._errors import McpError
 from ..._value import JSONObject
-from ...components import Introduction
 from ...engine import Job
 from ...jsonrpc import INVALID_PARAMS
 from ...protocol import SUPPORTED_VERSIONS, adapt_implementation
 from ...types import LOG_LEVELS, TASKS
 from .._request_context import RequestContext
+
+#: Answers with instructions and extensions.
+_Answer = Callable[[RequestContext, str | None, Mapping[str, Any]], None]
 
 
 def initialize(ctx: RequestContext) -> Job | None:
@@ -25,27 +28,25 @@ def discover(ctx: RequestContext) -> Job | None:
     return _introduced(ctx, _answer_discover)
 
 
-def _introduced(
-    ctx: RequestContext, answer: Callable[[RequestContext, Introduction], None]
-) -> Job | None:
+def _introduced(ctx: RequestContext, answer: _Answer) -> Job | None:
     """Answer with what the server and its providers say of themselves."""
     server = ctx.running.server
     if server.registry.providers is None:
-        answer(ctx, Introduction(server.options.instructions, server.registry.extensions()))
+        answer(ctx, server.options.instructions, server.registry.extensions())
         return None
 
     async def work() -> None:
         from ..providers._introductions import introduce
 
-        found = await introduce(server, ctx)
-        if TASKS in found.extensions:
+        instructions, extensions = await introduce(server, ctx)
+        if TASKS in extensions:
             server.providers.have_tasks = True
-        answer(ctx, found)
+        answer(ctx, instructions, extensions)
 
     return ctx.in_time(work)
 
 
-def _answer_initialize(ctx: RequestContext, found: Introduction) -> None:
+def _answer_initialize(ctx: RequestContext, instructions: str | None, _: Mapping[str, Any]) -> None:
     server = ctx.running.server
     revision = ctx.envelope.revision
     # Before the capabilities are read: a list that changes after this line is told once the client
@@ -56,14 +57,15 @@ def _answer_initialize(ctx: RequestContext, found: Introduction) -> None:
         "capabilities": server.registry.capabilities(),
         "serverInfo": adapt_implementation(server.info, revision),
     }
-    if found.instructions is not None:
-        result["instructions"] = found.instructions
+    if instructions is not None:
+        result["instructions"] = instructions
     ctx.complete(result)
 
 
-def _answer_discover(ctx: RequestContext, found: Introduction) -> None:
+def _answer_discover(
+    ctx: RequestContext, instructions: str | None, extensions: Mapping[str, Any]
+) -> None:
     server = ctx.running.server
-    extensions = found.extensions
     capabilities = server.registry.capabilities()
     result: JSONObject = {
         "supportedVersions": list(SUPPORTED_VERSIONS),
@@ -72,8 +74,8 @@ def _answer_discover(ctx: RequestContext, found: Introduction) -> None:
         "capabilities": {**capabilities, "extensions": extensions} if extensions else capabilities,
         **server.options.cache_of("discover").to_wire(),
     }
-    if found.instructions is not None:
-        result["instructions"] = found.instructions
+    if instructions is not None:
+        result["instructions"] = instructions
     ctx.complete(result)
 
 
