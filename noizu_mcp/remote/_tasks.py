@@ -6,6 +6,7 @@ the server begins a task, this server begins one of its own, whose work is to fo
 so owners, scopes, limits and notices are those of this server, and ids need no mapping. The record
 of a handler holds the id from the request to the task.
 
+Without room for a task of its own the call declares none either, and the server answers as it can.
 A caller that cannot declare the extension, since its revision has none, must not lose a tool that
 runs as a task only: its request follows the task, and stays open.
 
@@ -60,12 +61,12 @@ async def call_with_tasks(send: Send, upstream: Upstream, ctx: ServerContext) ->
         TypeError: A question of its task is malformed.
         Unavailable: It cannot be reached.
     """
-    begun = await (_begin(send, ctx) if ctx.takes_task else _send_anyhow(send, ctx))
+    takes_task = ctx.takes_task()
+    begun = await (_begin(send, ctx) if takes_task else _send_anyhow(send, ctx))
     if begun.get("resultType") != "task":
         return begun
-    # The handler leaves the request here, and comes here again in the task of the caller. Where
-    # there is none, or no room for one, it goes on in the request.
-    if ctx.takes_task:
+    if takes_task:
+        # The handler leaves the request here, and comes here again in the task of the caller.
         await ctx.start_task()
     return await FollowedTask(upstream, Task.from_wire(begun).task_id, ctx).wait()
 
@@ -100,10 +101,14 @@ async def _send_anyhow(send: Send, ctx: ServerContext) -> JSONObject:
     try:
         return await send(())
     except McpError as error:
+        if not _wants_tasks(error):
+            raise
         # A client of 2026-07-28 could declare the extension, and must get this error. A handler
         # that calls the tool of this server could not.
-        can_declare = ctx.envelope.revision.stateless and not ctx.chain
-        if can_declare or not _wants_tasks(error):
+        if ctx.envelope.revision.stateless and not ctx.chain:
+            if TASKS in (ctx.client_capabilities.extensions or {}):
+                text = "Too many tasks; try again once one of them has ended"
+                raise McpError(INTERNAL_ERROR, text) from None
             raise
     return await send((TASKS,))
 

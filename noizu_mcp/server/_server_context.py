@@ -71,8 +71,6 @@ class ServerContext(Context):
         admitted: The call that policies have let through to an override of the server.
         passed_on: True once the override has passed it on.
         held: The capability that the call was made under; None for that of a request.
-        takes_task: True if `start_task` begins a task that the client has declared to take, or
-            has begun it.
         provided: The lists that the caller sees, where providers add to them; None: they do not.
     """
 
@@ -86,7 +84,6 @@ class ServerContext(Context):
     admitted: "Admitted | None" = None
     passed_on: bool = False
     held: "IssuedCapability | None" = None
-    takes_task: bool = False
     provided: Mapping[str, Any] | None = None
 
     @property
@@ -256,6 +253,10 @@ class ServerContext(Context):
         from .calls._nested import call_nested
 
         return await call_nested(self, name, arguments, capability)
+
+    def takes_task(self) -> bool:
+        """Tell whether `start_task` begins a task, or has begun it: the client takes one."""
+        return False
 
     async def relay(self, request: InputRequest) -> Any:
         """Ask the client a question that another server has asked.

@@ -279,7 +279,8 @@ class Hanging(Up, name="up", version="1"):
     tools = [HangKit]
 
 
-async def test_a_handler_may_call_such_a_tool(behind, autojump_clock):
+@pytest.mark.parametrize("replay", [False, True])
+async def test_a_handler_may_call_such_a_tool(behind, replay, autojump_clock):
     """A call within a call waits for the task."""
 
     async def around(ctx: Context) -> str:
@@ -287,12 +288,13 @@ async def test_a_handler_may_call_such_a_tool(behind, autojump_clock):
 
     front = front_of(Remote(Up, prefix="up"), tools=[around])
     handler = ScriptedHandler(elicitation={"": Accept({"name": "Bo"})})
-    async with connect(front, version=NEW, handler=handler, capabilities=KNOWS) as client:
+    options = {"version": NEW, "handler": handler, "capabilities": KNOWS, "replay": replay}
+    async with connect(front, **options) as client:
         assert (await client.call_tool("around")).text == "needy Bo"
 
 
 async def test_no_room_for_a_task(autojump_clock):
-    """Without room for a task here, the request waits for the one of the server."""
+    """Without room for a task here, the server is asked for a result without one."""
     front = type(Server)(
         "Front",
         (Server,),
@@ -304,6 +306,8 @@ async def test_no_room_for_a_task(autojump_clock):
     async with connect(front, version=NEW, capabilities=KNOWS) as client:
         task = await start(client, "up_hang")
         assert (await client.call_tool("up_slow")).text == "slow"
+        with pytest.raises(McpError, match="Too many tasks"):
+            await client.call_tool("up_needy")
         await client.request("tasks/cancel", task)
 
 

@@ -44,10 +44,7 @@ class _NestedContext(Context):
         held: The capability.
         admitted: As in `ServerContext`.
         passed_on: As in `ServerContext`.
-        takes_task: False: the request belongs to the handler around this call.
     """
-
-    takes_task = False
 
     __slots__ = ("_outer", "admitted", "around", "chain", "held", "passed_on")
 
@@ -94,6 +91,10 @@ class _NestedContext(Context):
     ) -> ToolResult:
         """Call another tool of the server; see `Context`."""
         return await call_nested(cast("ServerContext", self), name, arguments, capability)
+
+    def takes_task(self) -> bool:
+        """Tell that there is no task: the request belongs to the handler around this call."""
+        return False
 
     async def start_task(self) -> None:
         """Begin no task: the request belongs to the handler around this call."""

@@ -112,7 +112,7 @@ def _begin(
         if opening.enter():
             return None
         ctx.begin_task = opening.begin_task
-        ctx.takes_task = opening.possible and ctx.begin_task is not None
+        ctx.has_task_room = opening.has_room
     if ctx.take_up_rounds():
         return None
     ctx.limit_time(spec)

@@ -83,7 +83,6 @@ class MountedContext(ServerContext):
     chain: Any = _of_the_request("chain")
     around: Any = _of_the_request("around")
     held: Any = _of_the_request("held")
-    takes_task: Any = _of_the_request("takes_task")
 
     def __init__(
         self, ctx: Any, running: "RunningServer", rename: Callable[[str, str], str]
@@ -163,6 +162,11 @@ class MountedContext(ServerContext):
     async def start_task(self) -> None:
         """Begin the task of a tool that does so by itself; see `Context`."""
         await self._ctx.start_task()
+
+    def takes_task(self) -> bool:
+        """Tell whether the client takes a task; see `ServerContext`."""
+        takes: bool = self._ctx.takes_task()
+        return takes
 
     async def retry(self, required: InputRequired) -> bool:
         """Ask the questions of a handler that asks by hand; see `ServerContext`."""
