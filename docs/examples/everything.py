@@ -563,7 +563,11 @@ class AskingPrompt(Prompt, name="test_input_required_result_prompt"):
 
 
 class Everything(
-    Server, name="everything", version="1.0.0", instructions="Call anything: it is all for testing."
+    Server,
+    name="everything",
+    version="1.0.0",
+    instructions="Call anything: it is all for testing.",
+    task_poll_interval=0.1,  # its tasks are short
 ):
     tools = [Answers, Reports, Questions, Rounds, Changes, Jobs, JsonSchemaTool, HeaderTool]
     resources = [StaticText, StaticBinary, Watched, Record]

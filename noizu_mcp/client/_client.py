@@ -102,6 +102,7 @@ class Client:
         *,
         timeout: float | None = None,
         progress: Callable[[Progress], object] | None = None,
+        extensions: Sequence[str] = (),
     ) -> JSONObject:
         """Send any request. The answer is neither checked nor kept.
 
@@ -110,6 +111,7 @@ class Client:
             params: Its params; `_meta` of the revision is added.
             timeout: Seconds; the client's own by default. Progress starts it again.
             progress: Called with each progress notice.
+            extensions: Ids of extensions that this request alone declares (2026-07-28).
 
         Returns:
             The decoded result.
@@ -125,6 +127,7 @@ class Client:
             params,
             patience=self.timeout if timeout is None else timeout,
             on_progress=None if progress is None else reporter(progress),
+            extensions=extensions,
         )
         mirrored = session.mirrored
         if method == "tools/list" and mirrored is not None and session.peer.revision.stateless:
@@ -231,12 +234,7 @@ class Client:
         is_told = self.capabilities.has(f"{kind.change}.listChanged")
         return LiveList(kind, read, partial(watch_server, self._session, kind, is_told=is_told))
 
-    async def read_resource(
-        self,
-        uri: str,
-        *,
-        timeout: float | None = None,
-    ) -> ReadResult:
+    async def read_resource(self, uri: str, *, timeout: float | None = None) -> ReadResult:
         """Read a resource; its contents are kept for as long as the server allows (2026-07-28).
 
         Args:

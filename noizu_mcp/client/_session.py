@@ -4,7 +4,7 @@ Questions of the server are answered in tasks of their own; notifications go to 
 time, in order, through a queue that drops the oldest when the handler is too slow.
 """
 
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
@@ -117,6 +117,7 @@ class ClientSession(Dispatcher):
         *,
         patience: float,
         on_progress: OnProgress | None = None,
+        extensions: Iterable[str] = (),
     ) -> Mapping[str, Any]:
         """Send a request and wait for its answer; in a new session if the present one has ended.
 
@@ -125,6 +126,8 @@ class ClientSession(Dispatcher):
             params: The params; `_meta` of the revision is added.
             patience: Seconds without answer or progress.
             on_progress: Called with the params of each progress notice.
+            extensions: The ids of extensions that this request declares beside those of the
+                client (2026-07-28).
 
         Returns:
             The result.
@@ -145,7 +148,11 @@ class ClientSession(Dispatcher):
             generation = self.renewal.generation
             try:
                 return await self.exchange(
-                    method, params, patience=patience, on_progress=on_progress
+                    method,
+                    params,
+                    patience=patience,
+                    on_progress=on_progress,
+                    extensions=extensions,
                 )
             except SessionEnded as error:
                 if not may_repeat:
@@ -161,6 +168,7 @@ class ClientSession(Dispatcher):
         *,
         patience: float,
         on_progress: OnProgress | None = None,
+        extensions: Iterable[str] = (),
         arrived: Arrival | None = None,
     ) -> Mapping[str, Any]:
         """Send a request in the present session and wait for its answer.
@@ -170,13 +178,16 @@ class ClientSession(Dispatcher):
             params: See `call`.
             patience: See `call`.
             on_progress: See `call`.
+            extensions: See `call`.
             arrived: The event of the waiting task; see `Dispatcher.send_request`.
 
         Raises:
             SessionEnded: The session has ended, and the request was not carried out.
             BaseException: See `call`.
         """
-        request = self.peer.request(method, params, progress=on_progress is not None)
+        request = self.peer.request(
+            method, params, progress=on_progress is not None, extensions=extensions
+        )
         self._running.add(request.id)
         try:
             return await self.send_request(

@@ -7,13 +7,16 @@ says that it changed. How a server asks and keeps lists is in `server/providers/
 
 import inspect
 import math
-from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Final, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from .._errors import DefinitionError, Problem
 from .._source import calling_frame, problem_at
 from .._util import called, got
+from .._value import JSONObject
+from ..types import SKILLS
 from ._context import Context
+from .declare._options import add_prefix
 
 #: Seconds that a provider may take to list. Clients wait for it with their request.
 TIMEOUT: Final = 5.0
@@ -24,6 +27,35 @@ LISTS: Final = {
     "resources": "resources",
     "templates": "resources",
 }
+
+
+class Introduction(NamedTuple):
+    """The part of a provider in the answer that a client gets when it connects.
+
+    Attributes:
+        instructions: Instructions for models; None for none.
+        extensions: The extensions of 2026-07-28 that it offers, by id, with their settings.
+    """
+
+    instructions: str | None = None
+    extensions: Mapping[str, JSONObject] = {}
+
+
+def headed(name: str, prefix: str, instructions: str) -> str:
+    """Put the name of another server before its instructions, and the prefix of its tools.
+
+    The instructions name tools as the other server does.
+
+    Args:
+        name: The name of the server.
+        prefix: Its prefix here; empty for none.
+        instructions: Its instructions.
+    """
+    parts = [f"## {name}", instructions]
+    if prefix:
+        start = add_prefix(prefix, "name", "")
+        parts.insert(1, f"Its tools and prompts have the prefix {start} here.")
+    return "\n\n".join(parts)
 
 
 class Changes(Protocol):
@@ -73,7 +105,8 @@ def _options(cls: Any) -> Iterator[tuple[str, str]]:
 
 def _methods(cls: type) -> Iterator[tuple[str, str]]:
     """Yield the methods that a server could not call, each with its problem."""
-    for name, parameter in (*((name, "ctx") for name in LISTS), ("watch", "changed")):
+    wanted = (*((name, "ctx") for name in LISTS), ("introduce", "ctx"), ("watch", "changed"))
+    for name, parameter in wanted:
         method = _written(cls, name)
         if method is None:
             continue
@@ -159,6 +192,16 @@ class BaseProvider:
             changed: Tells the server.
         """
 
+    async def introduce(self, ctx: Context) -> Introduction:
+        """Return the part of the provider in the answer to a client that connects.
+
+        Clients wait for it, for `timeout` seconds at most: what is not known yet is left out.
+
+        Args:
+            ctx: The request: `initialize` or `server/discover`.
+        """
+        return Introduction()
+
     def unknown(self, name: str) -> str | None:
         """Word the error for a name that nothing has.
 
@@ -241,6 +284,68 @@ class ResourceProvider(BaseProvider):
             uri: The URI; of any provider, since the resource may be gone by now.
             ctx: See `Server.unsubscribe`.
         """
+
+
+class SkillProvider(BaseProvider):
+    """A provider of skills (SEP-2640), whose files are resources.
+
+    Nothing is kept: the extension has no notice of changed skills.
+    """
+
+    async def introduce(self, ctx: Context) -> Introduction:
+        """Offer the extension."""
+        return Introduction(extensions={SKILLS: {}})
+
+    async def skills(self, ctx: Context) -> Sequence[JSONObject]:
+        """List the entries of the skills, in the form of the wire."""
+        return ()
+
+    async def skill(self, uri: str, ctx: Context) -> JSONObject | None:
+        """Return the entry of a skill, listed or not.
+
+        Args:
+            uri: The URI of its `SKILL.md`, as a client sent it.
+            ctx: The request.
+
+        Returns:
+            The entry, in the form of the wire; None if the provider has no such skill.
+
+        Raises:
+            McpError: The skill cannot be had now.
+            InsufficientScope: The caller may not have it.
+        """
+        return None
+
+    async def directory(self, uri: str, cursor: Any, ctx: Context) -> JSONObject | None:
+        """Return a page of the direct children of a directory.
+
+        Args:
+            uri: The URI of the directory, as a client sent it.
+            cursor: `cursor` of the request, unchecked.
+            ctx: The request.
+
+        Returns:
+            `resources` and `nextCursor`, in the form of the wire; None if the provider has no such
+            directory.
+
+        Raises:
+            McpError: The cursor is invalid (-32602), or the directory cannot be had now.
+            InsufficientScope: The caller may not have it.
+        """
+        return None
+
+
+def rename_skill(entry: Mapping[str, Any], rename: Callable[[str], str]) -> JSONObject:
+    """Return the entry of a skill with other URIs.
+
+    Args:
+        entry: The entry, in the form of the wire.
+        rename: Returns the new URI of a file.
+    """
+    files = entry["resources"]
+    if isinstance(files, list):
+        files = [{**each, "uri": rename(each["uri"])} for each in files]
+    return {**entry, "uri": rename(entry["uri"]), "resources": files}
 
 
 class Provider(ToolProvider, PromptProvider, ResourceProvider):

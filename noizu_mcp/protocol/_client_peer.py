@@ -8,7 +8,7 @@ bounded by the tasks of the client that wait, and by `in_flight` for requests of
 Source: 2026-07-28 `basic/versioning`; 2025-11-25 `basic/lifecycle`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .._log import SHOWN, ThrottledLog
@@ -68,6 +68,7 @@ class ClientPeer:
         *,
         revision: Revision | None = None,
         progress: bool = False,
+        extensions: Iterable[str] = (),
     ) -> Request:
         """Make a request: its id, and the `_meta` that its revision demands.
 
@@ -76,10 +77,12 @@ class ClientPeer:
             params: Its params, or None for no params.
             revision: Instead of the revision in use (a probe).
             progress: Ask for progress; the token is the id of the request.
+            extensions: The ids of extensions that this request declares beside those of the
+                client (2026-07-28).
         """
         body = None if params is None else dict(params)
         own = meta_of(body)
-        meta = self._meta(revision or self.revision)
+        meta = self._meta(revision or self.revision, extensions)
         request = self.ledger.open(method, body)
         if progress:
             # Our ids are never used twice, so the token is unique among the active requests
@@ -90,15 +93,19 @@ class ClientPeer:
         # Reserved keys win over keys of the caller (2026-07-28 `basic/index`, `_meta`).
         return Request(request.id, method, {**(body or {}), "_meta": {**own, **meta}})
 
-    def _meta(self, revision: Revision) -> JSONObject:
+    def _meta(self, revision: Revision, extensions: Iterable[str]) -> JSONObject:
         if not revision.stateless:
             return {}
+        capabilities = self.capabilities
+        if extensions:
+            declared = {**capabilities.get("extensions", {}), **{each: {} for each in extensions}}
+            capabilities = {**capabilities, "extensions": declared}
         # The version and the capabilities must be sent with every request, the client info should
         # be (2026-07-28 `basic/index`): the server remembers nothing.
         meta: JSONObject = {
             META_PROTOCOL_VERSION: revision.name,
             META_CLIENT_INFO: self.info,
-            META_CLIENT_CAPABILITIES: self.capabilities,
+            META_CLIENT_CAPABILITIES: capabilities,
         }
         if self.log_level is not None:
             meta[META_LOG_LEVEL] = self.log_level

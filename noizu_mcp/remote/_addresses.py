@@ -46,7 +46,7 @@ class Addresses:
 
         Args:
             result: The result of the server.
-            rewrite: `in_content`, `in_contents` or `in_messages`.
+            rewrite: `in_content`, `in_contents`, `in_directory` or `in_messages`.
         """
         return result if not self._start else rewrite(self, result)
 
@@ -69,6 +69,14 @@ def in_contents(addresses: Addresses, result: JSONObject) -> JSONObject:
     if not isinstance(parts, list):
         return result
     return {**result, "contents": [_with_uri(addresses, part) for part in parts]}
+
+
+def in_directory(addresses: Addresses, result: JSONObject) -> JSONObject:
+    """Rewrite the entries of a directory."""
+    entries = result.get("resources")
+    if not isinstance(entries, list):
+        return result
+    return {**result, "resources": [_with_uri(addresses, entry) for entry in entries]}
 
 
 def in_messages(addresses: Addresses, result: JSONObject) -> JSONObject:

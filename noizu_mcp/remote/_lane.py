@@ -13,8 +13,9 @@ these callers:
 A question ends with the request that it belongs to.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 import trio
@@ -132,13 +133,16 @@ class Lane:
         except (ConnectionClosed, RequestTimeout) as error:
             raise Unavailable(str(error)) from error
 
-    async def request(self, method: str, params: JSONObject, ctx: ServerContext) -> JSONObject:
+    async def request(
+        self, method: str, params: JSONObject, ctx: ServerContext, extensions: Sequence[str] = ()
+    ) -> JSONObject:
         """Send a request of a caller, and return its result.
 
         Args:
             method: The method.
             params: The params, without `_meta`.
             ctx: The request of the caller.
+            extensions: Ids of extensions that the request declares.
 
         Raises:
             McpError: The server answered with an error.
@@ -146,23 +150,24 @@ class Lane:
         """
         params = _with_meta(params, ctx.meta)
         progress = None
-        if META_PROGRESS_TOKEN in ctx.meta:
+        if ctx.envelope.progress_token is not None:
 
             def progress(found: Progress) -> None:
                 ctx.report_progress(found.progress, found.total, found.message)
 
         with self._in_flight(ctx) as call:
             client = await self.ready()
+            send = partial(client.request, method, params, progress=progress, extensions=extensions)
             with self.naming():
                 await self._set_level(client, ctx)
                 try:
-                    result = await client.request(method, params, progress=progress)
+                    result = await send()
                 except McpError as error:
                     if error.code != HEADER_MISMATCH:
                         raise
                     # The server has not run the tool. Listing notes the headers that each wants.
                     await client.list_tools()
-                    result = await client.request(method, params, progress=progress)
+                    result = await send()
             if call.missing is not None:
                 # A client of 2026-07-28 must get this error, whatever the server made of it.
                 raise call.missing

@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -22,24 +21,27 @@ from .._errors import (
 from .._log import logger
 from .._nearest import hint_at
 from .._value import JSONObject
-from ..client import TIMEOUT, Target, bound_name, connect, read_entry, read_servers
+from ..client import TIMEOUT, Target, bound_name, connect, read_entry
 from ..components import (
     Bound,
     Changes,
     Context,
+    Introduction,
     Provider,
+    SkillProvider,
     add_prefix,
     bind_definition,
+    headed,
     read_prefix,
     read_requires,
 )
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
 from ..schema import header_faults
 from ..server import ServerContext
-from ..transports import Http, Stdio
 from ..types import (
+    SKILLS,
+    TASKS,
     Completion,
-    InputRequest,
     InputRequired,
     PromptDefinition,
     PromptResult,
@@ -49,8 +51,12 @@ from ..types import (
     ToolDefinition,
     ToolResult,
 )
-from ._addresses import Addresses, in_content, in_contents, in_messages
+from ._addresses import Addresses, Rewrite, in_content, in_contents, in_messages
+from ._answers import read_answer
+from ._config import label_of, read_config
 from ._lane import Unavailable
+from ._skills import find_skill, list_skills, read_directory
+from ._tasks import call_with_tasks
 from ._upstream import Upstream
 
 if TYPE_CHECKING:
@@ -59,26 +65,26 @@ if TYPE_CHECKING:
 #: Seconds that the lists of a server may take when a client lists something: from its first
 #: connection on they are there.
 LIST_TIMEOUT: Final = 10.0
+#: Seconds from the beginning of this server for which clients that connect wait until a server is
+#: connected. Many clients give up, or take the server for an older one, after five.
+INTRODUCTION_TIMEOUT: Final = 3.0
 #: Connections to a server that asks questions up to 2025-11-25, one for each caller at a time.
 CONNECTIONS: Final = 8
 #: Options of `connect` that a `Remote` sets itself.
 _OWN: Final = frozenset({"target", "handler", "timeout", "roots", "capabilities"})
 #: Members of a result that are for one connection (2026-07-28 `server/utilities/caching`).
 _CACHING: Final = frozenset({"ttlMs", "cacheScope"})
-#: Characters of a name of a server that a prefix does not have, and of a prefix.
-_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]")
-_PREFIX_LENGTH: Final = 64
 
 Result = TypeVar("Result")
 
 
-class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
-    """Another server as a part of this one: its tools, prompts, resources and templates.
+class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
+    """Another server as a part of this one: its tools, prompts, resources, templates and skills.
 
     Everything of the protocol passes in both directions, between clients and servers of either
     era: results and definitions as they are, progress, log messages, cancellation, completion,
-    subscriptions, notices of changed lists, and the questions of the server (elicitation,
-    sampling, roots) to the caller whose request it works on. Tasks and skills do not pass.
+    subscriptions, notices of changed lists, tasks, instructions, and the questions of the server
+    (elicitation, sampling, roots) to the caller whose request it works on.
 
     The connection is opened when this server begins to serve, and again with growing pauses
     whenever it ends. Meanwhile its components are not listed, and a call ends in one clear error.
@@ -140,7 +146,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
             self._target = read_entry(target, label or prefix or "the target")
         except (TargetError, ValueError) as error:
             self._target = error
-        self._label = label or prefix or _label_of(self._target)
+        self._label = label or prefix or label_of(self._target)
         # One for each served server that has this provider: it ends with that server.
         self._upstreams: dict[Any, Upstream] = {}
         self._made: dict[str, tuple[Sequence[Any], list[Bound]]] = {}
@@ -170,24 +176,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
             TypeError: An option is unknown, or `auth` is given for all.
             ValueError: `per_server` names no server, or a prefix is not valid.
         """
-        if "auth" in options:
-            raise TypeError(
-                "auth= would send the credentials of one server to all of them; write "
-                "per_server={'name': {'auth': …}}"
-            )
-        entries, own = read_servers(config), per_server or {}
-        for name in own:
-            if name not in entries:
-                raise ValueError(
-                    f"per_server names no server {name}; {hint_at(name, list(entries))}"
-                )
-        return [
-            cls(
-                entry,
-                **{"prefix": _fitting(name), "label": name, **options, **own.get(name, {})},
-            )
-            for name, entry in entries.items()
-        ]
+        return [cls(entry, **own) for entry, own in read_config(config, per_server, options)]
 
     @property
     def name(self) -> str:
@@ -280,14 +269,22 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
 
     # Components
 
-    def _bind_tool(self, _: Upstream, definition: ToolDefinition) -> Bound:
+    def _bind_tool(self, upstream: Upstream, definition: ToolDefinition) -> Bound:
         fault = next(header_faults(definition.input_schema), None)
         if fault is not None:
             raise ValueError(fault.text)
-        # Tasks do not pass, so no tool may promise them.
+        # The experimental tasks of 2025-11-25 do not pass, so no tool may promise them.
         listed = attrs.evolve(definition, name=self._name(definition.name), execution=None)
-        handler = partial(self._call_tool, definition.name)
-        return bind_definition(listed, handler, source=self._source(listed.name), **self._common)
+        # On 2026-07-28 no definition tells which calls go on as tasks: any of them may.
+        has_tasks = _has(upstream, f"extensions.{TASKS}")
+        return bind_definition(
+            listed,
+            partial(self._call_tool, definition.name, has_tasks),
+            source=self._source(listed.name),
+            task="optional" if has_tasks else None,
+            starts_task=has_tasks,
+            **self._common,
+        )
 
     def _bind_prompt(self, _: Upstream, definition: PromptDefinition) -> Bound:
         listed = attrs.evolve(definition, name=self._name(definition.name))
@@ -305,7 +302,11 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
         listed = self._addresses.resource(definition)
         source = self._source(listed.uri)
         return bind_definition(
-            listed, self._read, source=source, subscribable=_can_subscribe(upstream), **self._common
+            listed,
+            self._read,
+            source=source,
+            subscribable=_has(upstream, "resources.subscribe"),
+            **self._common,
         )
 
     def _bind_template(self, upstream: Upstream, definition: ResourceTemplateDefinition) -> Bound:
@@ -315,7 +316,7 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
             self._read_matched,
             partial(self._complete, {"type": "ref/resource", "uri": definition.uri_template}),
             source=self._source(listed.uri_template),
-            subscribable=_can_subscribe(upstream),
+            subscribable=_has(upstream, "resources.subscribe"),
             **self._common,
         )
 
@@ -336,13 +337,20 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
     # Requests
 
     async def _call_tool(
-        self, name: str, arguments: JSONObject, ctx: ServerContext
+        self, name: str, has_tasks: bool, arguments: JSONObject, ctx: ServerContext
     ) -> ToolResult | InputRequired:
-        params = {"name": name, "arguments": arguments}
+        params: JSONObject = {"name": name, "arguments": arguments}
         read = cast("Callable[[JSONObject], ToolResult]", ToolResult.from_wire)
         try:
-            result = await self._request("tools/call", params, ctx)
+            if has_tasks:
+                send = partial(self._request, "tools/call", params, ctx)
+                result = await call_with_tasks(send, self._upstream_of(ctx), ctx)
+            else:
+                result = await self._request("tools/call", params, ctx)
             return self._answer(result, in_content, read)
+        except (ProtocolError, TypeError) as error:
+            text = f"{self._label} gave a malformed task: {error}"
+            raise McpError(INTERNAL_ERROR, text) from error
         except Unavailable as error:
             # A model reads the result of a tool, and can go on without it.
             raise ToolError(str(error)) from error
@@ -384,15 +392,17 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
             await self._with_errors(upstream.request("completion/complete", params, ctx))
         )
 
-    async def _request(self, method: str, params: JSONObject, ctx: ServerContext) -> JSONObject:
+    async def _request(
+        self, method: str, params: JSONObject, ctx: ServerContext, extensions: Sequence[str] = ()
+    ) -> JSONObject:
         """Send a request that the server may answer with questions (2026-07-28)."""
         if ctx.input_responses:
             params["inputResponses"] = dict(ctx.input_responses)
         if ctx.request_state is not None:
             params["requestState"] = ctx.request_state
-        return await self._upstream_of(ctx).request(method, params, ctx)
+        return await self._upstream_of(ctx).request(method, params, ctx, extensions)
 
-    async def _with_errors(self, work: Awaitable[JSONObject]) -> JSONObject:
+    async def _with_errors(self, work: Awaitable[Result]) -> Result:
         try:
             return await work
         except Unavailable as error:
@@ -401,25 +411,53 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
     def _answer(
         self,
         result: JSONObject,
-        rewrite: Callable[[Addresses, JSONObject], JSONObject],
+        rewrite: Rewrite,
         read: Callable[[JSONObject], Result],
     ) -> Result | InputRequired:
-        """Read a result of the server: the last one, or questions to the caller.
+        return read_answer(self._label, result, partial(rewrite, self._addresses), read)
 
-        Raises:
-            McpError: It is malformed (-32603).
+    # Skills, and what this server says of itself
+
+    async def introduce(self, ctx: Context) -> Introduction:
+        """Return the instructions and extensions of the server, as far as it is connected.
+
+        Clients wait for its first connection until `INTRODUCTION_TIMEOUT` seconds after this server
+        began to serve, and for no other.
         """
-        kind = result.get("resultType", "complete")
-        if kind not in ("complete", "input_required"):
-            text = f"{self._label} gave an unknown kind of result: {str(kind)[:60]!r}"
-            raise McpError(INTERNAL_ERROR, text)
-        try:
-            if kind == "input_required":
-                return _read_questions(result)
-            return read(self._addresses.result(result, rewrite))
-        except (ProtocolError, TypeError, ValueError) as error:
-            text = f"{self._label} gave a malformed result: {error}"
-            raise McpError(INTERNAL_ERROR, text) from error
+        upstream = self._upstreams.get(ctx.server)
+        client = None if upstream is None else await upstream.first_client(INTRODUCTION_TIMEOUT)
+        if client is None:
+            return Introduction()
+        offered = client.capabilities.extensions or {}
+        extensions: JSONObject = {
+            id_: dict(offered[id_] or {}) for id_ in (SKILLS, TASKS) if id_ in offered
+        }
+        text = client.instructions
+        return Introduction(text and headed(self._label, self._prefix, text), extensions)
+
+    async def skills(self, ctx: Context) -> Sequence[JSONObject]:
+        """List the skills; see `SkillProvider`."""
+        return await list_skills(self._upstream_of(ctx), self._addresses)
+
+    async def skill(self, uri: str, ctx: Context) -> JSONObject | None:
+        """Return the entry of a skill, which the server is asked for; see `SkillProvider`."""
+        return await self._find(find_skill, uri, ctx)
+
+    async def directory(self, uri: str, cursor: Any, ctx: Context) -> JSONObject | None:
+        """Return a page of a directory; see `SkillProvider`."""
+        return await self._find(partial(read_directory, cursor=cursor), uri, ctx)
+
+    async def _find(
+        self, find: Callable[..., Awaitable[JSONObject | None]], uri: str, ctx: Any
+    ) -> JSONObject | None:
+        inside = self._addresses.inward(uri)
+        if self._addresses.outward(inside) != uri:
+            return None
+        upstream = self._upstream_of(ctx)
+        found = await self._with_errors(find(upstream, self._addresses, inside))
+        if found is not None and self._common["requires"] is not None:
+            ctx.check_scopes(self._common["requires"])
+        return found
 
     # Subscriptions
 
@@ -440,40 +478,6 @@ class Remote(Provider, shared=True, timeout=LIST_TIMEOUT):
                 await upstream.unwatch(inside)
 
 
-def _read_questions(result: JSONObject) -> InputRequired:
-    """Read an `InputRequiredResult`; the caller is asked in the words of its own era.
-
-    Raises:
-        TypeError: It is malformed.
-        ValueError: It asks for nothing.
-    """
-    requests, state = result.get("inputRequests") or {}, result.get("requestState")
-    if not isinstance(requests, dict) or not isinstance(state, str | None):
-        raise TypeError("an input_required result is malformed")
-    found = {}
-    for key, request in requests.items():
-        if not isinstance(request, dict) or not isinstance(request.get("method"), str):
-            raise TypeError("an input request has no method")
-        found[key] = InputRequest(request["method"], request.get("params") or {})
-    return InputRequired(found, state)
-
-
-def _can_subscribe(upstream: Upstream) -> bool:
+def _has(upstream: Upstream, capability: str) -> bool:
     client = upstream.connection.client
-    return client is not None and client.capabilities.has("resources.subscribe")
-
-
-def _fitting(name: str) -> str:
-    """Return the name of a server as a prefix."""
-    text = _UNFIT.sub("_", name)
-    return (text if text[:1].isalpha() else f"x{text}")[:_PREFIX_LENGTH]
-
-
-def _label_of(target: Any) -> str:
-    """Name a server that has no prefix; without arguments and queries, which may be secret."""
-    if isinstance(target, Http):
-        return target.shown
-    if isinstance(target, Stdio):
-        return target.command
-    options = getattr(target, "options", None)
-    return type(target).__name__ if options is None else str(options.name)
+    return client is not None and client.capabilities.has(capability)

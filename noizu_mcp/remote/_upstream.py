@@ -68,6 +68,7 @@ class Upstream:
         updated: Callable[[str], object],
     ) -> None:
         self.lists: dict[str, Sequence[Any]] = {}
+        self._began = trio.current_time()
         self._changed = changed
         self._updated = updated
         # Lists to be read, and what to wait for until there is one, or one was read.
@@ -90,10 +91,25 @@ class Upstream:
         async with trio.open_nursery() as self._nursery:
             await self.connection.run()
 
-    async def request(self, method: str, params: JSONObject, ctx: ServerContext) -> JSONObject:
+    async def request(
+        self, method: str, params: JSONObject, ctx: ServerContext, extensions: Sequence[str] = ()
+    ) -> JSONObject:
         """Send a request of a caller, and return its result; see `Lane.request`."""
         lane = self._choose(ctx) if self._asks else self.first
-        return await lane.request(method, params, ctx)
+        return await lane.request(method, params, ctx, extensions)
+
+    async def first_client(self, seconds: float) -> Client | None:
+        """Return the client, after the first attempt to connect.
+
+        Args:
+            seconds: Seconds to wait at most, from the time when this was made.
+
+        Returns:
+            None while the server is not connected.
+        """
+        with trio.move_on_at(self._began + seconds):
+            await self.connection.wait_settled()
+        return self.connection.client
 
     def _note_question(self) -> None:
         self._asks = True

@@ -83,6 +83,7 @@ class RequestContext(InboundRequest, ServerContext):
         asker: Asks the client; None until something is asked.
         taken_over: The request whose parked handler goes on with this one; None if there is none.
         begin_task: Begins the task of a tool that does so by itself.
+        has_task_room: Tells whether it would begin one.
         feed: The feed of an open listen request.
         size: Bytes of its message, if known.
     """
@@ -97,6 +98,7 @@ class RequestContext(InboundRequest, ServerContext):
     asker: "LiveAsker | RoundAsker | None" = None
     taken_over: "RequestContext | None" = None
     begin_task: BeginTask | None = None
+    has_task_room: Callable[[], bool] | None = None
     feed: "ChangeFeed | None" = None
     size: int | None = None
     _progress: float | None = None
@@ -463,6 +465,11 @@ class RequestContext(InboundRequest, ServerContext):
             raise no_task()
         await trio.lowlevel.checkpoint()
         await self.begin_task(self)
+
+    def takes_task(self) -> bool:
+        """Tell whether the client takes a task, and there is room for it; see `ServerContext`."""
+        room = self.has_task_room
+        return self.begin_task is not None and room is not None and room()
 
     async def retry(self, required: InputRequired) -> bool:
         """Ask the questions of a handler that asks by hand; see `Context`."""

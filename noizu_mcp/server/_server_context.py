@@ -257,6 +257,10 @@ class ServerContext(Context):
 
         return await call_nested(self, name, arguments, capability)
 
+    def takes_task(self) -> bool:
+        """Tell whether `start_task` begins a task, or has begun it: the client takes one."""
+        return False
+
     async def relay(self, request: InputRequest) -> Any:
         """Ask the client a question that another server has asked.
 

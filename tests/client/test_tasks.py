@@ -72,6 +72,24 @@ async def test_questions_before_the_task():
         assert task.result["content"][0]["text"] == "Ann"
 
 
+async def test_a_single_request_may_declare_tasks():
+    """An extension that one request declares holds for no other; earlier revisions have none."""
+    knows = ClientCapabilities(extensions={"com.example/x": {"a": 1}})
+    sent = []
+    tapped = connect(Office, capabilities=knows, tap=lambda _, data: sent.append(bytes(data)))
+    async with tapped as client:
+        begun = await client.request("tools/call", {"name": "long"}, extensions=[TASKS])
+        assert begun["resultType"] == "task"
+        with pytest.raises(McpError) as caught:
+            await client.request("tools/call", {"name": "long"})
+    assert caught.value.code == -32021
+    declared = b'"extensions":{"com.example/x":{"a":1},"io.modelcontextprotocol/tasks":{}}'
+    assert [declared in data for data in sent if b'"tools/call"' in data] == [True, False]
+    async with connect(Office, version="2025-11-25") as client:
+        found = await client.request("tools/call", {"name": "long"}, extensions=[TASKS])
+        assert found["isError"]
+
+
 async def test_a_client_that_does_not_know_tasks():
     """It is refused, or served in its request."""
     async with connect(Office, handler=Person()) as client:

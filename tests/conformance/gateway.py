@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SERVER = ROOT / "docs" / "examples" / "everything.py"
 
 
-class Gateway(Server, name="everything-gateway", version="1.0.0"):
+class Gateway(Server, name="everything-gateway", version="1.0.0", task_poll_interval=0.1):
     """Everything, once removed."""
 
     providers = [

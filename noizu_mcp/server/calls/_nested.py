@@ -106,6 +106,10 @@ class _NestedContext(Context):
         if self.recording is not None:
             self.recording.coerced = True
 
+    def takes_task(self) -> bool:
+        """Tell that there is no task: the request belongs to the handler around this call."""
+        return False
+
     async def start_task(self) -> None:
         """Begin no task: the request belongs to the handler around this call."""
         await trio.lowlevel.checkpoint()

@@ -3,16 +3,50 @@
 2026-07-28 has no `logging/setLevel`: there each request names its level.
 """
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from ..._errors import McpError
 from ..._value import JSONObject
+from ...engine import Job
 from ...jsonrpc import INVALID_PARAMS
 from ...protocol import SUPPORTED_VERSIONS, adapt_implementation
-from ...types import LOG_LEVELS
+from ...types import LOG_LEVELS, TASKS
 from .._request_context import RequestContext
 
+#: Answers with instructions and extensions.
+_Answer = Callable[[RequestContext, str | None, Mapping[str, Any]], None]
 
-def initialize(ctx: RequestContext) -> None:
+
+def initialize(ctx: RequestContext) -> Job | None:
     """Answer `initialize` (2025-11-25 `basic/lifecycle`); the peer has chosen the revision."""
+    return _introduced(ctx, _answer_initialize)
+
+
+def discover(ctx: RequestContext) -> Job | None:
+    """Answer `server/discover` (2026-07-28 `server/discover`)."""
+    return _introduced(ctx, _answer_discover)
+
+
+def _introduced(ctx: RequestContext, answer: _Answer) -> Job | None:
+    """Answer with what the server and its providers say of themselves."""
+    server = ctx.running.server
+    if server.registry.providers is None:
+        answer(ctx, server.options.instructions, server.registry.extensions())
+        return None
+
+    async def work() -> None:
+        from ..providers._introductions import introduce
+
+        instructions, extensions = await introduce(server, ctx)
+        if TASKS in extensions:
+            server.providers.have_tasks = True
+        answer(ctx, instructions, extensions)
+
+    return ctx.in_time(work)
+
+
+def _answer_initialize(ctx: RequestContext, instructions: str | None, _: Mapping[str, Any]) -> None:
     server = ctx.running.server
     revision = ctx.envelope.revision
     # Before the capabilities are read: a list that changes after this line is told once the client
@@ -23,15 +57,15 @@ def initialize(ctx: RequestContext) -> None:
         "capabilities": server.registry.capabilities(),
         "serverInfo": adapt_implementation(server.info, revision),
     }
-    if server.options.instructions is not None:
-        result["instructions"] = server.options.instructions
+    if instructions is not None:
+        result["instructions"] = instructions
     ctx.complete(result)
 
 
-def discover(ctx: RequestContext) -> None:
-    """Answer `server/discover` (2026-07-28 `server/discover`)."""
+def _answer_discover(
+    ctx: RequestContext, instructions: str | None, extensions: Mapping[str, Any]
+) -> None:
     server = ctx.running.server
-    extensions = server.registry.extensions()
     capabilities = server.registry.capabilities()
     result: JSONObject = {
         "supportedVersions": list(SUPPORTED_VERSIONS),
@@ -40,8 +74,8 @@ def discover(ctx: RequestContext) -> None:
         "capabilities": {**capabilities, "extensions": extensions} if extensions else capabilities,
         **server.options.cache_of("discover").to_wire(),
     }
-    if server.options.instructions is not None:
-        result["instructions"] = server.options.instructions
+    if instructions is not None:
+        result["instructions"] = instructions
     ctx.complete(result)
 
 

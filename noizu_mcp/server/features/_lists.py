@@ -48,6 +48,8 @@ def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
     # Only then: a list without instances is served from rendered bytes.
     elif name == "resources" and any(each.list for each in templates.shown):
         compute = _list_with_instances
+    elif name == "skills" and server.registry.providers is not None:
+        compute = _list_skills
     elif collection.gated:
         compute = collection.list_for
     # Registrations are listed to everybody; a computed list may be for this caller alone. A shared
@@ -74,6 +76,13 @@ def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
         ctx.complete(result)
 
     return ctx.in_time(work)
+
+
+async def _list_skills(cursor: str | None, context: Context) -> Any:
+    from ..providers._introductions import list_skills
+
+    server = context.server
+    return server.registry.skills.cut(await list_skills(server, context), cursor)
 
 
 async def _list_with_instances(cursor: str | None, context: Context) -> Any:

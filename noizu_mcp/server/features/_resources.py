@@ -137,7 +137,7 @@ def unsubscribe(ctx: RequestContext) -> Job | None:
     return ctx.in_time(work)
 
 
-def get_skill(ctx: RequestContext) -> None:
+def get_skill(ctx: RequestContext) -> Job | None:
     """Answer `skills/get`.
 
     Raises:
@@ -146,28 +146,55 @@ def get_skill(ctx: RequestContext) -> None:
     server = ctx.running.server
     uri = _uri(ctx)
     spec = server.registry.skills.specs.get(uri)
-    if spec is None:
+    if spec is None and server.registry.providers is None:
         raise McpError(INVALID_PARAMS, "Skill not found", {"uri": uri})
+    if spec is not None:
+        _send_skill(ctx, spec.definition, guarded=spec.requires is not None)
+        return None
+
+    async def work() -> None:
+        from ..providers._introductions import find_skill
+
+        entry = await find_skill(server, uri, ctx)
+        if entry is None:
+            raise McpError(INVALID_PARAMS, "Skill not found", {"uri": uri})
+        # A provider may have asked for scopes, or for anything else of the caller.
+        _send_skill(ctx, entry, guarded=ctx.auth is not None)
+
+    return ctx.in_time(work)
+
+
+def _send_skill(ctx: RequestContext, entry: JSONObject, *, guarded: bool) -> None:
     # A skill with scopes is private to its caller, whatever the option says: a shared cache checks
     # no scopes.
-    caching = server.options.cache_of("skills", guarded=spec.requires is not None)
-    ctx.complete({"skill": spec.definition, **caching.to_wire()})
+    caching = ctx.running.server.options.cache_of("skills", guarded=guarded)
+    ctx.complete({"skill": entry, **caching.to_wire()})
 
 
-def read_directory(ctx: RequestContext) -> None:
+def read_directory(ctx: RequestContext) -> Job | None:
     """Answer `resources/directory/read`; its result carries no cache hints.
 
     Raises:
         McpError: There is no such directory, or the cursor is invalid (-32602).
     """
-    registry = ctx.running.server.registry
-    uri = _uri(ctx)
-    children = registry.directories.get(uri)
-    if children is None:
+    server = ctx.running.server
+    uri, cursor = _uri(ctx), (ctx.request.params or {}).get("cursor")
+    page = server.registry.read_directory(uri, cursor)
+    if page is None and server.registry.providers is None:
         raise McpError(INVALID_PARAMS, "Directory not found", {"uri": uri})
-    collection = registry.resources
-    page = collection.cut(list(children.values()), (ctx.request.params or {}).get("cursor"))
-    ctx.complete(collection.write(page, ctx.envelope.revision))
+    if page is not None:
+        ctx.complete(page)
+        return None
+
+    async def work() -> None:
+        from ..providers._introductions import read_directory
+
+        found = await read_directory(server, uri, cursor, ctx)
+        if found is None:
+            raise McpError(INVALID_PARAMS, "Directory not found", {"uri": uri})
+        ctx.complete(found)
+
+    return ctx.in_time(work)
 
 
 def _watched(ctx: RequestContext) -> tuple[str, ChangeFeed]:

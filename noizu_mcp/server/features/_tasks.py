@@ -155,6 +155,10 @@ class TaskContext(RequestContext):
         """The threads of sync handlers in tasks: long tasks must not use up those of requests."""
         return self.running.server.task_threads.of(self.envelope.origin.client)
 
+    def takes_task(self) -> bool:
+        """Tell that this is the task."""
+        return True
+
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
@@ -201,7 +205,7 @@ class Opening:
         Raises:
             McpError: The request does not declare tasks (-32021), or a limit is reached.
         """
-        if self.begin_task is None and self._has_room():
+        if self.begin_task is None and self.has_room():
             self._left.set()
             self._begin(None)
             return True
@@ -235,7 +239,7 @@ class Opening:
         ctx = self._ctx
         # The client may have cancelled, or another task of the handler may have begun the task.
         if not ctx.cancelled:
-            if not self._has_room():
+            if not self.has_room():
                 return
             self._begin(call.asker)
             ctx.stop()
@@ -243,7 +247,7 @@ class Opening:
         # twice.
         await trio.sleep_forever()
 
-    def _has_room(self) -> bool:
+    def has_room(self) -> bool:
         """Tell whether a task may begin; without room an optional one runs in its request."""
         if self.possible and self._spec.task == "optional":
             owner = owner_of(self._ctx.envelope)

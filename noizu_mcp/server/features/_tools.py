@@ -120,6 +120,7 @@ def _begin(
         if opening.enter():
             return None
         ctx.begin_task = opening.begin_task
+        ctx.has_task_room = opening.has_room
     if ctx.take_up_rounds():
         return None
     ctx.limit_time(spec)

@@ -10,7 +10,7 @@ the way of a call but that object. The bus of the mounted server tells every ser
 
 import math
 import weakref
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -18,7 +18,17 @@ import trio
 from ..._errors import DefinitionError, McpError
 from ..._source import calling_frame, problem_at
 from ..._util import called
-from ...components import Context, Provider, add_prefix, read_prefix
+from ..._value import JSONObject
+from ...components import (
+    Context,
+    Introduction,
+    Provider,
+    SkillProvider,
+    add_prefix,
+    headed,
+    read_prefix,
+    rename_skill,
+)
 from ...engine import (
     crashes_logged,
     enter_user_code,
@@ -30,6 +40,7 @@ from ...jsonrpc import INVALID_PARAMS
 from .._running import RunningServer
 from .._server import Server
 from ..changes._feed import UNSUBSCRIBE_TIME
+from ._introductions import find_skill, introduce, list_skills, read_directory
 from ._mounted_context import MountedContext
 from ._mounted_specs import MountedSpecs
 
@@ -45,8 +56,8 @@ LONGEST_PAUSE: Final = 60.0
 _KINDS: Final = ("tools", "prompts", "resources")
 
 
-class Mount(Provider):
-    """A server in the same process as a provider: its tools, prompts, resources and templates.
+class Mount(Provider, SkillProvider):
+    """A server in the same process as a provider: all that it has, with skills and instructions.
 
     The handlers run as in the mounted server: `ctx.server`, `ctx.state` and `ctx.read_resource`,
     timeouts, scopes and `available` are those of it, and methods that it overrides are called. Its
@@ -142,6 +153,62 @@ class Mount(Provider):
         """List nothing: `resources` lists the templates, too."""
         return ()
 
+    async def introduce(self, ctx: Any) -> Introduction:
+        """Introduce the mounted server, and what it mounts itself."""
+        inner = self._context(ctx)
+        if inner is None:
+            return Introduction()
+        found = await introduce(self.server, inner)
+        if found.instructions is None:
+            return found
+        text = headed(self.server.options.name, self.prefix or "", found.instructions)
+        return found._replace(instructions=text)
+
+    async def skills(self, ctx: Any) -> Sequence[JSONObject]:
+        """List the skills of the mounted server under their new URIs."""
+        inner = self._context(ctx)
+        found = [] if inner is None else await list_skills(self.server, inner)
+        definition_of = self.server.registry.skills.definition_of
+        return [rename_skill(definition_of(each), self._rename_uri) for each in found]
+
+    async def skill(self, uri: str, ctx: Any) -> JSONObject | None:
+        """Return the entry of a skill of the mounted server."""
+        inner, own = self._context(ctx), self._own_uri(uri)
+        if inner is None or own is None:
+            return None
+        spec = self.server.registry.skills.specs.get(own)
+        for scopes in (self.server.options.requires, spec and spec.requires):
+            if scopes:
+                inner.check_scopes(scopes)
+        entry = await find_skill(self.server, own, inner) if spec is None else spec.definition
+        return None if entry is None else rename_skill(entry, self._rename_uri)
+
+    async def directory(self, uri: str, cursor: Any, ctx: Any) -> JSONObject | None:
+        """Return a page of a directory of the skills of the mounted server."""
+        inner, own = self._context(ctx), self._own_uri(uri)
+        if inner is None or own is None:
+            return None
+        page = self.server.registry.read_directory(own, cursor)
+        if page is None:
+            page = await read_directory(self.server, own, cursor, inner)
+        if page is None:
+            return None
+        entries = [{**each, "uri": self._rename_uri(each["uri"])} for each in page["resources"]]
+        return {**page, "resources": entries}
+
+    def _context(self, ctx: Any) -> MountedContext | None:
+        """Make the context of the mounted server for a request; None while it is not served."""
+        mounted = self.served(ctx)
+        return None if mounted is None else mounted.context(ctx)
+
+    def _rename_uri(self, uri: str) -> str:
+        return self.rename("uri", uri)
+
+    def _own_uri(self, uri: str) -> str | None:
+        """Return a URI as the mounted server knows it; None for one without the prefix."""
+        start = self.rename("uri", "")
+        return uri.removeprefix(start) if uri.startswith(start) else None
+
     def served(self, ctx: Any) -> "MountedServer | None":
         """Return the mounted server as it is served where a request is; None if it is not."""
         mounted: MountedServer | None = ctx.running.provider_lists.mounts.get(self)
@@ -177,9 +244,9 @@ class Mount(Provider):
 
     async def unsubscribe(self, uri: str, ctx: Any) -> None:
         """Pass the end of a subscription on to the mounted server, if it has taken it."""
-        mounted, start = self.served(ctx), self.rename("uri", "")
-        if mounted is not None and uri.startswith(start):
-            await mounted.unsubscribe(uri.removeprefix(start), mounted.context(ctx))
+        mounted, own = self.served(ctx), self._own_uri(uri)
+        if mounted is not None and own is not None:
+            await mounted.unsubscribe(own, mounted.context(ctx))
 
     async def _prepared(self, uri: str, ctx: Any) -> tuple[MountedContext, str]:
         """Return the context of the mounted server, with lists, and its own name for a URI."""
@@ -289,6 +356,10 @@ class MountedServer:
     def enter(self, ctx: Any) -> MountedContext:
         """Begin a call of a handler: the lifespan lasts at least until `leave`."""
         context = self.context(ctx)
+        inner: Any = context.running
+        if inner.server.registry.providers is not None:
+            # URIs of its providers' resources in the answer are renamed, too.
+            inner.provider_lists.attach(context)
         self._calls[context] = None
         return context
 

@@ -164,6 +164,11 @@ class MountedContext(ServerContext):
         """Begin the task of a tool that does so by itself; see `Context`."""
         await self._ctx.start_task()
 
+    def takes_task(self) -> bool:
+        """Tell whether the client takes a task; see `ServerContext`."""
+        takes: bool = self._ctx.takes_task()
+        return takes
+
     async def retry(self, required: InputRequired) -> bool:
         """Ask the questions of a handler that asks by hand; see `ServerContext`."""
         again: bool = await self._ctx.retry(required)

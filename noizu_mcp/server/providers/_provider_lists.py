@@ -117,6 +117,9 @@ class ProviderLists:
         """Serve the mounted servers, and watch the providers that nobody watches."""
         start = trio.current_time()
         self.update()
+        # Each `watch` gets its first turn: a provider may be introduced with the first message.
+        for _ in range(2):
+            await trio.lowlevel.checkpoint()
         for mount, mounted in tuple(self.mounts.items()):
             with trio.CancelScope(deadline=start + mount.timeout):
                 await mounted.settled.wait()

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..._errors import DefinitionError, Problem
-from ...components import BaseProvider, Context, ResourceProvider, check_providers
+from ...components import BaseProvider, Context, ResourceProvider, SkillProvider, check_providers
 from ...engine import call_user_code, crashes_logged, run_user_code
 from ...jsonrpc import Request
 from ..calls._loops import on_trio
@@ -260,6 +260,8 @@ class Providers:
 
     def offer(self, feature: str) -> bool:
         """Tell whether any of them offers a feature."""
+        if feature == "skills":  # they have no lists that are kept
+            return any(isinstance(entry.provider, SkillProvider) for entry in self.entries)
         return any(feature in entry.versions for entry in self.entries)
 
     def depends_on_caller(self, feature: str) -> bool:

@@ -5,18 +5,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
-from urllib.parse import unquote
 
 from ... import types
 from ..._value import JSONObject
 from ...components import Context, PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
 from ...engine import FairLimiter
 from ...jsonrpc import Request
-from ...protocol import adapt_definition, adapt_tool
-from ...types import DIRECTORY, TASKS, ToolDefinition
+from ...protocol import STATELESS, adapt_definition, adapt_tool
 from ...types import SKILLS as SKILLS_EXTENSION
+from ...types import TASKS, ToolDefinition
 from ._availability import is_available
 from ._collection import Collection, Kind
+from ._directories import make_tree
 from ._pages import PAGE_SIZE, Page
 
 if TYPE_CHECKING:
@@ -59,8 +59,6 @@ _NAMED_BY: Final = {
 
 #: The spec that serves a URI, and for a template the values of its variables.
 Found = tuple[ResourceSpec | TemplateSpec, Any]
-#: The definitions of the entries of each directory, by the URI of the directory and their own.
-Tree = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
 class Provided(Protocol):
@@ -180,7 +178,7 @@ class Registry:
             PROMPTS, prompts, declared="prompts" in declared
         )
         self.skills: Collection[SkillSpec] = make(SKILLS, skills)
-        self.directories = _make_tree(skills)
+        self.directories = make_tree(skills)
         self.parts: dict[str, tuple[Collection[Any], ...]] = {
             "tools": (self.tools,),
             "resources": (self.resources, self.templates),
@@ -200,7 +198,9 @@ class Registry:
         self.offered = frozenset(
             feature
             for feature, found in parts
-            if any(each.offered for each in found) or self.overrides(*_OFFERED_BY[feature])
+            if any(each.offered for each in found)
+            or self.overrides(*_OFFERED_BY[feature])
+            or (providers is not None and providers.offer(feature))
         ) | {"logging"}
         provides = providers is not None and providers.have_scopes
         self.scoped = provides or any(
@@ -247,9 +247,12 @@ class Registry:
         return {name: each for name, each in settings.items() if name in self.offered}
 
     def extensions(self) -> JSONObject:
-        """Return the extensions of 2026-07-28 that the server offers now, by id, with settings."""
+        """Return the extensions of 2026-07-28 that the server offers now, by id, with settings.
+
+        Providers add to them; see `BaseProvider.introduce`.
+        """
         extensions: JSONObject = {}
-        if "skills" in self.offered:
+        if self.skills.offered:
             extensions[SKILLS_EXTENSION] = {"directoryRead": True}
         if self.has_tasks:
             extensions[TASKS] = {}
@@ -392,6 +395,19 @@ class Registry:
         found = self.find_resource(uri, context)
         return found is not None and found[0].subscribable and not found[0].hidden
 
+    def read_directory(self, uri: str, cursor: object) -> JSONObject | None:
+        """Read a page of a directory of the skills; None if there is no such directory.
+
+        Raises:
+            McpError: The cursor is invalid (-32602).
+        """
+        children = self.directories.get(uri)
+        if children is None:
+            return None
+        page = self.resources.cut([*children.values()], cursor)
+        # The methods of the extension exist in the newest revision only.
+        return self.resources.write(page, STATELESS)
+
     def list(self) -> Sequence[Mapping[str, Any]]:
         """List the definitions of the tools that are not hidden, as they go over the wire."""
         return [spec.definition for spec in self.tools.shown]
@@ -467,33 +483,3 @@ class Registry:
     ) -> Page[PromptSpec]:
         """Cut one page out of the list of prompts; see `list_tools`."""
         return self.prompts.page(cursor, context, include_hidden=include_hidden)
-
-
-def _make_tree(skills: Iterable["SkillSpec"]) -> Tree:
-    """Find every directory of skills, those above them too (SEP-2640, "Directory Resources").
-
-    Args:
-        skills: The skills; a hidden one is not seen from above.
-    """
-    tree: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for skill in skills:
-        for uri, spec in skill.files.items():
-            _put(tree, uri, spec.definition, skill.root)
-        if not skill.hidden:
-            first = "/".join(skill.root.split("/")[:3])  # skill://acme
-            _put(tree, skill.root, _directory(skill.root), first)
-    return tree
-
-
-def _put(
-    tree: dict[str, dict[str, Mapping[str, Any]]], uri: str, what: Mapping[str, Any], top: str
-) -> None:
-    """Put an entry into its directory, and each directory into its parent, up to the top."""
-    while uri != top:
-        home = uri.rpartition("/")[0]
-        tree.setdefault(home, {})[uri] = what
-        uri, what = home, _directory(home)
-
-
-def _directory(uri: str) -> JSONObject:
-    return {"uri": uri, "name": unquote(uri.rpartition("/")[2]), "mimeType": DIRECTORY}

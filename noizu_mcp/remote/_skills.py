@@ -1,0 +1,95 @@
+"""The skills of the server behind a `Remote` (SEP-2640).
+
+Nothing is kept here: the extension has no notice of changed skills, and the client keeps a list for
+as long as the server allows. The files are resources, and read as such; their digests stay
+right, since the contents pass unchanged.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from .._errors import McpError
+from .._value import JSONObject
+from ..client import Client
+from ..components import rename_skill
+from ..jsonrpc import INVALID_PARAMS
+from ..types import SKILLS
+from ._addresses import Addresses, in_directory
+from ._upstream import Upstream
+
+
+async def list_skills(upstream: Upstream, addresses: Addresses) -> list[JSONObject]:
+    """List the entries of the skills, as clients see them.
+
+    Raises:
+        McpError: The server answered with an error.
+        Unavailable: It is not connected, or its answer is malformed.
+    """
+    client = await upstream.first.ready()
+    with upstream.first.naming():
+        found = await client.list_skills()
+    return [rename_skill(each.to_wire(), addresses.outward) for each in found]
+
+
+async def find_skill(upstream: Upstream, addresses: Addresses, uri: str) -> JSONObject | None:
+    """Return the entry of a skill, as clients see it; None if the server has no such skill.
+
+    Args:
+        upstream: The server.
+        addresses: Its URIs.
+        uri: The URI of the skill, as the server knows it.
+
+    Raises:
+        McpError: The server answered with another error.
+        Unavailable: It is not connected, or its answer is malformed.
+    """
+    client = await _client_with(upstream)
+    if client is None:
+        return None
+    try:
+        with upstream.first.naming():
+            entry = await client.get_skill(uri)
+    except McpError as error:
+        if error.code != INVALID_PARAMS:
+            raise
+        return None
+    return rename_skill(entry.to_wire(), addresses.outward)
+
+
+async def read_directory(
+    upstream: Upstream, addresses: Addresses, uri: str, cursor: Any
+) -> JSONObject | None:
+    """Return a page of a directory, as clients see it; None if the server has no such directory.
+
+    Args:
+        upstream: The server.
+        addresses: Its URIs.
+        uri: The URI of the directory, as the server knows it.
+        cursor: The cursor of the client; None for the first page.
+
+    Raises:
+        McpError: The server answered with another error.
+        Unavailable: It is not connected.
+    """
+    client = await _client_with(upstream, "directoryRead")
+    if client is None:
+        return None
+    params = {"uri": uri} if cursor is None else {"uri": uri, "cursor": cursor}
+    try:
+        with upstream.first.naming():
+            result = await client.request("resources/directory/read", params)
+    except McpError as error:
+        if error.code != INVALID_PARAMS or cursor is not None:
+            raise
+        return None
+    members: JSONObject = {key: result[key] for key in ("resources", "nextCursor") if key in result}
+    return addresses.result(members, in_directory)
+
+
+async def _client_with(upstream: Upstream, setting: str | None = None) -> Client | None:
+    """Return the client; None if the server lacks the extension, or a setting of it."""
+    client = await upstream.first.ready()
+    settings = (client.capabilities.extensions or {}).get(SKILLS)
+    if not isinstance(settings, Mapping) or (setting and settings.get(setting) is not True):
+        return None
+    return client

@@ -1,0 +1,99 @@
+"""The answer to a client that connects, and skills, put together from a server and its providers.
+
+Both are asked for when they are wanted, and nothing is kept: providers are few, and clients ask
+rarely. A provider that fails, or takes longer than its `timeout`, is left out, which the log says.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from ..._value import JSONObject
+from ...components import BaseProvider, Introduction, SkillProvider
+from ...engine import crashes_logged, run_user_code
+
+if TYPE_CHECKING:
+    from .._server import Server
+
+
+async def introduce(server: "Server", ctx: Any) -> Introduction:
+    """Join the instructions and extensions of a server and of its providers.
+
+    Args:
+        server: The server.
+        ctx: The request, as the server sees it.
+    """
+    found = await _ask_all(server, [*_providers_of(server)], "introduce", ctx)
+    texts = [server.options.instructions, *(each.instructions for each in found)]
+    extensions: dict[str, JSONObject] = {}
+    for offered in (server.registry.extensions(), *(each.extensions for each in found)):
+        for id_, settings in offered.items():
+            extensions[id_] = {**extensions.get(id_, {}), **settings}
+    return Introduction("\n\n".join(filter(None, texts)) or None, extensions)
+
+
+async def list_skills(server: "Server", ctx: Any) -> list[Any]:
+    """List the skills of a server and of its providers; of two with one URI the first counts.
+
+    Returns:
+        Specs, and entries in the form of the wire.
+    """
+    registered = server.registry.skills
+    skills: dict[str, Any] = {registered.key_of(each): each for each in registered.shown}
+    for entries in await _ask_all(server, [*_skill_providers_of(server)], "skills", ctx):
+        for entry in entries:
+            skills.setdefault(entry["uri"], entry)
+    return [*skills.values()]
+
+
+async def find_skill(server: "Server", uri: str, ctx: Any) -> JSONObject | None:
+    """Find the entry of a skill that a provider has; None if none has it.
+
+    Raises:
+        McpError: The skill cannot be had now.
+        InsufficientScope: The caller may not have it.
+    """
+    for provider in _skill_providers_of(server):
+        entry = await run_user_code(provider.skill(uri, ctx))
+        if entry is not None:
+            return entry
+    return None
+
+
+async def read_directory(server: "Server", uri: str, cursor: Any, ctx: Any) -> JSONObject | None:
+    """Read a page of a directory that a provider has; None if none has it.
+
+    Raises:
+        McpError: The cursor is invalid (-32602), or the directory cannot be had now.
+        InsufficientScope: The caller may not have it.
+    """
+    for provider in _skill_providers_of(server):
+        page = await run_user_code(provider.directory(uri, cursor, ctx))
+        if page is not None:
+            return page
+    return None
+
+
+def _providers_of(server: "Server") -> Iterator[BaseProvider]:
+    providers: Any = server.registry.providers  # not `server.providers`, which would make them
+    return iter(() if providers is None else providers)
+
+
+def _skill_providers_of(server: "Server") -> Iterator[SkillProvider]:
+    return (each for each in _providers_of(server) if isinstance(each, SkillProvider))
+
+
+async def _ask_all(server: "Server", providers: list[Any], method: str, ctx: Any) -> list[Any]:
+    """Ask all providers at the same time; those that fail are left out."""
+    answers: dict[int, Any] = {}
+
+    async def ask(index: int, provider: Any) -> None:
+        with crashes_logged("%s of %s failed", method, provider.name, log=server.crash_log):
+            with trio.move_on_after(provider.timeout):
+                answers[index] = await run_user_code(getattr(provider, method)(ctx))
+
+    async with trio.open_nursery() as nursery:
+        for index, provider in enumerate(providers):
+            nursery.start_soon(ask, index, provider)
+    return [answers[index] for index in sorted(answers)]
