@@ -85,8 +85,8 @@ async def test_a_file_that_takes_forever(
     from workbench import folder, skills
 
     monkeypatch.setattr(folder, "PATIENCE", 0.01)
-    monkeypatch.setattr(folder, "LOOK", 50)
-    monkeypatch.setattr(skills.Skills, "timeout", 0.05)
+    monkeypatch.setattr(folder, "WAIT", 20)
+    monkeypatch.setattr(skills.Skills, "timeout", 1.5)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with trio.fail_after(60):
@@ -175,7 +175,7 @@ async def test_the_folder_itself_goes_and_comes_back(
     """The skills of the program stay, and a file in the new folder is a skill."""
     from workbench import folder
 
-    monkeypatch.setattr(folder, "LOOK", 50)
+    monkeypatch.setattr(folder, "WAIT", 20)
     with trio.fail_after(60):
         async with connect(made()) as client, client.tools as tools:
             (home / "skills").rename(home / "away")
