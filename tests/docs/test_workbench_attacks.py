@@ -185,6 +185,24 @@ async def test_the_folder_itself_goes_and_comes_back(
             await until(tools, lambda: "skill:back" in tools)
 
 
+async def test_a_change_before_the_watch_is_told(
+    made: Callable[[], Any], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if somebody else has read the folder meanwhile."""
+    from workbench import folder
+
+    monkeypatch.setattr(folder, "WAIT", 20)
+    files, told = folder.Folder(home / "skills", "*.py", lambda _, content: content), trio.Event()
+    files.load()
+    write(home / "skills" / "early.py", skill("Hi"))
+    assert len(files.load()) == 4
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(files.watch, lambda: trio.from_thread.run_sync(told.set))
+            await told.wait()
+            nursery.cancel_scope.cancel()
+
+
 @pytest.mark.parametrize("argument", ["2024-01-01", "nan", "[inf]"])
 async def test_workflows_have_values_of_json(
     made: Callable[[], Any], home: Path, caplog: pytest.LogCaptureFixture, argument: str
