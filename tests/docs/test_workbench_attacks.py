@@ -85,8 +85,8 @@ async def test_a_file_that_takes_forever(
     from workbench import folder, skills
 
     monkeypatch.setattr(folder, "PATIENCE", 0.01)
-    monkeypatch.setattr(folder, "LOOK", 50)
-    monkeypatch.setattr(skills.Skills, "timeout", 0.05)
+    monkeypatch.setattr(folder, "WAIT", 20)
+    monkeypatch.setattr(skills.Skills, "timeout", 1.5)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with trio.fail_after(60):
@@ -175,7 +175,7 @@ async def test_the_folder_itself_goes_and_comes_back(
     """The skills of the program stay, and a file in the new folder is a skill."""
     from workbench import folder
 
-    monkeypatch.setattr(folder, "LOOK", 50)
+    monkeypatch.setattr(folder, "WAIT", 20)
     with trio.fail_after(60):
         async with connect(made()) as client, client.tools as tools:
             (home / "skills").rename(home / "away")
@@ -183,6 +183,24 @@ async def test_the_folder_itself_goes_and_comes_back(
             (home / "skills").mkdir()
             write(home / "skills" / "back.py", skill("Back"))
             await until(tools, lambda: "skill:back" in tools)
+
+
+async def test_a_change_before_the_watch_is_told(
+    made: Callable[[], Any], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if somebody else has read the folder meanwhile."""
+    from workbench import folder
+
+    monkeypatch.setattr(folder, "WAIT", 20)
+    files, told = folder.Folder(home / "skills", "*.py", lambda _, content: content), trio.Event()
+    files.load()
+    write(home / "skills" / "early.py", skill("Hi"))
+    assert len(files.load()) == 4
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(files.watch, lambda: trio.from_thread.run_sync(told.set))
+            await told.wait()
+            nursery.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("argument", ["2024-01-01", "nan", "[inf]"])

@@ -16,8 +16,9 @@ MAX_BYTES = 256 * 1024
 MAX_FILES = 1000
 #: Seconds that a list waits for a file that is being loaded.
 PATIENCE = 2.0
-#: Milliseconds after which the folder is read even if the system reports nothing.
-LOOK = 5_000
+#: Milliseconds that the watch waits for a report of the system; and such waits after which the
+#: folder is read even without one.
+WAIT, LOOK = 500, 10
 
 Made = TypeVar("Made")
 
@@ -50,6 +51,8 @@ class Folder(Generic[Made]):
         self._lock = threading.Lock()
         # True if somebody got an old list, because a file was being loaded.
         self._owed = False
+        # The files of the first list, which may be older than the watch.
+        self._first: dict[Path, bytes] = {}
         self._files: dict[Path, bytes] = {}
         self._made: dict[Path, Made] = {}
 
@@ -69,6 +72,7 @@ class Folder(Generic[Made]):
                     before = self._made_of(path, content, before)
                 if before is not None:
                     made[path] = before
+            self._first = self._first or files
             self._files, self._made = files, made
             return list(made.values())
         finally:
@@ -108,15 +112,19 @@ class Folder(Generic[Made]):
         def follow() -> None:
             # Compared with what was told, and not with what was loaded: whoever loads a change
             # before it is noticed here must not keep it from the others.
-            told = self._files or self._read()
-            for _ in watch(
+            told = self._first or self._read()
+            reports = watch(
                 self.path,
                 stop_event=stop,
-                rust_timeout=LOOK,
+                rust_timeout=WAIT,
                 yield_on_timeout=True,
                 raise_interrupt=False,
                 recursive=False,
-            ):
+            )
+            for number, changes in enumerate(reports):
+                # Also after the first wait: what changed before the watch began is not reported.
+                if not changes and number % LOOK:
+                    continue
                 files = self._read()
                 if files != told or (self._owed and not self._lock.locked()):
                     told, self._owed = files, False
