@@ -437,7 +437,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
 
     async def skills(self, ctx: Context) -> Sequence[JSONObject]:
         """List the skills; see `SkillProvider`."""
-        return await list_skills(self._upstream_of(ctx), self._addresses)
+        return await self._with_errors(list_skills(self._upstream_of(ctx), self._addresses))
 
     async def skill(self, uri: str, ctx: Context) -> JSONObject | None:
         """Return the entry of a skill, which the server is asked for; see `SkillProvider`."""

@@ -72,6 +72,8 @@ class ServerContext(Context):
         admitted: The call that policies have let through to an override of the server.
         passed_on: True once the override has passed it on.
         held: The capability that the call was made under; None for that of a request.
+        takes_task: Tells whether `start_task` begins a task, or has begun it: the client takes one.
+            Only requests have it.
         provided: The lists that the caller sees, where providers add to them; None: they do not.
         recording: The recording of the request or task, for listeners; None: there is none.
     """
@@ -86,6 +88,7 @@ class ServerContext(Context):
     admitted: "Admitted | None" = None
     passed_on: bool = False
     held: "IssuedCapability | None" = None
+    takes_task: Callable[[], bool]
     provided: Mapping[str, Any] | None = None
     recording: "Recording | None" = None
 
@@ -256,10 +259,6 @@ class ServerContext(Context):
         from .calls._nested import call_nested
 
         return await call_nested(self, name, arguments, capability)
-
-    def takes_task(self) -> bool:
-        """Tell whether `start_task` begins a task, or has begun it: the client takes one."""
-        return False
 
     async def relay(self, request: InputRequest) -> Any:
         """Ask the client a question that another server has asked.

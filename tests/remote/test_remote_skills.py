@@ -289,6 +289,21 @@ async def test_a_server_that_is_down(behind, version):
         assert client.capabilities.extensions is None
 
 
+async def test_skills_of_a_server_that_is_down(behind, up, caplog, autojump_clock):
+    """They are left out of the list, which the log tells in one line, and asked for in vain."""
+    life = Life()
+    life.refusal = LookupError("down")
+    front = front_of(Remote(life.server, prefix="up"), Remote(up, prefix="other"))
+    async with connect(front, version=NEW) as client:
+        caplog.clear()
+        assert [each.name for each in await client.list_skills()] == ["refunds", "pdf"]
+        with pytest.raises(McpError, match="up is not connected"):
+            await client.get_skill("up+skill://a/SKILL.md")
+    (entry,) = caplog.records
+    assert entry.getMessage().startswith("skills of Remote up failed: up is not connected: ")
+    assert entry.exc_info is None
+
+
 @VERSIONS
 async def test_a_server_that_does_not_answer(behind, scripted, version, autojump_clock):
     """Clients wait for it for a few seconds after the start, and then no longer."""

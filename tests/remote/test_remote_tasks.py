@@ -1,5 +1,6 @@
 """Calls that a server behind a `Remote` makes tasks."""
 
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -173,6 +174,21 @@ async def test_status_messages_pass(behind, autojump_clock):
         await trio.sleep(5)
         found = await client.request("tasks/get", task)
     assert (found["status"], found["statusMessage"]) == ("working", "half")
+
+
+async def test_notices_of_status(behind, autojump_clock):
+    """A client that listens to the task here hears of each change at the server."""
+    handler = ScriptedHandler()
+    options = {"version": NEW, "capabilities": KNOWS, "handler": handler}
+    async with connect(behind(Up), **options) as client, trio.open_nursery() as nursery:
+        task = await start(client, "up_slow")
+        wanted = {"notifications": {"taskIds": [task["taskId"]]}}
+        nursery.start_soon(partial(client.request, "subscriptions/listen", wanted, timeout=100))
+        await trio.sleep(30)
+        nursery.cancel_scope.cancel()
+    told = [params for method, params in handler.notifications if method == "notifications/tasks"]
+    assert "half" in [each.get("statusMessage") for each in told]
+    assert told[-1]["result"]["content"][0]["text"] == "slow"
 
 
 async def test_questions_pass(behind, autojump_clock):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from ..._errors import PEER_FAILURES
 from ..._value import JSONObject
 from ...components import BaseProvider, Introduction, SkillProvider
 from ...engine import crashes_logged, run_user_code
@@ -89,9 +90,14 @@ async def _ask_all(server: "Server", providers: list[Any], method: str, ctx: Any
     answers: dict[int, Any] = {}
 
     async def ask(index: int, provider: Any) -> None:
-        with crashes_logged("%s of %s failed", method, provider.name, log=server.crash_log):
-            with trio.move_on_after(provider.timeout):
-                answers[index] = await run_user_code(getattr(provider, method)(ctx))
+        log, about = server.crash_log, (method, provider.name)
+        with crashes_logged("%s of %s failed", *about, log=log):
+            try:
+                with trio.move_on_after(provider.timeout):
+                    answers[index] = await run_user_code(getattr(provider, method)(ctx))
+            except PEER_FAILURES as error:
+                # Another program has failed, and its message says all that is known.
+                log.warning(about, "%s of %s failed: %s", *about, error)
 
     async with trio.open_nursery() as nursery:
         for index, provider in enumerate(providers):
