@@ -18,7 +18,7 @@ import attrs
 import trio
 
 from ..._errors import TransportError
-from ..._value import JSON
+from ..._value import JSON, JSONObject
 from ...uri import UriTemplate
 from ._case import Case, Component, Finding, Kind, Outcome, Step
 from ._checks import find_wrong_form, judge
@@ -132,6 +132,8 @@ class Run:
         self._on_progress = on_progress
         self._began = trio.current_time()
         self._eras: list[bool] = []
+        # The revision with a handshake, and the result of `initialize`.
+        self._beginning: tuple[str, JSONObject] = "", {}
         self._uses: dict[tuple[Kind, str], _Use] = {}
         # Keywords of findings, of which only those of `accepts-invalid` have some.
         self._known: dict[Key, set[str | None]] = {}
@@ -165,6 +167,7 @@ class Run:
             text = "the server speaks no revision that is known"
             raise TransportError(f"{text}: {self._subject.failure}")
         self._eras = [each.talk.stateless for each in found]
+        self._beginning = found[-1].talk.version, found[-1].beginning
         info = found[0].info
         facts = self._report.facts
         facts["server"] = f"{info.get('name', '')} {info.get('version', '')}".strip()
@@ -223,17 +226,14 @@ class Run:
 
     async def _check_beginning(self, era: bool) -> None:
         """Check the form of the first result."""
-        connection = await self._subject.connect(stateless=era)
-        if connection is None:
-            return
         if era:
             step = Step("server/discover")
             outcome = await self._subject.ask(step, stateless=era)
             seen = find_wrong_form(outcome)
             finding = Finding("message", "list", step.method, Case(era, (step,)), seen or "")
         else:
-            version = connection.talk.version
-            seen = fault_in_result(version, "initialize", connection.beginning)
+            version, beginning = self._beginning
+            seen = fault_in_result(version, "initialize", beginning)
             finding = Finding("message", "revision", version, Case(era, ()), seen or "")
         if seen is not None:
             self._add(finding)

@@ -147,15 +147,16 @@ def _of_pattern(pattern: str, low: int, high: float, alphabet: str | None = None
         high: The greatest length, maybe infinite.
         alphabet: The characters of the texts; None for all.
     """
-    source = translate(pattern)
-    sources = _of_size(source, low, high) if low or high < inf else []
+    source, (least, most) = translate(pattern), _widths(pattern)
+    sized = _of_size(source, low, high) if low or high < inf else []
+    # Without a variant the pattern itself is all there is; it makes short texts.
+    sources = [*sized, source] if not sized or low <= least + _ROOM else sized
+    # It may stand anywhere in a text if there is room for other characters.
+    kinds = [True, False] if most == inf and high - least > _ROOM else [True]
     try:
-        # A pattern that is found anywhere leaves room for other characters only if there is some.
-        room = high - _widths(pattern)[0]
-        kinds = [True, False] if room > _ROOM else [True]
         made = [
             st.from_regex(re.compile(each, re.ASCII), fullmatch=is_whole, alphabet=alphabet)
-            for each in sources or [source]
+            for each in sources
             for is_whole in kinds
         ]
         for each in made:
@@ -164,7 +165,7 @@ def _of_pattern(pattern: str, low: int, high: float, alphabet: str | None = None
         # What Python does not know, such as sets of sets. A short text may match it.
         return _of_length(low, high)
     found: Texts = st.one_of(made)
-    if low and not sources and not source.endswith(r"\Z"):
+    if low and not sized and not source.endswith(r"\Z"):
         found = found | st.tuples(found, _of_length(low, high)).map("".join)
     return found
 
@@ -183,21 +184,33 @@ def _of_size(source: str, low: int, high: float) -> list[str]:
 
     Each variant repeats one part as often as the length asks for.
     """
+    signs = [each for each in _QUANTIFIERS.finditer(source) if each["sign"] is not None]
+    written = [int(each["count"] or each["sign"] == "+") for each in signs]
+    # Where the length is limited, the other parts leave room.
+    usual = [
+        each["sign"] if high == inf else _times(n, n + 1)
+        for each, n in zip(signs, written, strict=True)
+    ]
     found = []
-    for each in _QUANTIFIERS.finditer(source):
-        if each["sign"] is None:
-            continue
-        head, tail = source[: each.start()], source[each.end() :]
-        once, twice = (_parsed(f"{head}{{{count}}}{tail}")[1][0] for count in (1, 2))
+    for at in range(len(signs)):
+
+        def repeat(times: str, at: int = at) -> str:
+            each = iter([*usual[:at], times, *usual[at + 1 :]])
+            return _QUANTIFIERS.sub(lambda part: next(each) if part["sign"] else part[0], source)
+
+        once, twice = (_parsed(repeat(_times(count, count)))[1][0] for count in (1, 2))
         width = twice - once
         if width <= 0:
             continue
-        written = int(each["count"] or each["sign"] == "+")
-        least = max(written, 1 - (once - low) // width)
+        least = max(written[at], 1 - (once - low) // width)
         most = least + _REPEATS if high == inf else 1 + (int(high) - once) // width
         if least <= most:
-            found.append(f"{head}{{{least},{min(most, least + _MORE)}}}{tail}")
+            found.append(repeat(_times(least, min(most, least + _MORE))))
     return found
+
+
+def _times(least: int, most: int) -> str:
+    return f"{{{least},{most}}}"
 
 
 def _alphabet(patterns: Iterable[str]) -> str | None:

@@ -1,72 +1,48 @@
 """A server of the official Python package with one fault: `python seeded_mcp.py FAULT`."""
 
-import os
 import sys
-import threading
-import traceback
 from typing import Annotated, Literal
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import BaseModel, Field
+from pydantic import Field
+from seeded_tools import Tools
 
 FAULT = sys.argv[1]
 server = MCPServer("seeded", version="1", log_level="CRITICAL")
-notes = {}
-
-
-class Total(BaseModel):
-    total: int
+tools = Tools(FAULT, ToolError)
 
 
 @server.tool()
 def say(text: str, tone: Literal["calm", "loud"] = "calm") -> str:
     """Say a text."""
-    if FAULT == "crash":
-        return text[0]
-    if FAULT == "leak":
-        try:
-            return text[0]
-        except IndexError:
-            raise ToolError(traceback.format_exc()) from None
-    if FAULT == "hang" and any(ord(letter) > 0xFFFF for letter in text):
-        threading.Event().wait()
-    if FAULT == "exit" and "\0" in text:
-        os._exit(3)
-    return text
+    return tools.say(text)
 
 
 @server.tool()
 def pick(index: Annotated[int, Field(ge=0, le=10)]) -> str:
     """Pick a letter."""
-    return ("abcdefghij" if FAULT == "bound" else "abcdefghijk")[index]
+    return tools.pick(index)
 
 
 @server.tool()
 def keep_note(title: str) -> str:
     """Keep a note."""
-    notes[title] = title
     if FAULT == "notice" and len(title) > 3:
         server.remove_tool("read_note")
-    return "kept"
+    return tools.keep_note(title)
 
 
 @server.tool()
 def drop_note(title: str) -> str:
     """Drop a note."""
-    if FAULT == "sequence" and title in notes:
-        notes[title] = None
-    else:
-        notes.pop(title, None)
-    return "dropped"
+    return tools.drop_note(title)
 
 
 @server.tool()
 def read_note(title: str) -> str:
     """Read a note."""
-    if title not in notes:
-        raise ToolError("no such note")
-    return notes[title].upper()
+    return tools.read_note(title)
 
 
 if __name__ == "__main__":
