@@ -41,6 +41,9 @@ class LineBuffer:
         The same bytes give the same lines, however they are cut into chunks.
         """
         # A carriage return before the newline stays: it is white space of JSON.
+        if data.endswith(b"\n") and not (self._partial or self._skipping or len(data) > self.limit):
+            # Most chunks are whole lines, and are cut in one step.
+            return [line for line in data.split(b"\n") if line and not line.isspace()]
         *complete, rest = data.split(b"\n")
         lines = [line for piece in complete if (line := self._complete(piece)) is not None]
         overflow = self._keep(rest)

@@ -81,17 +81,17 @@ class ClientPeer:
                 client (2026-07-28).
         """
         body = None if params is None else dict(params)
-        own = meta_of(body)
         meta = self._meta(revision or self.revision, extensions)
+        if meta or progress:
+            body = body or {}
+            # Reserved keys win over keys of the caller (2026-07-28 `basic/index`, `_meta`).
+            meta = body["_meta"] = {**meta_of(body), **meta}
         request = self.ledger.open(method, body)
         if progress:
             # Our ids are never used twice, so the token is unique among the active requests
             # (2025-11-25 `basic/utilities/progress`), and needs no table of its own.
             meta[META_PROGRESS_TOKEN] = request.id
-        if not meta:
-            return request
-        # Reserved keys win over keys of the caller (2026-07-28 `basic/index`, `_meta`).
-        return Request(request.id, method, {**(body or {}), "_meta": {**own, **meta}})
+        return request
 
     def _meta(self, revision: Revision, extensions: Iterable[str]) -> JSONObject:
         if not revision.stateless:
