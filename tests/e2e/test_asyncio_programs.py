@@ -75,8 +75,10 @@ class App(Server, name="app", version="1", loop="asyncio"):
 HTTP = f"""{APP}
 from noizu_mcp.transports.http import HttpLimits
 
-App().run_http(port=0, limits=HttpLimits(grace=0.1), drain_timeout=0.1, lifespan_timeout=0.1)
+App().run_http(port=0, limits=HttpLimits(grace=0.1), drain_timeout=0.1, lifespan_timeout=60.0)
 """
+# With these timeouts the process is ended after 1.3 seconds, whatever still runs.
+IMPATIENT = HTTP.replace("60.0", "0.1")
 STDIO = f"""{APP}
 import trio
 from noizu_mcp import serve_stdio
@@ -178,7 +180,7 @@ async def hang(client, process, how, name="hang"):
 
 async def test_a_call_that_resists_over_http(file):
     """The process ends all the same, with status 1, and the log names the call."""
-    with trio.fail_after(60), over_http(file(HTTP)) as (process, url):
+    with trio.fail_after(60), over_http(file(IMPATIENT)) as (process, url):
         async with connect(url) as client, trio.open_nursery() as nursery:
             nursery.start_soon(hang, client, process, signal.SIGTERM, "resist")
         status = await trio.to_thread.run_sync(process.wait, 30)

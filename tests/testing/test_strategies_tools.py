@@ -224,6 +224,7 @@ def test_the_keyword_is_noted(capsys):
     assert any("breaks " in note for note in caught.value.__notes__)
 
 
+@pytest.mark.slow
 def test_text_for_other_types_is_left_out():
     """A tool reads "3" as 3, so that it is no invalid argument; without coercion it is one."""
 
