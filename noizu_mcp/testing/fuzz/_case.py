@@ -27,6 +27,8 @@ METHODS: Final = {
 }
 
 PROGRESS: Final = "notifications/progress"
+#: Deaths of a server by one component, after which it is left alone.
+MAX_DEATHS: Final = 3
 
 
 @attrs.frozen
@@ -240,6 +242,47 @@ class Case:
 
     stateless: bool
     steps: tuple[Step, ...]
+
+
+@attrs.define(eq=False)
+class Use:
+    """A component and what was done with it.
+
+    Attributes:
+        listed: The component by the eras that list it: its schemas may differ between them.
+        turns: The number of rounds.
+        sent: The values that were sent, as text.
+        valid: Valid values of the last round, for sequences.
+        right: A call that succeeded.
+        slow: A slow call of it.
+        is_slow: True if it takes long: sequences leave it out.
+        seconds: The time that its answers took.
+        varies: True if the same call has another result each time.
+        deaths: How often the server died, or hung, by it.
+        silent: True if it was found to leave requests without an answer.
+    """
+
+    listed: dict[bool, Component] = attrs.field(factory=dict)
+    turns: int = 0
+    sent: set[str] = attrs.field(factory=set)
+    valid: list[JSON] = attrs.field(factory=list)
+    right: Step | None = None
+    slow: Step | None = None
+    is_slow: bool = False
+    seconds: float = 0.0
+    varies: bool = False
+    deaths: int = 0
+    silent: bool = False
+
+    @property
+    def component(self) -> Component:
+        """The component as the first era lists it."""
+        return next(iter(self.listed.values()))
+
+    @property
+    def is_hopeless(self) -> bool:
+        """True if more calls would only cost time."""
+        return self.silent or self.deaths >= MAX_DEATHS
 
 
 @attrs.frozen

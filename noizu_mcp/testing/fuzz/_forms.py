@@ -103,19 +103,13 @@ def _shapes(version: str) -> JSONObject:
     execution = {"execution": _object({}, task_support)} if version == _NOVEMBER_2025 else {}
     priority = {"type": "number", "minimum": 0, "maximum": 1}
     hints = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+    modified = _since(_JUNE_2025, version, {"lastModified": _TEXT})
     themes = {"enum": ["light", "dark"]}
     return {
         "icon": _object(
             {"src": _TEXT}, {"mimeType": _TEXT, "sizes": _list(_TEXT), "theme": themes}
         ),
-        "annotations": _object(
-            {},
-            {
-                "audience": _list(_ROLE),
-                "priority": priority,
-                **_since(_JUNE_2025, version, {"lastModified": _TEXT}),
-            },
-        ),
+        "annotations": _object({}, {"audience": _list(_ROLE), "priority": priority, **modified}),
         "implementation": _object(
             {"name": _TEXT, "version": _TEXT},
             {

@@ -17,8 +17,9 @@ from ...types import (
     ToolDefinition,
 )
 from ...uri import UriTemplate
-from ._case import Case, Component, Kind, Outcome, Step
+from ._case import Case, Component, Finding, Kind, Outcome, Step
 from ._checks import find_wrong_form, judge_one
+from ._forms import fault_in_result
 from ._hostile import attack
 from ._revisions import find_in_revision
 from ._subject import Subject
@@ -110,6 +111,30 @@ class Pages(NamedTuple):
     items: list[JSONObject]
     seen: str | None = None
     malformed: tuple[Step, str] | None = None
+
+
+async def find_in_beginning(
+    subject: Subject, beginning: tuple[str, JSONObject], *, stateless: bool
+) -> Finding | None:
+    """Check the form of the first result of an era.
+
+    Args:
+        subject: The server.
+        beginning: The revision with a handshake, and the result of `initialize`.
+        stateless: The era.
+
+    Returns:
+        The finding, or None.
+    """
+    if stateless:
+        step = Step("server/discover")
+        seen = find_wrong_form(await subject.ask(step, stateless=True))
+        finding = Finding("message", "list", step.method, Case(True, (step,)), seen or "")
+    else:
+        version, result = beginning
+        seen = fault_in_result(version, "initialize", result)
+        finding = Finding("message", "revision", version, Case(False, ()), seen or "")
+    return None if seen is None else finding
 
 
 async def read_list(subject: Subject, which: List, *, stateless: bool) -> Pages:

@@ -18,15 +18,23 @@ import attrs
 import trio
 
 from ..._errors import TransportError
-from ..._value import JSON, JSONObject
+from ..._value import JSONObject
 from ...uri import UriTemplate
-from ._case import Case, Component, Finding, Kind, Outcome, Step
-from ._checks import find_wrong_form, judge
-from ._forms import fault_in_result
+from ._case import Case, Component, Finding, Kind, Outcome, Step, Use
+from ._checks import judge
 from ._hostile import HOSTILE, attack
 from ._minimise import Suspicion, Used, minimise
 from ._pool import Pool
-from ._probes import LISTS, discover, essence, find, is_same, names_of, read_list
+from ._probes import (
+    LISTS,
+    discover,
+    essence,
+    find,
+    find_in_beginning,
+    is_same,
+    names_of,
+    read_list,
+)
 from ._report import Report
 from ._revisions import OLDER
 from ._subject import Subject
@@ -50,8 +58,6 @@ SHARE: Final = 0.4
 STARTS: Final = 12
 #: Least seconds for the answers of one component.
 MIN_SHARE: Final = 1.0
-#: Deaths of a server by one component, after which it is left alone.
-MAX_DEATHS: Final = 3
 #: Suspicions of one check for one component that come to nothing.
 MAX_MISSES: Final = 3
 #: Findings of one check for one component.
@@ -63,47 +69,6 @@ MAX_BLAMED: Final = 12
 
 #: The name of a check, the kind of a component and its name.
 Key = tuple[str, Kind, str]
-
-
-@attrs.define(eq=False)
-class _Use:
-    """A component and what was done with it.
-
-    Attributes:
-        listed: The component by the eras that list it: its schemas may differ between them.
-        turns: The number of rounds.
-        sent: The values that were sent, as text.
-        valid: Valid values of the last round, for sequences.
-        right: A call that succeeded.
-        slow: A slow call of it.
-        is_slow: True if it takes long: sequences leave it out.
-        seconds: The time that its answers took.
-        varies: True if the same call has another result each time.
-        deaths: How often the server died, or hung, by it.
-        silent: True if it was found to leave requests without an answer.
-    """
-
-    listed: dict[bool, Component] = attrs.field(factory=dict)
-    turns: int = 0
-    sent: set[str] = attrs.field(factory=set)
-    valid: list[JSON] = attrs.field(factory=list)
-    right: Step | None = None
-    slow: Step | None = None
-    is_slow: bool = False
-    seconds: float = 0.0
-    varies: bool = False
-    deaths: int = 0
-    silent: bool = False
-
-    @property
-    def component(self) -> Component:
-        """The component as the first era lists it."""
-        return next(iter(self.listed.values()))
-
-    @property
-    def is_hopeless(self) -> bool:
-        """True if more calls would only cost time."""
-        return self.silent or self.deaths >= MAX_DEATHS
 
 
 class Run:
@@ -134,7 +99,7 @@ class Run:
         self._eras: list[bool] = []
         # The revision with a handshake, and the result of `initialize`.
         self._beginning: tuple[str, JSONObject] = "", {}
-        self._uses: dict[tuple[Kind, str], _Use] = {}
+        self._uses: dict[tuple[Kind, str], Use] = {}
         # Keywords of findings, of which only those of `accepts-invalid` have some.
         self._known: dict[Key, set[str | None]] = {}
         self._misses: dict[Key, int] = {}
@@ -190,9 +155,11 @@ class Run:
         for era in self._eras:
             found, kinds = await discover(self._subject, stateless=era)
             for each in found:
-                use = self._uses.setdefault((each.kind, each.name), _Use())
+                use = self._uses.setdefault((each.kind, each.name), Use())
                 use.listed[era] = each
-            await self._check_beginning(era)
+            wrong = await find_in_beginning(self._subject, self._beginning, stateless=era)
+            if wrong is not None:
+                self._add(wrong)
             await self._check_lists(era, kinds)
         self._choose(destructive=destructive)
         for era in self._eras:
@@ -222,21 +189,7 @@ class Run:
             share = (trio.current_time() - self._began) / self._budget
             self._on_progress(min(1.0, share), what)
 
-    # The beginning, lists and hostile messages
-
-    async def _check_beginning(self, era: bool) -> None:
-        """Check the form of the first result."""
-        if era:
-            step = Step("server/discover")
-            outcome = await self._subject.ask(step, stateless=era)
-            seen = find_wrong_form(outcome)
-            finding = Finding("message", "list", step.method, Case(era, (step,)), seen or "")
-        else:
-            version, beginning = self._beginning
-            seen = fault_in_result(version, "initialize", beginning)
-            finding = Finding("message", "revision", version, Case(era, ()), seen or "")
-        if seen is not None:
-            self._add(finding)
+    # Lists and hostile messages
 
     async def _check_lists(self, era: bool, kinds: set[Kind]) -> None:
         for which in LISTS:
@@ -305,7 +258,7 @@ class Run:
             elif not component.is_annotated:
                 self._report.unannotated.append(component.name)
 
-    async def _call(self, use: _Use, count: int) -> None:
+    async def _call(self, use: Use, count: int) -> None:
         """Call a component with the values of a round that it did not have yet."""
         component = use.component
         self._tell(f"{component.kind} {component.name}")
@@ -351,7 +304,7 @@ class Run:
         else:
             yield from self._values.draw(component, count, turn, fill)
 
-    async def _take(self, use: _Use, step: Step, era: bool, keyword: str | None = None) -> Outcome:
+    async def _take(self, use: Use, step: Step, era: bool, keyword: str | None = None) -> Outcome:
         """Take a step, judge the answer, and look into every suspicion."""
         component = use.listed[era]
         history = self._history[era]
@@ -370,7 +323,7 @@ class Run:
             await self._suspect(use, Suspicion(check, era, steps, seen, keyword))
         return outcome
 
-    async def _suspect(self, use: _Use, suspicion: Suspicion) -> None:
+    async def _suspect(self, use: Use, suspicion: Suspicion) -> None:
         key = (suspicion.check, use.component.kind, use.component.name)
         keywords = self._known.setdefault(key, set())
         # Only acceptance has causes of several kinds in one tool, one for each keyword.
@@ -407,7 +360,7 @@ class Run:
             await self._subject.renew(stateless=era)
             history.clear()
 
-    async def _compare(self, use: _Use, outcome: Outcome, era: bool) -> None:
+    async def _compare(self, use: Use, outcome: Outcome, era: bool) -> None:
         """Take the step of an outcome in the other era, and compare the results."""
         if len(use.listed) < 2 or use.is_hopeless or use.varies:
             return
@@ -421,7 +374,7 @@ class Run:
             steps = [(use.listed[era], outcome.step)]
             await self._suspect(use, Suspicion("eras", era, steps, "different results"))
 
-    async def _check_notice(self, use: _Use, steps: Iterable[Step]) -> None:
+    async def _check_notice(self, use: Use, steps: Iterable[Step]) -> None:
         """Look for a list that changed by calls of a component, and find the call that did it.
 
         Args:
@@ -480,8 +433,7 @@ class Run:
         lists = [
             Step(each.method)
             for each in LISTS
-            if any(kind == each.kind for kind, _ in self._uses)
-            and ("list", each.method) not in faulty
+            if ("list", each.method) not in faulty and any(k == each.kind for k, _ in self._uses)
         ]
         for version in OLDER:
             self._tell(f"revision {version}")
