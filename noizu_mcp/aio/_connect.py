@@ -114,13 +114,12 @@ class AsyncioClient(Client):
             first = await self._exchange("tools/call", params, asyncio.Event(), **options)
         except (SessionEnded, McpError) as error:
             # Both are refusals before the tool ran, so the call can be sent again.
-            if isinstance(error, McpError) and not self._are_headers_wrong(error):
+            if isinstance(error, McpError) and not self._calls.are_headers_wrong(error):
                 raise
             return await self._side.run_trio(cross)
         if first.get("resultType") != "input_required":
-            return await self._finish_call(params, first)
-        finish = self._inner._finish_call  # noqa: SLF001 - the method of the base class
-        return await self._side.run_trio(partial(finish, params, first, **options))
+            return await self._calls.finish(params, first)
+        return await self._side.run_trio(partial(self._calls.finish, params, first, **options))
 
 
 @crosses(LiveList)

@@ -7,15 +7,14 @@ from typing import Any, overload
 
 import trio
 
-from .._errors import ConnectionClosed, McpError, TaskStarted
+from .._errors import ConnectionClosed
 from .._value import JSONObject
 from ..engine import Arrival, single_failure
-from ..jsonrpc import HEADER_MISMATCH, Notification
+from ..jsonrpc import Notification
 from ..protocol import CHANGES
 from ..server import Page
 from ..types import (
     SKILLS,
-    TASKS,
     Completion,
     Implementation,
     LogLevel,
@@ -29,12 +28,12 @@ from ..types import (
     Root,
     ServerCapabilities,
     SkillDefinition,
-    Task,
     ToolDefinition,
     ToolResult,
 )
 from ._answers import answer_rounds, read_roots
 from ._cache import CACHE_SIZE, READ, Key, ResponseCache
+from ._calls import ToolCalls
 from ._checks import OutputChecks, Strictness
 from ._list_reader import (
     PROMPTS,
@@ -77,11 +76,13 @@ class Client:
         self.timeout = timeout
         self._session = session
         self._cache = ResponseCache(session, CACHE_SIZE if cache else 0)
-        self._checks = OutputChecks(strictness, session, lambda: self._lists.all(TOOLS, anew=True))
+
+        async def read_tools() -> None:
+            await self._lists.all(TOOLS, anew=True)
+
+        self._checks = OutputChecks(strictness, session, read_tools)
         self._lists = ListReader(self.request, self._cache, self._checks.learn)
-        # A task without the extension is an unknown kind of result, and an error.
-        knows_tasks = TASKS in (session.peer.capabilities.get("extensions") or {})
-        self._kinds = ("complete", "task") if knows_tasks else ("complete",)
+        self._calls = ToolCalls(session, self.request, read_tools, self._checks)
         session.observers.append(self._note)
 
     def _note(self, notice: Notification) -> None:
@@ -424,45 +425,8 @@ class Client:
                 `connect(strictness="strict")`; the text has a line for each violation.
             ConnectionClosed: The connection ended first.
         """
-        if self._checks.must_list(name):
-            await self._checks.look_up(name)
         params = {"name": name, "arguments": dict(arguments or {})}
-        first = await self._send_call(params, timeout=timeout, progress=progress)
-        return await self._finish_call(params, first, timeout=timeout, progress=progress)
-
-    async def _finish_call(
-        self, params: JSONObject, first: JSONObject, **options: Any
-    ) -> ToolResult:
-        """Answer the questions in the first result of a call, and read the last result.
-
-        It waits only for answers to questions, and for a list of tools in the mode `strict`.
-        """
-        result, kinds = first, self._kinds
-        if result.get("resultType", "complete") not in kinds:
-            send = partial(self._send_call, **options)
-            result = await answer_rounds(send, params, self._session.answerer, kinds, first)
-        if result.get("resultType") == "task":
-            raise TaskStarted(Task.from_wire(result))
-        found, checks, name = ToolResult.from_wire(result), self._checks, params["name"]
-        return await checks.check(name, found) if checks.concern(name) else found
-
-    async def _send_call(self, params: JSONObject, **options: Any) -> JSONObject:
-        """Send a call; if its `Mcp-Param-*` headers are wrong, list the tools and send it again.
-
-        A server that refuses headers has not run the tool (2026-07-28 `streamable-http`).
-        """
-        try:
-            return await self.request("tools/call", params, **options)
-        except McpError as error:
-            if not self._are_headers_wrong(error):
-                raise
-        # Listing notes the headers that each tool wants now.
-        await self._lists.all(TOOLS, anew=True)
-        return await self.request("tools/call", params, **options)
-
-    def _are_headers_wrong(self, error: McpError) -> bool:
-        """Tell whether a call was refused for its `Mcp-Param-*` headers; see `_send_call`."""
-        return error.code == HEADER_MISMATCH and self._session.mirrored is not None
+        return await self._calls.call(params, timeout=timeout, progress=progress)
 
     async def ping(self) -> None:
         """Check that the server answers; by `server/discover` on 2026-07-28, which has no ping."""

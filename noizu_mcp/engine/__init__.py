@@ -19,6 +19,9 @@ from ._contracts import SessionEnded as SessionEnded
 from ._contracts import Unanswered as Unanswered
 from ._dispatcher import Dispatcher as Dispatcher
 from ._dispatcher import Peer as Peer
+from ._eager import TaskScope as TaskScope
+from ._eager import report_waits as report_waits
+from ._eager import run_eager as run_eager
 from ._failure import KeptFailure as KeptFailure
 from ._failure import call_in_thread as call_in_thread
 from ._failure import call_user_code as call_user_code
@@ -42,8 +45,5 @@ from ._request import BatchReply as BatchReply
 from ._request import InboundRequest as InboundRequest
 from ._request import InFlight as InFlight
 from ._request import Job as Job
-from ._request import TaskScope as TaskScope
-from ._request import report_waits as report_waits
-from ._request import run_eager as run_eager
 
 _publish(globals())

@@ -30,8 +30,9 @@ from ..protocol import (
     Send,
 )
 from ._contracts import ReplyChannel
+from ._eager import TaskScope
 from ._pending import Arrival, OnProgress, PendingRequest, PendingRequests
-from ._request import BatchReply, InboundRequest, InFlight, Job, TaskScope
+from ._request import BatchReply, InboundRequest, InFlight, Job
 
 #: Seconds to wait for the end of the stream of a peer that takes no more messages.
 LAST_WORDS: Final = 1.0

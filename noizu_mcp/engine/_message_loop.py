@@ -29,9 +29,10 @@ from ..jsonrpc import Received
 from ..protocol import Dispatch
 from ._contracts import MessageStream, Unanswered
 from ._dispatcher import Dispatcher
+from ._eager import run_eager
 from ._failure import split_cancellation
 from ._outbox import Outbox
-from ._request import InboundRequest, run_eager
+from ._request import InboundRequest
 
 #: Seconds to write the queued messages once everything else has ended; a peer that reads needs far
 #: less.

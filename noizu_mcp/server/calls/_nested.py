@@ -158,7 +158,7 @@ async def call_nested(
     server = ctx.running.server
     await server.registry.prepare(ctx, "tools", name)
     spec = server.registry.find_tool(name, ctx)
-    call = partial(_call, ctx, name, dict(arguments or {}), capability, spec)
+    call = partial(_call, ctx, name, dict(arguments or {}), spec, capability=capability)
     if not server.telemetry.listeners:
         return await call(None)
     recording = NestedRecording(ctx, name, spec)
@@ -169,9 +169,10 @@ async def _call(
     ctx: "ServerContext",
     name: str,
     given: dict[str, Any],
-    capability: "Capability | str | None",
     spec: ToolSpec | None,
     recording: NestedRecording | None,
+    *,
+    capability: "Capability | str | None",
 ) -> ToolResult:
     server = ctx.running.server
     if spec is None and not server.registry.overrides("call_tool"):

@@ -1,0 +1,125 @@
+"""Eager tasks: handlers that run in the task that reads.
+
+A handler runs in the task that read its request, for as long as it does not wait.
+A task of trio takes about 20 µs, an echo 5 µs, and a handler that never waits needs no other task.
+If it waits, `on_block` starts another reader, and the task is the handler's own from then on: its
+cancel scopes and nurseries stay in one task throughout, which trio demands.
+"""
+
+import contextvars
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from types import TracebackType
+from typing import Any, TypeVar
+
+import trio
+
+Result = TypeVar("Result")
+
+
+class TaskScope:
+    """A cancel scope that a task enters if it needs one, and that is left by an inner block.
+
+    A scope costs 9 µs, as much as an echo. With this one a task can read under a timeout, and then
+    run a handler under another, for the price of one; a task that needs neither pays nothing. It is
+    left in the task that made it, after all scopes that were entered later. Leaving it again does
+    nothing, so the task can surround both with a block.
+
+    It cannot be entered when something waits: trio wants scopes nested, and a handler may have
+    entered scopes of its own by then.
+
+    Attributes:
+        scope: The scope; None while it was not entered.
+        on_wait: Called before the work of `run` waits, and before each later wait for as long as it
+            returns something true; None: nothing.
+    """
+
+    __slots__ = ("_left", "on_wait", "scope")
+
+    def __init__(self) -> None:
+        self._left = False
+        self.on_wait: Callable[[], object] | None = None
+        self.scope: trio.CancelScope | None = None
+
+    def enter(self) -> trio.CancelScope:
+        """Enter the scope, unless that was done before."""
+        if self.scope is None:
+            self.scope = trio.CancelScope()
+            self.scope.__enter__()
+        return self.scope
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Awaitable[Result]:
+        """Run the work of the task; see `on_wait`."""
+        return run_eager(work, self._wait)
+
+    def _wait(self) -> object:
+        # Without a function the next step of the work may set one.
+        return self.on_wait is None or self.on_wait()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        if self._left or self.scope is None:
+            return False
+        self._left = True
+        return self.scope.__exit__(kind, error, traceback)
+
+
+def run_eager(
+    work: Coroutine[Any, Any, Result], on_block: Callable[[], object]
+) -> Awaitable[Result]:
+    """Run a handler in the calling task, and report its first wait; see `report_waits`.
+
+    It gets a copy of the context variables, as a task of its own would.
+    """
+    # A copy: the next handler runs in this task, too, and must not see variables of this one.
+    return report_waits(work, on_block, contextvars.copy_context().run)
+
+
+def _step(resume: Callable[[Any], Any], value: Any) -> Any:
+    return resume(value)
+
+
+@types.coroutine
+def report_waits(
+    work: Coroutine[Any, Any, Result],
+    on_block: Callable[[], object],
+    step: Callable[..., Any] = _step,
+) -> Generator[Any, Any, Result]:
+    """Run a coroutine in the calling task, and report its first wait.
+
+    Args:
+        work: The coroutine.
+        on_block: Called before the first wait, and before each later one for as long as it returns
+            something true; must not wait itself.
+        step: Calls a function with a value; by default in the context of the task.
+
+    Returns:
+        The return value of the coroutine.
+    """
+    resume: Callable[[Any], Any] = work.send
+    value: Any = None
+    again: object = True
+    while True:
+        try:
+            trap = step(resume, value)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        # Before the trap reaches trio: once the task sleeps, nobody would read.
+        again = again and on_block()
+        try:
+            # trio sees the waits of the handler as waits of this task, so scopes and cancellation
+            # work as if the task had awaited the handler itself.
+            value = yield trap
+        # Also `Cancelled`: `work` must see it, and what it then raises leaves by `step` above.
+        except BaseException as error:  # noqa: BLE001 - thrown into `work`, not swallowed
+            resume, value = work.throw, error
+        else:
+            resume = work.send
