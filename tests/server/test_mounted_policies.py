@@ -22,6 +22,8 @@ from noizu_mcp import (
     mcp,
 )
 
+from .passing_on import PassingOn
+
 VERSIONS = ["2025-11-25", "2026-07-28"]
 
 
@@ -108,20 +110,8 @@ class Refusing(Policy):
             raise Denied("not today")
 
 
-class Passing(Billing, name="passing", version="1"):
+class Passing(PassingOn, Billing, name="passing", version="1"):
     """Overrides everything, and passes everything on."""
-
-    async def call_tool(self, name, args, ctx):
-        return await super().call_tool(name, args, ctx)
-
-    async def get_prompt(self, name, args, ctx):
-        return await super().get_prompt(name, args, ctx)
-
-    async def read_resource(self, uri, ctx):
-        return await super().read_resource(uri, ctx)
-
-    async def complete(self, ref, argument, prefix, ctx):
-        return await super().complete(ref, argument, prefix, ctx)
 
 
 def mounted(depth=1, cls=Billing):

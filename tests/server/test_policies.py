@@ -37,6 +37,7 @@ from noizu_mcp import (
 from noizu_mcp.testing import connect as open_client
 from noizu_mcp.types import Principal, RequireScopes
 
+from .passing_on import PassingOn
 from .tasking import KNOWS, result_of, start
 
 VERSIONS = ["2025-11-25", "2026-07-28"]
@@ -279,20 +280,8 @@ async def test_calls_of_handlers_are_asked_about(version):
     ]
 
 
-class Passing(House, name="passing", version="1"):
+class Passing(PassingOn, House, name="passing", version="1"):
     """Overrides everything, and passes everything on."""
-
-    async def call_tool(self, name, args, ctx):
-        return await super().call_tool(name, args, ctx)
-
-    async def get_prompt(self, name, args, ctx):
-        return await super().get_prompt(name, args, ctx)
-
-    async def read_resource(self, uri, ctx):
-        return await super().read_resource(uri, ctx)
-
-    async def complete(self, ref, argument, prefix, ctx):
-        return await super().complete(ref, argument, prefix, ctx)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
