@@ -49,7 +49,7 @@ class Kit(Toolkit):
         first = await ctx.call_tool(tool, capability=capability)
         second = await ctx.call_tool(tool, capability=str(capability))
         opened = await ctx.open_capability(str(capability))
-        third = await ctx.call_tool(tool, capability=opened)
+        third = await ctx.call_tool(tool, capability=opened.attenuate(tools="charge"))
         assert opened.principal is None
         return f"{first.text}, {second.text}, {third.text}"
 
