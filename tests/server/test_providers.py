@@ -832,6 +832,11 @@ WRONG = {
         "class P(ToolProvider, shared=3): pass",
         "P.shared: must be True or False, got 3",
     ),
+    "loop": (
+        "class P(ToolProvider):\n    loop = 'asyncio'",
+        "P.loop: is not read, a provider runs on trio; call code of asyncio with"
+        + " `await noizu_mcp.aio.run(function, …)`",
+    ),
     "sync": (
         "class P(ToolProvider):\n    def tools(self, ctx): ...",
         "P.tools: must be `async def tools(self, ctx)`",
