@@ -101,8 +101,7 @@ def _options(cls: Any) -> Iterator[tuple[str, str]]:
             yield name, f"must be seconds, {least}, {got(value)}"
     # Policies and handlers have this option, and would run on the loop that it names.
     if getattr(cls, "loop", None) in ("asyncio", "trio"):
-        text = "is not read, a provider runs on trio; call code of asyncio with"
-        yield "loop", f"{text} `await noizu_mcp.aio.run(function, …)`"
+        yield "loop", "a provider runs on trio; write `await noizu_mcp.aio.run(function, …)`"
     if not isinstance(cls.shared, bool | property):
         yield "shared", f"must be True or False, {got(cls.shared)}"
 

@@ -44,7 +44,7 @@ class Kit(Toolkit):
 
     @mcp
     async def narrow(self, ctx: Context, tool: str) -> str:
-        capability = ctx.capability.attenuate(tools=["charge"], depth=1)
+        capability = ctx.capability.attenuate(tools=["charge"]).attenuate(depth=1)
         assert "depth 1" in repr(capability)
         first = await ctx.call_tool(tool, capability=capability)
         second = await ctx.call_tool(tool, capability=str(capability))

@@ -834,8 +834,7 @@ WRONG = {
     ),
     "loop": (
         "class P(ToolProvider):\n    loop = 'asyncio'",
-        "P.loop: is not read, a provider runs on trio; call code of asyncio with"
-        + " `await noizu_mcp.aio.run(function, …)`",
+        "P.loop: a provider runs on trio; write `await noizu_mcp.aio.run(function, …)`",
     ),
     "sync": (
         "class P(ToolProvider):\n    def tools(self, ctx): ...",
