@@ -73,7 +73,8 @@ def open_server(target: str | None, config: str | None = None) -> Server:
             for none.
 
     Raises:
-        CommandError: The server cannot be imported, or the file cannot be read.
+        CommandError: The server cannot be imported, or the file cannot be read, or there is nothing
+            to serve.
     """
     if config is None and target is not None:
         return load_server(target)
@@ -83,6 +84,9 @@ def open_server(target: str | None, config: str | None = None) -> Server:
         remotes = Remote.from_config(config or "")
     except TargetError as error:
         raise CommandError(str(error), USAGE) from error
+    if not remotes and target is None:
+        text = "names no servers, or all of them are disabled"
+        raise CommandError(f"{config} {text}", USAGE)
     make: Any = type(PublicServer)
     if target is not None:
         front = load_server(target)

@@ -52,5 +52,5 @@ class Capability(abc.ABC):
 
         Raises:
             ValueError: A value is wrong.
-            TypeError: An argument is no JSON value.
+            TypeError: An argument is no JSON value, or `arguments` are no mapping.
         """

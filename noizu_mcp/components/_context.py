@@ -477,6 +477,7 @@ class Context(abc.ABC):
         Raises:
             McpError: There is no such tool, or the tool raised it.
             InsufficientScope: The caller lacks scopes of the tool; let it pass.
+            TypeError: The arguments are no mapping, or the capability is neither.
         """
 
     @property

@@ -99,6 +99,9 @@ def _options(cls: Any) -> Iterator[tuple[str, str]]:
         right = number and (value > 0 or name == "stale") and 0 <= value < math.inf
         if not right and not isinstance(value, property):
             yield name, f"must be seconds, {least}, {got(value)}"
+    # Policies and handlers have this option, and would run on the loop that it names.
+    if getattr(cls, "loop", None) in ("asyncio", "trio"):
+        yield "loop", "a provider runs on trio; write `await noizu_mcp.aio.run(function, …)`"
     if not isinstance(cls.shared, bool | property):
         yield "shared", f"must be True or False, {got(cls.shared)}"
 

@@ -21,6 +21,10 @@ from ._operations import Request
 STEP_TIMEOUT: Final = 30.0
 #: A file in the words of the library: name, content, media type, headers.
 _FileField = tuple[str | None, bytes, str | None, dict[str, str]]
+#: Methods that change nothing, so that a request may be sent again (RFC 9110 9.2.1, 9.2.2).
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+#: The ends of a connection that an API closes as we send: it was idle, or its last answer an error.
+_BROKEN: Final = (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError)
 _FAILURES: Final = (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError)
 
 
@@ -53,6 +57,8 @@ class Connections:
     async def send(self, request: Request) -> Answer:
         """Send one request; a redirect is an answer like any other.
 
+        A request that changes nothing is sent once more if its connection breaks.
+
         Args:
             request: The request.
 
@@ -60,7 +66,12 @@ class Connections:
             ToolError: No answer came, or it is too large or compressed; the text is for a model.
         """
         try:
-            return await self._exchange(request)
+            try:
+                return await self._exchange(request)
+            except _BROKEN:
+                if request.method not in _SAFE:
+                    raise
+                return await self._exchange(request)
         except _FAILURES as error:
             reason = str(error) or type(error).__name__
             raise ToolError(f"{request.label}: no answer: {reason}") from error

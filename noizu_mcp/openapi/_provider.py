@@ -25,6 +25,7 @@ from ..components import (
     add_prefix,
     read_prefix,
     read_requires,
+    read_seconds,
     tool,
 )
 from ..types import ToolResult
@@ -88,9 +89,9 @@ class OpenAPI(ToolProvider, shared=True):
         tls: Checks the certificates of the servers; None: the authorities of the system.
 
     Raises:
-        ValueError: The document, the prefix or a name cannot be used, or a rule or a key of `names`
-            fits no operation. A document at a URL is read later; then this is in the log, and there
-            are no tools.
+        ValueError: The document, the prefix, a limit or a name cannot be used, or a rule or a key
+            of `names` fits no operation. A document at a URL is read later; then this is in the
+            log, and there are no tools.
         OSError: The file cannot be read.
         TransportError: The HTTP library is not installed.
         TypeError: A rule is not a text, or `headers` are not.
@@ -120,8 +121,8 @@ class OpenAPI(ToolProvider, shared=True):
         self._auth = dict(auth or {})
         self._prefix = read_prefix(prefix) if prefix else ""
         self._output_schemas = output_schemas
-        self._call_timeout = call_timeout
-        self._max_answer = max_answer
+        self._call_timeout = _seconds(call_timeout)
+        self._max_answer = _bytes(max_answer)
         self._requires = read_requires(requires)
         self._tls = tls
         self._tools: list[Registration] = []
@@ -353,6 +354,19 @@ def _rules(rules: Iterable[str], option: str) -> tuple[str, ...]:
         if not isinstance(rule, str):
             raise TypeError(f"{option} must be a list of texts, got {rule!r}")
     return found
+
+
+def _seconds(call_timeout: Any) -> float | None:
+    try:
+        return read_seconds(call_timeout)
+    except ValueError as error:
+        raise ValueError(f"call_timeout {error}") from None
+
+
+def _bytes(max_answer: Any) -> int:
+    if type(max_answer) is not int or max_answer < 1:
+        raise ValueError(f"max_answer must be a whole number of bytes above 0, got {max_answer!r}")
+    return max_answer
 
 
 def _read_names(names: Any) -> dict[str, str]:

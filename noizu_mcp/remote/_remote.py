@@ -34,6 +34,7 @@ from ..components import (
     headed,
     read_prefix,
     read_requires,
+    read_seconds,
 )
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
 from ..schema import header_faults
@@ -108,8 +109,8 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
 
     Raises:
         TypeError: An option is unknown.
-        ValueError: The prefix has characters that names of tools must not have, or `requires`
-            names no scopes.
+        ValueError: The prefix has characters that names of tools must not have, `requires` names
+            no scopes, or a number is not above 0.
     """
 
     def __init__(
@@ -134,6 +135,13 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             if name not in known:
                 text = f"Remote has no option {name}"
                 raise TypeError(f"{text}; {hint_at(name, sorted(known))}")
+        for name, value in (("call_timeout", call_timeout), ("list_timeout", list_timeout)):
+            try:
+                read_seconds(value)
+            except ValueError as error:
+                raise ValueError(f"{name} {error}") from None
+        if type(connections) is not int or connections < 1:
+            raise ValueError(f"connections must be a whole number above 0, got {connections!r}")
         self.timeout = list_timeout
         self._connections = connections
         # The timeouts are those of the connection, which know of progress.

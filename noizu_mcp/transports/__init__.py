@@ -20,6 +20,7 @@ _LATE = {
     "Stdio": ".stdio._command",
     "Tap": "._tap",
     "TappedStream": "._tap",
+    "last_line": ".stdio._child_process",
     "memory_pair": "._memory",
     "open_process": ".stdio._child_process",
 }
@@ -31,6 +32,7 @@ if _TYPE_CHECKING:
     from ._tap import Tap as Tap
     from ._tap import TappedStream as TappedStream
     from .http.client._stream import HttpStream as HttpStream
+    from .stdio._child_process import last_line as last_line
     from .stdio._child_process import open_process as open_process
     from .stdio._command import Stdio as Stdio
 else:

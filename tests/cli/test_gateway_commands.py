@@ -55,11 +55,13 @@ async def test_a_server_in_front(config):
         ((), "run needs a server, module:Server or path/to/file.py:Server, or --config FILE"),
         (("--config", "nothing.json"), "cannot read nothing.json: No such file or directory"),
         (("--config", "demo.py"), "demo.py is no JSON"),
+        (("--config", "empty.json"), "empty.json names no servers, or all of them are disabled"),
         (("demo.py:Demo", "--reload", "--config", "x"), "--reload starts one server again"),
     ],
 )
 def test_wrong_words(run, folder, words, text):
     """Each is told, and serves nothing."""
+    (folder / "empty.json").write_text('{"mcpServers": {"x": {"disabled": true}}}')
     status, out, err = run("run", *words)
     assert (status, out) == (2, "")
     assert text in err

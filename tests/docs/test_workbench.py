@@ -514,6 +514,17 @@ def test_without_keys_nothing_is_served(home: Path) -> None:
     assert process.returncode == 1
 
 
+def test_malformed_settings_are_told_in_one_line(home: Path) -> None:
+    """Nobody sees a traceback."""
+    with (home / "settings.toml").open("a") as file:
+        file.write("[keys]\n")
+    process = serve(home)
+    said = process.communicate(timeout=60)[1]
+    assert said.startswith("settings.toml cannot be used: ")
+    assert said.count("\n") == 1
+    assert process.returncode == 1
+
+
 async def test_the_program_serves_those_who_have_a_key(home: Path) -> None:
     """`/healthz` needs none; `/metrics` counts the tools when it is read."""
     with (home / "settings.toml").open("a") as file:

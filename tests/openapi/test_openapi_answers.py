@@ -4,6 +4,7 @@ import json
 import ssl
 
 import pytest
+import trio
 from trio.testing import wait_all_tasks_blocked
 
 from noizu_mcp import Server, connect
@@ -251,3 +252,29 @@ async def test_own_certificates():
         assert "no answer" in (await client.call_tool("read")).text
     async with connect(front_of(other)) as client:
         assert "no answer" in (await client.call_tool("read")).text
+
+
+@pytest.mark.parametrize(("method", "again"), [("get", True), ("post", False)])
+async def test_a_connection_that_the_api_has_closed(method, again, nursery):
+    """A request that changes nothing is sent again on another connection, once; no other is."""
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listeners[0].socket.getsockname()[1]
+    heads = []
+
+    async def answer_once(stream):
+        async with stream:
+            heads.append(await stream.receive_some())
+            await stream.send_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+            heads.append(await stream.receive_some())
+
+    await nursery.start(trio.serve_listeners, answer_once, listeners)
+    paths = {"/things": {method: {"operationId": "use"}}}
+    front = front_of(OpenAPI(document(paths), base_url=f"http://127.0.0.1:{port}"))
+    async with connect(front) as client:
+        first = await client.call_tool("use")
+        second = await client.call_tool("use")
+
+    assert first.text == "ok"
+    assert second.is_error is not again
+    assert second.text.startswith("ok" if again else "POST /things: no answer: ")
+    assert len([head for head in heads if head]) == (3 if again else 2)

@@ -596,6 +596,10 @@ def test_wrong_options():
         OpenAPI(document({}), base_url="/v1")
     with pytest.raises(ValueError, match="must be a letter, then"):
         OpenAPI(document({}), prefix="a b")
+    with pytest.raises(ValueError, match="call_timeout must be seconds above 0, or None"):
+        OpenAPI(document({}), call_timeout=-1)
+    with pytest.raises(ValueError, match="max_answer must be a whole number of bytes above 0"):
+        OpenAPI(document({}), max_answer=0)
     with pytest.raises(OSError, match="nothing"):
         OpenAPI("nothing.json")
 

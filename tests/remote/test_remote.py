@@ -1,5 +1,6 @@
 """A server behind a `Remote` answers as it does itself, across eras."""
 
+import re
 from contextlib import AsyncExitStack
 
 import pytest
@@ -473,3 +474,18 @@ async def test_two_servers_may_share_a_remote(behind):
         assert (await first.call_tool("up_echo", {"text": "a"})).text == "a"
         assert not Kit.left.is_set()
         nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "text"),
+    [
+        ("call_timeout", -1, "call_timeout must be seconds above 0, or None for no limit, got -1"),
+        ("list_timeout", "5", "list_timeout must be seconds above 0, or None for no limit"),
+        ("connections", 0, "connections must be a whole number above 0, got 0"),
+        ("connections", 1.5, "connections must be a whole number above 0, got 1.5"),
+    ],
+)
+def test_numbers_that_cannot_be(option, value, text):
+    """They are refused where they are written, not when the first call needs them."""
+    with pytest.raises(ValueError, match=re.escape(text)):
+        Remote("no.py", **{option: value})

@@ -132,6 +132,7 @@ def test_each_level_of_calls_takes_one_of_the_depth():
         ({"expires_in": -1}, "expires_in must be seconds, 0 or more, got -1"),
         ({"expires_in": float("nan")}, "expires_in must be seconds, 0 or more, got nan"),
         ({"expires_in": True}, "expires_in must be seconds, 0 or more, got True"),
+        ({"expires_in": "60"}, "expires_in must be seconds, 0 or more, got '60'"),
         ({"tools": []}, "needs the name of a tool"),
         ({"tools": [""]}, "'' is no name of a tool"),
     ],
@@ -140,6 +141,12 @@ def test_wrong_conditions_are_refused(options, text):
     """None of them is taken for no condition."""
     with pytest.raises(ValueError, match=re.escape(text)):
         issuer().issue(ADA).attenuate(**options)
+
+
+def test_arguments_are_a_mapping():
+    """A list of names is refused: it would demand no values."""
+    with pytest.raises(TypeError, match=re.escape("arguments must be a mapping, got ['dry']")):
+        issuer().issue(ADA).attenuate(arguments=["dry"])
 
 
 def test_a_text_of_many_conditions_has_a_bound():

@@ -46,12 +46,12 @@ class Kit(Toolkit):
 
     @mcp
     async def narrow(self, ctx: Context, tool: str) -> str:
-        capability = ctx.capability.attenuate(tools=["charge"], depth=1)
+        capability = ctx.capability.attenuate(tools=["charge"]).attenuate(depth=1)
         assert "depth 1" in repr(capability)
         first = await ctx.call_tool(tool, capability=capability)
         second = await ctx.call_tool(tool, capability=str(capability))
         opened = await ctx.open_capability(str(capability))
-        third = await ctx.call_tool(tool, capability=opened)
+        third = await ctx.call_tool(tool, capability=opened.attenuate(tools="charge"))
         assert opened.principal is None
         return f"{first.text}, {second.text}, {third.text}"
 

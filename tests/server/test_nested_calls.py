@@ -164,6 +164,13 @@ class Kit(Toolkit):
     async def wrong(self, ctx: Context) -> str:
         await ctx.call_tool("echo", capability=3)
 
+    @mcp
+    async def lists(self, ctx: Context) -> str:
+        try:
+            await ctx.call_tool("echo", ["a"])
+        except TypeError as error:
+            return str(error)
+
 
 class House(Server, name="house", version="1", task_poll_interval=0.1):
     tools = [Kit]
@@ -197,6 +204,8 @@ async def test_a_tool_of_any_kind_can_be_called(version):
         with pytest.raises(McpError, match="Unknown tool: nothing"):
             await client.call_tool("call", {"tool": "nothing"})
         assert (await client.call_tool("wrong")).text == "Tool execution failed"
+        text = "arguments must be a mapping, got ['a']"
+        assert (await client.call_tool("lists")).text == text
 
 
 async def test_its_timeout_is_its_own(autojump_clock):

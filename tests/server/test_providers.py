@@ -832,6 +832,10 @@ WRONG = {
         "class P(ToolProvider, shared=3): pass",
         "P.shared: must be True or False, got 3",
     ),
+    "loop": (
+        "class P(ToolProvider):\n    loop = 'asyncio'",
+        "P.loop: a provider runs on trio; write `await noizu_mcp.aio.run(function, …)`",
+    ),
     "sync": (
         "class P(ToolProvider):\n    def tools(self, ctx): ...",
         "P.tools: must be `async def tools(self, ctx)`",

@@ -116,12 +116,18 @@ async def test_a_command_that_cannot_be_started(target, message):
     assert _descriptors() == before
 
 
+#: The end of a program for Node.js.
+NODE = "throw err;\\n^\\n\\nError: Cannot find module 7\\n  at Module._load\\n\\nNode.js v20.1.0\\n"
+
+
 @pytest.mark.parametrize(
     ("script", "stderr", "message"),
     [
         ("exit 3", None, "it ended: /bin/sh exited with status 3$"),
         ("echo a >&2; echo b >&2; exit 1", subprocess.PIPE, "exited with status 1; it said: b$"),
         ("exit 1", subprocess.PIPE, "exited with status 1$"),
+        (f"printf '{NODE}' >&2; exit 1", subprocess.PIPE, "it said: Error: Cannot find module 7$"),
+        ("echo Node.js v20.1.0 >&2; exit 1", subprocess.PIPE, "it said: Node.js v20.1.0$"),
         ("kill -9 $$", None, "/bin/sh was ended by SIGKILL$"),
         ("kill -40 $$", None, "/bin/sh was ended by signal 40$"),
     ],

@@ -12,7 +12,10 @@ from .server import Workbench
 
 
 def main() -> None:
-    server = Workbench()
+    try:
+        server = Workbench()
+    except (OSError, ValueError) as error:
+        sys.exit(f"settings.toml cannot be used: {error}")
     keys = server.parts.settings.keys
     if not keys:
         sys.exit("settings.toml has no [keys]: nobody could call, so nothing is served")

@@ -155,6 +155,8 @@ async def call_nested(
     capability: "Capability | str | None",
 ) -> ToolResult:
     """Call a tool for a handler; see `Context.call_tool`."""
+    if not isinstance(arguments, Mapping | None):
+        raise TypeError(f"arguments must be a mapping, got {arguments!r}")
     server = ctx.running.server
     await server.registry.prepare(ctx, "tools", name)
     spec = server.registry.find_tool(name, ctx)

@@ -93,9 +93,13 @@ class IssuedCapability(Capability):
             raise ValueError(f"depth must be a whole number of 0 or more, got {depth!r}")
         end = None
         if expires_in is not None:
-            if isinstance(expires_in, bool) or not 0 <= expires_in < float("inf"):
+            given: Any = expires_in
+            number = isinstance(given, int | float) and not isinstance(given, bool)
+            if not number or not 0 <= given < float("inf"):
                 raise ValueError(f"expires_in must be seconds, 0 or more, got {expires_in!r}")
             end = self._issuer.now() + expires_in
+        if not isinstance(arguments, Mapping | None):
+            raise TypeError(f"arguments must be a mapping, got {arguments!r}")
         wanted = [(name, _canonical(value)) for name, value in (arguments or {}).items()]
         listed = () if tools is None else (read_patterns(tools),)
         narrower = IssuedCapability(

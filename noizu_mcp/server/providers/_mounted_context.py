@@ -7,6 +7,7 @@ from ..._util import Unset
 from ...components import Capability
 from ...types import InputRequest, InputRequired, ToolResult
 from .._server_context import ServerContext
+from ..policies._patterns import read_patterns
 
 if TYPE_CHECKING:
     from ..._errors import Denied
@@ -51,9 +52,10 @@ class MountedCapability(Capability):
         arguments: Mapping[str, Any] | None = None,
     ) -> "MountedCapability":
         """Make a capability that allows no more than this one; see `Capability`."""
-        renamed = None if tools is None else [self._rename("name", each) for each in tools]
+        if tools is not None:
+            tools = [self._rename("name", each) for each in read_patterns(tools)]
         narrower = self.outer.attenuate(
-            tools=renamed, expires_in=expires_in, depth=depth, arguments=arguments
+            tools=tools, expires_in=expires_in, depth=depth, arguments=arguments
         )
         return MountedCapability(narrower, self._rename)
 

@@ -31,6 +31,7 @@ class Report:
         unannotated: The tools that were called without annotations that tell whether they do.
         unusable: The components whose schema nothing can be drawn from.
         slow: The names of the components that were called less often, since they take long.
+        unreached: The names of the components that the time was too short for.
         is_complete: False if the time was over before all examples were tried.
     """
 
@@ -42,6 +43,7 @@ class Report:
     unannotated: list[str] = attrs.field(factory=list)
     unusable: list[str] = attrs.field(factory=list)
     slow: dict[str, None] = attrs.field(factory=dict)
+    unreached: list[str] = attrs.field(factory=list)
     is_complete: bool = False
 
     def to_json(self) -> JSONObject:
@@ -58,6 +60,7 @@ class Report:
             "unannotated": self.unannotated,
             "unusable": self.unusable,
             "slow": list(self.slow),
+            "unreached": self.unreached,
         }
 
     def sorted(self) -> list[Finding]:
@@ -75,6 +78,7 @@ class Report:
             ("called, though no annotation tells what they change", self.unannotated),
             ("not tried, nothing can be drawn from their schemas", self.unusable),
             ("called less often, they take long", list(self.slow)),
+            ("not called, the time was over (--budget gives more)", self.unreached),
         ):
             if names:
                 yield f"{text}: {', '.join(names)}"

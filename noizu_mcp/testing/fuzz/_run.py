@@ -146,6 +146,8 @@ class Run:
             counts[kind] = counts.get(kind, 0) + 1
         counted = [f"{n} {kind}{'s' * (n != 1)}" for kind, n in counts.items()]
         took = trio.current_time() - self._began
+        uses = self._uses.values()
+        self._report.unreached.extend(each.component.name for each in uses if not each.turns)
         facts = self._report.facts
         facts["components"] = ", ".join(counted) or "none"
         facts["run"] = f"{self._subject.calls} requests in {took:.1f} s, seed {self._report.seed}"

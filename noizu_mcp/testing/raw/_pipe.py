@@ -9,7 +9,7 @@ from typing import Any, Final
 import trio
 
 from ..._errors import TransportError
-from ...transports import Stdio
+from ...transports import Stdio, last_line
 from ._exchange import Notes
 from ._stream import StreamLink
 
@@ -45,9 +45,8 @@ class PipeLink(StreamLink):
         with trio.move_on_after(EXIT_TIMEOUT):
             await self._silent.wait()
         self._silent.set()  # a child of the server may hold it open: once is enough
-        lines = self._said.decode(errors="replace").split("\n")
-        said = [line.strip() for line in lines if line.strip()]
-        return f"the process ended{f'; it said: {said[-1]}' if said else ''}"
+        said = last_line(self._said)
+        return f"the process ended{f'; it said: {said}' if said else ''}"
 
     async def write(self, message: bytes) -> bool:
         """Write a line; see `StreamLink`."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
@@ -22,6 +23,8 @@ EXIT_TIMEOUT: Final = 2.0
 #: Bytes kept of the stderr of a server: the last lines usually explain its end.
 STDERR_KEPT: Final = 64 * 1024
 _SHOWN: Final = 200
+_NODE_END: Final = re.compile(r"Node\.js v[\d.]+")
+_NODE_ERROR: Final = re.compile(r"\w*Error\b.*: ")
 
 
 class ServerStream(LineStream):
@@ -150,9 +153,20 @@ class _LastWords:
 
     def last_line(self) -> str:
         """Return the last line as the end of a message; empty without one."""
-        lines = self._text.decode(errors="replace").split("\n")
-        said = [line.strip() for line in lines if line.strip()]
-        return f"; it said: {said[-1][:_SHOWN]}" if said else ""
+        said = last_line(self._text)
+        return f"; it said: {said[:_SHOWN]}" if said else ""
+
+
+def last_line(stderr: bytes | bytearray) -> str:
+    """Return the line of a stderr that tells why the program ended; empty without one.
+
+    It is the last one. But Node.js ends with its version, below the error and where it came from.
+    """
+    lines = stderr.decode(errors="replace").split("\n")
+    said = [line.strip() for line in lines if line.strip()]
+    if said and _NODE_END.fullmatch(said[-1]):
+        said = [line for line in said if _NODE_ERROR.match(line)] or said
+    return said[-1] if said else ""
 
 
 async def _end_of(target: Stdio, process: trio.Process, said: _LastWords) -> str:
