@@ -17,7 +17,7 @@ such schema, since it says more about one of these others. So the giver is close
 """
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from itertools import islice

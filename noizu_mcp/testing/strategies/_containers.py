@@ -219,8 +219,9 @@ def _object(draw: DrawFn, members: _Members) -> dict[str, Any]:
         if most_new < room <= _FULL and members.depth < 2:
             counts = counts | st.just(int(room))
         for _ in range(draw(counts)):
-            free = [slot for slot in many if members.room(slot, 1, chosen)]
-            members.add(draw, draw(st.sampled_from(free)), chosen)
+            # Two patterns may have names in common.
+            if free := [slot for slot in many if members.room(slot, 1, chosen)]:
+                members.add(draw, draw(st.sampled_from(free)), chosen)
     for slot in optional:
         if len(chosen) < case.min_members and slot.name not in chosen:
             members.add(draw, slot, chosen)

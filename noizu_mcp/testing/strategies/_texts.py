@@ -144,18 +144,25 @@ def _rows(parts: Sequence[Any]) -> Iterator[str]:
             yield first + rest
 
 
-def _texts_of(kind: Any, value: Any) -> Iterator[str]:
-    """List the texts of a part of a parsed pattern, as `_rows`."""
+def _characters(kind: Any, value: Any) -> Iterator[str]:
+    """List the characters of a part of a set, as `_rows`."""
     match str(kind):
         case "LITERAL":
             yield chr(value)
         case "RANGE":
             yield from map(chr, range(value[0], value[1] + 1))
-        case "IN":
-            for each in value:
-                yield from _texts_of(*each)
         case "CATEGORY" if str(value) == "CATEGORY_DIGIT":
             yield from "0123456789"
+        case _:
+            raise LookupError(kind)
+
+
+def _texts_of(kind: Any, value: Any) -> Iterator[str]:
+    """List the texts of a part of a parsed pattern, as `_rows`."""
+    match str(kind):
+        case "IN":
+            for each in value:
+                yield from _characters(*each)
         case "AT":
             yield ""
         case "SUBPATTERN":
@@ -168,7 +175,7 @@ def _texts_of(kind: Any, value: Any) -> Iterator[str]:
             for size in range(least, int(most) + 1):
                 yield from _rows([*part] * size)
         case _:
-            raise LookupError(kind)
+            yield from _characters(kind, value)
 
 
 def _parsed(source: str) -> tuple[Any, tuple[int, int]]:
