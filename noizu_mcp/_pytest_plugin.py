@@ -286,25 +286,50 @@ def _fixture_for(item: pytest.Function) -> str:
         )
     if not inspect.iscoroutinefunction(function):
         return "_mcp_plain_client"
-    if property_test is not None and item.get_closest_marker("trio"):
+    runner = _runner_of(item)
+    if runner == "trio" and property_test is not None:
         # A loop for each example, but async fixtures for the first one only.
         pytest.fail(
             f"{item.nodeid}: mcp_client does not work with Hypothesis on pytest-trio; write a plain"
             " test, or `async with connect(…)` in the test",
             pytrace=False,
         )
-    if item.get_closest_marker("trio") or "anyio_backend" in item.fixturenames:
+    if runner != "asyncio":
         return "_mcp_async_client"
+    # The loop that the test runs on, which may be that of its class or file.
     mark = item.get_closest_marker("asyncio")
-    if mark is not None:
-        # The loop that the test runs on, which may be that of its class or file.
-        default = item.config.getini("asyncio_default_test_loop_scope")
-        return f"_mcp_asyncio_{mark.kwargs.get('loop_scope') or default}_client"
-    pytest.fail(
-        f"{item.nodeid} is async, and nothing runs it: mark it with trio, asyncio or anyio, of"
-        " pytest-trio, pytest-asyncio or anyio",
-        pytrace=False,
-    )
+    scope = (mark.kwargs if mark else {}).get("loop_scope")
+    return f"_mcp_asyncio_{scope or item.config.getini('asyncio_default_test_loop_scope')}_client"
+
+
+def _runner_of(item: pytest.Function) -> str:
+    """Return the plugin that runs an async test: `trio`, `asyncio` or `anyio`."""
+    wanted = {
+        "trio": item.get_closest_marker("trio") is not None,
+        # In its automatic mode pytest-asyncio marks every async test.
+        "asyncio": item.get_closest_marker("asyncio") is not None,
+        "anyio": "anyio_backend" in item.fixturenames,
+    }
+    runners = [
+        name
+        for name, is_wanted in wanted.items()
+        if is_wanted and item.config.pluginmanager.hasplugin(name)
+    ]
+    if len(runners) == 1:
+        return runners[0]
+    if runners:
+        # One would run the test, and another one the fixtures: the client would wait for ever on a
+        # loop that stands still.
+        problem = (
+            f"is taken by {' and '.join(runners)}, and one plugin must run a test with its"
+            " fixtures: remove a mark, or asyncio_mode = auto, trio_mode or anyio_mode = auto"
+        )
+    else:
+        problem = (
+            "is async, and nothing runs it: mark it with trio, asyncio or anyio, of pytest-trio,"
+            " pytest-asyncio or anyio"
+        )
+    pytest.fail(f"{item.nodeid} {problem}", pytrace=False)
 
 
 async def _open_client(_mcp_connection: "Connection") -> AsyncIterator[Any]:

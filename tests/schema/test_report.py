@@ -291,6 +291,25 @@ NATIVE_REPORTS = [
         {"a": {}, "b": 1},
         ['/b: 1 does not match "https://json-schema.org/draft/2020-12/schema"'],
     ),
+    (
+        # The reference is relative, and no document of ours has its target.
+        {
+            "$id": "https://json-schema.org/draft/2020-12/own",
+            "properties": {"a": {"$ref": "schema"}},
+        },
+        {"a": 5},
+        ['/a: 5 does not match "schema"'],
+    ),
+    (
+        # For the engine both are one document; a place in it cannot be judged alone.
+        {
+            "$id": "http://example.com/a",
+            "$defs": {"text": {"type": "string"}},
+            "properties": {"a": {"$ref": "HTTP://EXAMPLE.COM/a#/$defs/text"}},
+        },
+        {"a": 5},
+        ["(root): does not match the schema"],
+    ),
 ]
 
 

@@ -345,6 +345,31 @@ def test_an_async_test_that_nothing_runs(project: Any) -> None:
     result.stdout.fnmatch_lines(["*is async, and nothing runs it: mark it with trio, asyncio*"])
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_async_test_that_two_plugins_take(
+    pytester: pytest.Pytester, project: Any, workers: int
+) -> None:
+    """One would run the test and the other one its fixtures: the error names both."""
+    pytest.importorskip("pytest_asyncio")
+    pytest.importorskip("xdist")
+    text = "".join(
+        f"{ONCE.partition(chr(10))[2]}\n@pytest.mark.{mark}\n{ASYNC.strip()}\n".replace(
+            "add(", f"{mark}("
+        )
+        for mark in ("anyio", "trio")
+    )
+    ini = "asyncio_mode = auto\nasyncio_default_fixture_loop_scope = function"
+    pytester.makeini(f"[pytest]\n{ini}")
+    pytester.makepyfile(test_it=f"import pytest\n{text}")
+    options = ("-pxdist", f"-n{workers}") if workers else ("-pno:xdist",)
+    result = pytester.runpytest_subprocess(*options, timeout=60)
+
+    result.assert_outcomes(errors=3)  # anyio has two loops
+    result.stdout.fnmatch_lines_random(
+        ["*::test_anyio* is taken by asyncio and anyio, *", "*::test_trio* is taken by trio and*"]
+    )
+
+
 def test_targets_with_one_transport_are_skipped(project: Any) -> None:
     """A URL is not tested in memory, nor over pipes; the reason is told."""
     text = f"""

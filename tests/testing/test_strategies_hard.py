@@ -105,6 +105,21 @@ def test_hard_schemas_pass_the_health_checks(name, make):
             "minItems": 3,
         },
         {"type": "object", "propertyNames": {"enum": ["a", "b"]}, "minProperties": 3},
+        {"type": "object", "propertyNames": {"pattern": "^[ab]$"}, "minProperties": 3},
+        {"type": "object", "propertyNames": {"maxLength": 0}, "minProperties": 2},
+        {
+            "type": "object",
+            "required": ["a"],
+            "patternProperties": {"^[ab]$": {}},
+            "additionalProperties": False,
+            "minProperties": 3,
+        },
+        {
+            "type": "array",
+            "items": {"type": "string", "pattern": "^(a|b{0,1})$"},
+            "uniqueItems": True,
+            "minItems": 4,
+        },
     ],
 )
 def test_too_few_values(schema):
@@ -130,6 +145,43 @@ def test_contradictions_that_only_draws_show(schema):
     """A schema without values is named as the cause, not a filter of ours."""
     with pytest.raises(Unsatisfiable, match="none was found in 40 tries"):
         draw(from_schema(schema), 100)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("^[ab]$", "a b"),
+        (r"^x\d$", " ".join(f"x{digit}" for digit in range(10))),
+        ("^(ab?|(?:c|d){2})$", "a ab cc cd dc dd"),
+        ("^[a-c]{0,1}?x$", "x ax bx cx"),
+    ],
+)
+def test_all_names_of_a_pattern_are_drawn(pattern, names):
+    """A pattern with few texts is a list of names: an object may have all of them, and no more."""
+    every = frozenset(names.split())
+    schema = {"propertyNames": {"pattern": pattern}, "minProperties": len(every)}
+    values = draw(from_schema({"type": "object", **schema}), 20)
+    assert {frozenset(value) for value in values} == {every}
+
+
+@pytest.mark.parametrize(
+    "pattern", ["^[a-z]{2}$", r"^\p{Lu}$", "^a", r"^(a)\1$", "^.$", "^a*$", "^[^a]$"]
+)
+def test_names_of_a_pattern_that_are_not_listed(pattern):
+    """The names of a pattern with many texts, or with unknown ones, are drawn one by one."""
+    schema = {"type": "object", "propertyNames": {"pattern": pattern}, "minProperties": 1}
+    assert all(draw(from_schema(schema), 10))
+
+
+def test_names_of_two_patterns():
+    """A pattern whose names are all there leaves the others to another one."""
+    schema = {
+        "type": "object",
+        "patternProperties": {"^[ab]$": {}, "^[b-d]$": {}},
+        "additionalProperties": False,
+        "minProperties": 4,
+    }
+    assert {frozenset(value) for value in draw(from_schema(schema), 20)} == {frozenset("abcd")}
 
 
 def test_all_names_of_a_list_are_drawn():

@@ -127,6 +127,10 @@ class Document:
         """Return the URI from which the references of a node start."""
         return self._bases.get(id(node), "")
 
+    def address_of(self, ref: str, node: Node) -> str:
+        """Return the URI to which a reference of a node leads."""
+        return _join(self.base_of(node), ref)
+
     def find(self, ref: str, node: Node) -> Any:
         """Return the target of a reference.
 
@@ -137,7 +141,7 @@ class Document:
         Raises:
             LookupError: There is no such place; the text names the missing part.
         """
-        address, _, fragment = _join(self.base_of(node), ref).partition("#")
+        address, _, fragment = self.address_of(ref, node).partition("#")
         if address not in self._places:
             if address not in self.documents:
                 raise LookupError(f"there is no document {show(address)}")
@@ -297,7 +301,7 @@ class Document:
         return found
 
     def _reference_faults(self, path: Path, node: Node, ref: str) -> Iterator[Fault]:
-        uri = _join(self.base_of(node), ref).partition("#")[0]
+        uri = self.address_of(ref, node).partition("#")[0]
         try:
             target = self.find(ref, node)
         except LookupError as error:

@@ -32,7 +32,11 @@ _ARRAY = (list, tuple)
 def _reference(out: Found, keyword: str, node: Node, value: Any, path: Path) -> None:
     target = out.walk.target(keyword, node)
     if target is None:
-        _by_engine(out, keyword, node, value, path)
+        explainer = out.walk.explainer
+        # The engine judges the reference alone, so it is told where the reference leads.
+        address = explainer.document.address_of(node[keyword], node)
+        if not explainer.accepts("$ref", address, value):
+            out.add(broken(path, keyword, node[keyword], value))
     else:
         out.merge(out.walk.attempt(target, value, path))
 

@@ -150,8 +150,11 @@ class BaseExplainer:
 
     def accepts(self, keyword: str, wanted: str, value: Any) -> bool:
         """Tell if the engine accepts a value for one keyword; True if it cannot tell."""
-        verdict = self._compile_part({keyword: wanted}) if self._compile_part else None
-        return verdict is None or verdict(value)
+        # A reference may lead to a part that only the whole schema has.
+        with suppress(ValueError):
+            verdict = self._compile_part({keyword: wanted}) if self._compile_part else None
+            return verdict is None or verdict(value)
+        return True
 
 
 @attrs.define(eq=False)

@@ -17,7 +17,7 @@ such schema, since it says more about one of these others. So the giver is close
 """
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from itertools import islice
@@ -188,10 +188,24 @@ def close(schema: JSONObject, *, is_input: bool = False) -> JSONObject:
         that says what becomes of other properties keeps its word.
     """
     plain = _copy(schema, _unwrapped)
+    if _is_old(schema):
+        plain = _copy(plain, _without_neighbours)
     if is_input and not plain.keys() & {*_IN_PLACE, "properties"}:
         plain = {**plain, "properties": {}}
-    closed: JSONObject = _close(plain, _shared(plain))
+    closed: JSONObject = _close(plain, _Closing(plain))
     return closed
+
+
+def _is_old(schema: JSONObject) -> bool:
+    """Tell whether a schema is of draft 7 or older, which have no `unevaluatedProperties`."""
+    return "/draft-0" in Document(schema).dialect
+
+
+def _without_neighbours(node: JSONObject) -> JSONObject:
+    """Leave out what stands beside a reference, and is ignored up to draft 7 (core section 8.3)."""
+    if "$ref" not in node:
+        return node
+    return {key: value for key, value in node.items() if key == "$ref" or key not in judging(node)}
 
 
 def _unwrapped(node: JSONObject) -> JSONObject:
@@ -202,24 +216,58 @@ def _unwrapped(node: JSONObject) -> JSONObject:
     return node
 
 
-def _shared(schema: JSONObject) -> set[int]:
-    """Find the definitions that judge a value together with other schemas, by their `id`."""
-    document = Document(schema)
-    found = set()
-    waiting: list[tuple[Any, bool]] = [(schema, True)]
-    while waiting:
-        node, alone = waiting.pop()
-        if isinstance(node, dict):
-            for keyword in _REFERENCES & node.keys():
-                # One to a metaschema of the standard leads to no definition.
-                if not alone or judging(node) != {keyword}:
-                    with suppress(LookupError):
-                        found.add(id(document.target(keyword, node, ())))
-            waiting += [
-                (child, path[0] in DEFINITIONS or (alone and _judges_alone(path[0], node)))
-                for path, child in subschemas(node)
-            ]
-    return found
+class _Closing:
+    """What is known of a schema that is closed.
+
+    Attributes:
+        is_old: True up to draft 7.
+        shared: The definitions that judge a value together with other schemas, by their `id`.
+    """
+
+    def __init__(self, schema: JSONObject) -> None:
+        self.is_old = _is_old(schema)
+        self._document = Document(schema)
+        self.shared = set(self._find_shared(schema))
+
+    def _find_shared(self, schema: JSONObject) -> Iterator[int]:
+        waiting: list[tuple[Any, bool]] = [(schema, True)]
+        while waiting:
+            node, alone = waiting.pop()
+            if isinstance(node, dict):
+                for keyword in _REFERENCES & node.keys():
+                    # One to a metaschema of the standard leads to no definition.
+                    if not alone or judging(node) != {keyword}:
+                        with suppress(LookupError):
+                            yield id(self._document.target(keyword, node, ()))
+                waiting += [
+                    (child, path[0] in DEFINITIONS or (alone and _judges_alone(path[0], node)))
+                    for path, child in subschemas(node)
+                ]
+
+    def named(self, node: JSONObject) -> dict[str, dict[str, Any]]:
+        """Find the properties that a schema and all in its place name, each as one of any value.
+
+        Returns:
+            `properties` and `patternProperties` for the schema.
+
+        Raises:
+            LookupError: A reference leads to a metaschema of the standard.
+        """
+        found: dict[str, dict[str, Any]] = {"properties": {}, "patternProperties": {}}
+        waiting: list[Any] = [node]
+        seen = set()
+        while waiting:
+            part = waiting.pop()
+            if not isinstance(part, dict) or id(part) in seen:
+                continue
+            seen.add(id(part))
+            for keyword, names in found.items():
+                names.update((name, {}) for name in part_of(part, keyword, dict))
+            if "$ref" in part:
+                waiting.append(self._document.find(part["$ref"], part))
+            in_place = {*_IN_PLACE, "dependencies"}
+            waiting += [child for path, child in subschemas(part) if path[0] in in_place]
+        return found
 
 
 def _judges_alone(keyword: str | int, node: JSONObject) -> bool:
@@ -227,12 +275,12 @@ def _judges_alone(keyword: str | int, node: JSONObject) -> bool:
     return keyword in _PARTS or (keyword in _EITHER and judging(node) == {keyword})
 
 
-def _close(node: Any, shared: Container[int]) -> Any:
+def _close(node: Any, closing: _Closing) -> Any:
     """Close the objects of a schema that judges its values alone; parts that do not stay open.
 
     Args:
         node: The schema.
-        shared: See `_shared`.
+        closing: What is known of the whole schema.
     """
     if not isinstance(node, dict):
         return node
@@ -241,17 +289,25 @@ def _close(node: Any, shared: Container[int]) -> Any:
     for path, child in subschemas(node):
         keyword = path[0]
         if keyword in DEFINITIONS:
-            is_alone = id(child) not in shared
+            is_alone = id(child) not in closing.shared
         else:
             is_alone = _judges_alone(keyword, node)
         if is_alone:
             holder = new if len(path) == 1 else new[path[0]]
-            holder[path[-1]] = _close(child, shared)
+            holder[path[-1]] = _close(child, closing)
     is_open = _CLOSING.isdisjoint(keywords) and not keywords <= {"$ref", *_EITHER}
     if is_open and keywords & {"properties", "patternProperties", "allOf", "$ref"}:
         parts = [child for path, child in subschemas(node) if path[0] in _IN_PLACE]
-        seen = "$ref" in keywords or any(map(_names_properties, parts))
-        new["unevaluatedProperties" if seen else "additionalProperties"] = False
+        if not ("$ref" in keywords or any(map(_names_properties, parts))):
+            new["additionalProperties"] = False
+        elif not closing.is_old:
+            new["unevaluatedProperties"] = False
+        else:
+            with suppress(LookupError):
+                for keyword, names in closing.named(node).items():
+                    if names:
+                        new[keyword] = {**names, **new.get(keyword, {})}
+                new["additionalProperties"] = False
     return new
 
 

@@ -1,8 +1,7 @@
 """Strategies for arrays and objects."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from copy import deepcopy
-from functools import lru_cache
 from math import inf
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from ._case import Case, Contains, Goal, Goals, Somewhere, identity, join
 from ._expand import goals_of, matches
-from ._plan import NAME, Planner, Slot
+from ._plan import Planner, Slot
 
 Values = SearchStrategy[Any]
 #: Returns the strategy for the values that reach goals at a depth.
@@ -130,11 +129,6 @@ def objects(planner: Planner, make: Make, case: Case, depth: int) -> Values:
 _NAMES: Final = st.text(max_size=6) | st.sampled_from(_HARD_NAMES)
 
 
-@lru_cache(maxsize=1_000)
-def _pattern_goal(pattern: str) -> Goal:
-    return Goal({"type": "string", "pattern": pattern})
-
-
 class _Members:
     """The members that the objects of a case may have.
 
@@ -151,6 +145,7 @@ class _Members:
         self.depth = depth
         self.slots = [slot for slot in planner.slots(case) if planner.height(slot.goals) < inf]
         self._planner = planner
+        self._listed = {slot: planner.names_of(case, slot) for slot in self.slots}
 
     def required(self) -> dict[str, Goals]:
         """Return the goals of the members that are there in any case."""
@@ -165,7 +160,7 @@ class _Members:
         if name is None:
             name = self._numbered(slot, chosen) if rule is None else None
         if name is None:
-            names = self._names(case, slot, () if rule is None else rule.names)
+            names = self._names(case, slot, rule)
             name = draw(names.filter(lambda each: each not in chosen))
         goals = join(goals_of(case, name), more)
         assume(self._planner.height(goals) < inf)
@@ -177,19 +172,24 @@ class _Members:
         fits = slot.where.covers(name, matches) and self._planner.is_name(self.case, name)
         return name if len(chosen) >= _DRAWN_NAMES and name not in chosen and fits else None
 
+    def room(self, slot: Slot, wanted: float, chosen: Container[str] = ()) -> float:
+        """Return how many of the members that are wanted a slot has names for."""
+        names = self._listed[slot]
+        return wanted if names is None else min(wanted, sum(each not in chosen for each in names))
+
     def options(self, rule: Somewhere) -> list[Slot]:
         """Return the slots in which a member may follow a rule."""
         return [slot for slot, _goals in self._planner.options(self.case, rule)]
 
-    def _names(self, case: Case, slot: Slot, more: Goals) -> SearchStrategy[str]:
+    def _names(self, case: Case, slot: Slot, rule: Somewhere | None) -> SearchStrategy[str]:
         """Return the strategy for the names of a slot that may stand in the object."""
         planner = self._planner
-        goals = join(case.names, more)
-        if not slot.where.others:
-            goals = join(goals, tuple(map(_pattern_goal, slot.where.patterns)))
+        goals = planner.name_goals(case, slot, () if rule is None else rule.names)
+        listed = self._listed[slot] if rule is None else None
         names: SearchStrategy[str] = _NAMES
-        if goals:
-            goals = join(goals, (NAME,))
+        if listed is not None:
+            names = st.sampled_from(listed)
+        elif len(goals) > 1:
             names = self.make(goals, DEEPEST) if planner.height(goals) < inf else st.nothing()
         return names.filter(
             lambda name: slot.where.covers(name, matches) and planner.is_name(case, name)
@@ -211,6 +211,7 @@ def _object(draw: DrawFn, members: _Members) -> dict[str, Any]:
     many = [slot for slot in members.slots if slot.name is None]
     missing = case.min_members - len(chosen)
     room = case.max_members - len(chosen)
+    room = min(room, sum(members.room(slot, room) for slot in many))
     if many and room > 0:
         least_new = max(missing, 0)
         most_new = int(min(room, least_new + _MORE[members.depth] // 2))
@@ -218,7 +219,9 @@ def _object(draw: DrawFn, members: _Members) -> dict[str, Any]:
         if most_new < room <= _FULL and members.depth < 2:
             counts = counts | st.just(int(room))
         for _ in range(draw(counts)):
-            members.add(draw, draw(st.sampled_from(many)), chosen)
+            # Two patterns may have names in common.
+            if free := [slot for slot in many if members.room(slot, 1, chosen)]:
+                members.add(draw, draw(st.sampled_from(free)), chosen)
     for slot in optional:
         if len(chosen) < case.min_members and slot.name not in chosen:
             members.add(draw, slot, chosen)

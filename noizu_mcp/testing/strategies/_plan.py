@@ -6,6 +6,8 @@ strategy that is deep enough takes the lowest case, whose parts are lower, so it
 """
 
 from collections.abc import Callable, Collection
+from functools import lru_cache
+from itertools import repeat
 from math import inf
 from typing import Any, Final, NamedTuple
 
@@ -25,7 +27,7 @@ from ._case import (
 )
 from ._expand import Expander, goals_of, matches
 from ._numbers import float_range, in_limits
-from ._texts import can_be_text
+from ._texts import can_be_text, list_texts
 
 # Names are texts.
 _TEXT: Final = {"type": "string"}
@@ -33,6 +35,11 @@ _TEXT: Final = {"type": "string"}
 NAME: Final = Goal(_TEXT)
 # A cycle of goals is met before; a longer way down is no plan for a test.
 _DEEPEST: Final = 60
+
+
+@lru_cache(maxsize=1_000)
+def _pattern_goal(pattern: str) -> Goal:
+    return Goal({"type": "string", "pattern": pattern})
 
 
 class Choice(NamedTuple):
@@ -120,12 +127,23 @@ class Planner:
         kinds = ((case, kind) for case in self._expander.cases(goals) for kind in _kinds_of(case))
         return sum(self._kind_variety(case, kind) for case, kind in kinds)
 
+    def _listed_texts(self, case: Case) -> list[str] | None:
+        """Return all texts of a case; None if they are many, or not known."""
+        lists = [("",)] if case.max_length == 0 else map(list_texts, case.patterns)
+        listed = next((each for each in lists if each is not None), None)
+        if listed is None:
+            return None
+        return [text for text in listed if self._is_in_limits(case, text)]
+
     def _kind_variety(self, case: Case, kind: str) -> float:
         if kind == "values":
             return len(self.candidates(case))
         if kind == "integer":
             low, high, _step = integer_range(case)
             return max(0, high - low + 1)
+        if kind == "string":
+            listed = self._listed_texts(case)
+            return inf if listed is None else len(listed)
         return {"null": 1, "boolean": 2}.get(kind, inf)
 
     def _kind_height(self, case: Case, kind: str) -> float:
@@ -182,13 +200,43 @@ class Planner:
         missing = case.min_members - len(case.required)
         if missing > 0:
             free = [slot for slot in slots if slot.name not in case.required]
-            usable = [(self.height(slot.goals), slot.name) for slot in free]
-            # A slot of many names serves for any number of members.
-            many = [height for height, name in usable if name is None] * missing
-            names = [height for height, name in usable if name is not None]
-            least = sorted((*names, *many))
+            least = sorted(
+                height
+                for slot in free
+                # A slot serves for as many members as it has names.
+                for height in repeat(self.height(slot.goals), self.room(case, slot, missing))
+            )
             heights.append(1 + least[missing - 1] if len(least) >= missing else inf)
         return max(heights)
+
+    def room(self, case: Case, slot: Slot, wanted: float) -> int:
+        """Return how many of the members that are wanted a slot has names for."""
+        names = self.names_of(case, slot)
+        return int(wanted if names is None else min(wanted, len(names)))
+
+    def names_of(self, case: Case, slot: Slot) -> list[str] | None:
+        """Return the names of a slot that have no slots of their own; None for many."""
+        if slot.name is not None:
+            return [slot.name]
+        found = []
+        for each in self._expander.cases(self.name_goals(case, slot)):
+            listed = self._listed_texts(each) if each.values is None else self.candidates(each)
+            if listed is None:
+                return None
+            found += listed
+        own = {each.name for each in self.slots(case)}
+        return [
+            name
+            for name in dict.fromkeys(found)
+            if name not in own and slot.where.covers(name, matches) and self.is_name(case, name)
+        ]
+
+    def name_goals(self, case: Case, slot: Slot, more: Goals = ()) -> Goals:
+        """Return the goals of the names of a slot, and more of them."""
+        goals = join(case.names, more)
+        if not slot.where.others:
+            goals = join(goals, tuple(map(_pattern_goal, slot.where.patterns)))
+        return join(goals, (NAME,))
 
     def slots(self, case: Case) -> list[Slot]:
         """Return the names that members may have, by their goals."""

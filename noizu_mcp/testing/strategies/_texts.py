@@ -1,10 +1,11 @@
 """Strategies for texts: lengths, regular expressions of ECMA-262, formats."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from functools import lru_cache
 from importlib import import_module
+from itertools import islice
 from math import inf
 from typing import Any, Final
 
@@ -29,6 +30,8 @@ _DRAWN: Final = 200
 LONGEST: Final = 2_000_000
 # Texts that are drawn for one that fits.
 _TRIES: Final = 3
+# Texts that are listed; of more a test meets few twice.
+_LISTED: Final = 200
 # Characters beyond the least, where there is no limit.
 _MORE: Final = 1_000
 
@@ -100,9 +103,79 @@ def _widths(pattern: str) -> tuple[int, float]:
     parsed, width = _parsed(translate(pattern))
     if parsed is None:
         return 0, inf
+    return width[0], width[1] if _is_whole(parsed) else inf
+
+
+def _is_whole(parsed: Any) -> bool:
+    """Tell if a pattern, as its parts, matches whole texts."""
     parser = import_module("re._parser")
     edges = [(parser.AT, parser.AT_BEGINNING), (parser.AT, parser.AT_END_STRING)]
-    return width[0], width[1] if [*parsed[:1], *parsed[-1:]] == edges else inf
+    return [*parsed[:1], *parsed[-1:]] == edges
+
+
+@lru_cache(maxsize=1_000)
+def list_texts(pattern: str) -> tuple[str, ...] | None:
+    """List the texts in which a pattern is found, and maybe others.
+
+    Args:
+        pattern: The pattern, of ECMA-262.
+
+    Returns:
+        All of them; None if they are many, or not known.
+    """
+    parsed, _width = _parsed(translate(pattern))
+    # Of a property of Unicode only some characters are translated.
+    if parsed is None or not _is_whole(parsed) or _PROPERTY.search(pattern):
+        return None
+    try:
+        found = tuple(islice(_rows(parsed), _LISTED + 1))
+    except (LookupError, RecursionError):
+        return None
+    return tuple(dict.fromkeys(found)) if len(found) <= _LISTED else None
+
+
+def _rows(parts: Sequence[Any]) -> Iterator[str]:
+    """List the texts of parts in a row; raises `LookupError` for a part that is not known."""
+    if not len(parts):
+        yield ""
+        return
+    for first in _texts_of(*parts[0]):
+        for rest in _rows(parts[1:]):
+            yield first + rest
+
+
+def _characters(kind: Any, value: Any) -> Iterator[str]:
+    """List the characters of a part of a set, as `_rows`."""
+    match str(kind):
+        case "LITERAL":
+            yield chr(value)
+        case "RANGE":
+            yield from map(chr, range(value[0], value[1] + 1))
+        case "CATEGORY" if str(value) == "CATEGORY_DIGIT":
+            yield from "0123456789"
+        case _:
+            raise LookupError(kind)
+
+
+def _texts_of(kind: Any, value: Any) -> Iterator[str]:
+    """List the texts of a part of a parsed pattern, as `_rows`."""
+    match str(kind):
+        case "IN":
+            for each in value:
+                yield from _characters(*each)
+        case "AT":
+            yield ""
+        case "SUBPATTERN":
+            yield from _rows(value[-1])
+        case "BRANCH":
+            for each in value[1]:
+                yield from _rows(each)
+        case "MAX_REPEAT" | "MIN_REPEAT":
+            least, most, part = value
+            for size in range(least, int(most) + 1):
+                yield from _rows([*part] * size)
+        case _:
+            yield from _characters(kind, value)
 
 
 def _parsed(source: str) -> tuple[Any, tuple[int, int]]:
@@ -232,6 +305,7 @@ _TOKENS: Final = re.compile(
     |(?P<open>\[)|(?P<close>\])|(?P<end>\$)|(?P<sign>[&~|])""",
     re.VERBOSE | re.DOTALL,
 )
+_PROPERTY: Final = re.compile(r"\\[pP]\{")
 # Characters of the properties of Unicode that patterns name, a few of each.
 _PROPERTIES: Final = (
     (("Lu", "Uppercase"), "A-Z\u00c0-\u00d6\u0391-\u03a1"),

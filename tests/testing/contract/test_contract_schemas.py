@@ -477,3 +477,43 @@ def test_instances_are_bounded():
 
     assert sum(1 for _ in instances(schema)) < 1_000
     assert list(instances({"type": "number", "minimum": 10**400})) == [10**400]
+
+
+@pytest.mark.parametrize("draft", ["draft-04", "draft-06", "draft-07"])
+def test_old_drafts_close_what_is_in_place(draft):
+    """Up to draft 7 no `unevaluatedProperties` closes an object whose parts name properties."""
+
+    def tool(*, joined=(), **more):
+        return {
+            "$schema": f"http://json-schema.org/{draft}/schema#",
+            **shape(a=INTEGER, **more),
+            "allOf": [{"$ref": "#/definitions/part"}, *joined],
+            "definitions": {"part": {**shape(b=INTEGER), "patternProperties": {"^x": TEXT}}},
+        }
+
+    either = {"anyOf": [{"$ref": "#/definitions/part"}, {"dependencies": {"a": shape(c=TEXT)}}]}
+
+    assert effect("input", tool(), tool(d=TEXT)) == "compatible"
+    assert effect("output", tool(), tool(d=TEXT)) == "same"
+    assert effect("input", tool(d=TEXT), tool(d=INTEGER)) == "breaking"
+    assert effect("input", tool(joined=[either]), tool(joined=[either], d=TEXT)) == "compatible"
+    # Without an `a` it was any value.
+    assert effect("input", tool(joined=[either]), tool(joined=[either], c=TEXT)) == "breaking"
+    assert "unevaluatedProperties" not in close(tool())
+    metaschema = {"$ref": f"http://json-schema.org/{draft}/schema#"}
+    assert "additionalProperties" not in close(tool(joined=[metaschema]))
+
+
+def test_old_drafts_ignore_what_stands_beside_a_reference():
+    """So what stands there closes nothing, and a definition judges its values alone."""
+
+    def tool(**more):
+        return {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object",
+            "properties": {"a": {"$ref": "#/definitions/part", "properties": {"x": TEXT}}},
+            "definitions": {"part": shape(b=INTEGER, **more)},
+        }
+
+    assert effect("input", tool(), tool(c=TEXT)) == "compatible"
+    assert close(tool())["properties"] == {"a": {"$ref": "#/definitions/part"}}
