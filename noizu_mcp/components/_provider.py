@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from .._errors import DefinitionError, Problem
+from .._nearest import hint_at
 from .._source import calling_frame, problem_at
 from .._util import called, got
 from .._value import JSONObject
@@ -20,6 +21,7 @@ from .declare._options import add_prefix
 
 #: Seconds that a provider may take to list. Clients wait for it with their request.
 TIMEOUT: Final = 5.0
+_OPTIONS: Final = ("timeout", "stale", "shared")
 #: The methods that list, each with the list of the server that they add to.
 LISTS: Final = {
     "tools": "tools",
@@ -91,6 +93,12 @@ def _is_ours(method: Any) -> bool:
     return getattr(method, "__module__", None) == __name__
 
 
+def _unknown_options(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the keywords of a class statement that are no options, each with its problem."""
+    for name in names:
+        yield name, f"unknown option; {hint_at(name, _OPTIONS)}"
+
+
 def _options(cls: Any) -> Iterator[tuple[str, str]]:
     """Yield the options with wrong values, each with its problem; a property is the author's."""
     for name, least in (("timeout", "above 0"), ("stale", "0 or more")):
@@ -155,12 +163,13 @@ class BaseProvider:
         timeout: float | None = None,
         stale: float | None = None,
         shared: bool | None = None,
+        **unknown: Any,
     ) -> None:
         super().__init_subclass__()
         for name, value in (("timeout", timeout), ("stale", stale), ("shared", shared)):
             if value is not None:
                 setattr(cls, name, value)
-        found = [*_options(cls), *_methods(cls)]
+        found = [*_unknown_options(unknown), *_options(cls), *_methods(cls)]
         if found:
             frame = calling_frame()
             raise DefinitionError(
@@ -364,13 +373,28 @@ def check_providers(items: Iterable[Any]) -> list[Problem]:
     seen: list[Any] = []
     for index, item in enumerate(items):
         if isinstance(item, BaseProvider):
-            if not any(item is each for each in seen):
+            if any(item is each for each in seen):
+                text = f"{item.name} is in the list already"
+            elif not (item.offers or isinstance(item, SkillProvider) or _introduces(item)):
+                text = f"{item.name} lists nothing; write {_methods_for(item)}"
+            else:
                 seen.append(item)
                 continue
-            text = f"{item.name} is in the list already"
         elif isinstance(item, type) and issubclass(item, BaseProvider):
             text = f"is a class; write an instance: {item.__name__}(…)"
         else:
             text = f"{called(item)} is not a provider; write class …(ToolProvider)"
         problems.append(Problem(f"providers[{index}]", text))
     return problems
+
+
+def _introduces(provider: BaseProvider) -> bool:
+    return _written(type(provider), "introduce") is not None
+
+
+def _methods_for(provider: BaseProvider) -> str:
+    """Word the methods that a provider may list something with."""
+    names = [name for name in LISTS if hasattr(provider, name)]
+    return (
+        " or ".join(f"`async def {name}(self, ctx)`" for name in names) or "class …(ToolProvider)"
+    )

@@ -31,7 +31,7 @@ from noizu_mcp import (
     resource,
     tool,
 )
-from noizu_mcp.components import bind_definition
+from noizu_mcp.components import BaseProvider, Introduction, bind_definition
 from noizu_mcp.engine import logger
 from noizu_mcp.server.providers import _provider_lists
 from noizu_mcp.tools import Catalog
@@ -801,6 +801,22 @@ def run_echo() -> str:
     return ""
 
 
+class Misspelt(ToolProvider):
+    async def tool(self, ctx):
+        return ()
+
+
+class Empty(BaseProvider):
+    pass
+
+
+class Introducing(BaseProvider):
+    """It has instructions, and no lists."""
+
+    async def introduce(self, ctx):
+        return Introduction("Be kind.")
+
+
 def test_wrong_providers():
     """A provider is an instance, and stands in the list once."""
     server, skills = serving(), Skills("a")
@@ -809,6 +825,8 @@ def test_wrong_providers():
         (Skills, "is a class; write an instance: Skills(…)"),
         (3, "3 is not a provider; write class …(ToolProvider)"),
         (skills, "Skills is in the list already"),
+        (Misspelt(), "Misspelt lists nothing; write `async def tools(self, ctx)`"),
+        (Empty(), "Empty lists nothing; write class …(ToolProvider)"),
     ):
         with pytest.raises(DefinitionError) as caught:
             server.providers.add(item)
@@ -819,7 +837,19 @@ def test_wrong_providers():
         server.providers.entries[0]("prompts")
 
 
+async def test_a_provider_of_instructions_alone(version):
+    """It lists nothing, but has something for clients."""
+    server = serving()
+    server.providers.add(Introducing())
+    async with connect(server, version=version) as client:
+        assert "Be kind." in client.instructions
+
+
 WRONG = {
+    "option": (
+        "class P(ToolProvider, tiemout=3): pass",
+        "P.tiemout: unknown option; did you mean timeout?",
+    ),
     "timeout": (
         "class P(ToolProvider, timeout=0): pass",
         "P.timeout: must be seconds, above 0, got 0",
