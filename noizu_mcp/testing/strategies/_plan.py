@@ -218,7 +218,7 @@ class Planner:
         """Return the names of a slot that have no slots of their own; None for many."""
         if slot.name is not None:
             return [slot.name]
-        found = []
+        found: list[str] = []
         for each in self._expander.cases(self.name_goals(case, slot)):
             listed = self._listed_texts(each) if each.values is None else self.candidates(each)
             if listed is None:

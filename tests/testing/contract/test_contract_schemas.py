@@ -201,6 +201,8 @@ def test_hypothesis_finds_examples_for_patterns(monkeypatch):
     assert examples == [{"a": "aan"}] * 2
     assert search({"type": "null"}, lambda _: False) is UNSET
     assert search({"not": {}}, lambda _: True) is UNSET
+    # Only the engine sees that nothing fits.
+    assert search({"type": "object", "not": {"$ref": "#"}}, lambda _: True) is UNSET
 
 
 def test_hypothesis_is_an_extra(monkeypatch):
