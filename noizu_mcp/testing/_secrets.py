@@ -59,8 +59,6 @@ _KEYS: Final = re.compile(
     re.DOTALL,
 )
 _ENCODED: Final = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
-#: Texts in base64 within texts in base64 that are decoded.
-_DEEPEST: Final = 3
 
 
 def hide_secrets(value: Any) -> Any:
@@ -121,7 +119,7 @@ def _is_secret(name: Any) -> bool:
     return plain in _WHOLE or (plain.endswith(_ENDS) and not plain.endswith(_OPEN))
 
 
-def _hide_in_text(text: str, depth: int = 0) -> str:
+def _hide_in_text(text: str) -> str:
     if text[:1] in ("{", "["):
         # A list or an object behind a name is seen here, and not in the text.
         with suppress(ValueError, RecursionError):
@@ -134,9 +132,8 @@ def _hide_in_text(text: str, depth: int = 0) -> str:
     text = _SCHEME.sub(rf"\1 {HIDDEN}", text)
     text = _HEADER.sub(rf"\1\2{HIDDEN}", text)
     text = _hide_named(text)
-    if depth < _DEEPEST:
-        text = _ENCODED.sub(lambda found: _hide_encoded(found[0], depth + 1), text)
-    return text
+    # What is decoded is shorter, so base64 in base64 ends.
+    return _ENCODED.sub(lambda found: _hide_encoded(found[0]), text)
 
 
 def _hide_named(text: str) -> str:
@@ -159,7 +156,7 @@ def _is_prose(sign: str, value: str) -> bool:
     return (":" in sign and value.rstrip(".").isalpha() and len(value) < 20) or value in HIDDEN
 
 
-def _hide_encoded(text: str, depth: int) -> str:
+def _hide_encoded(text: str) -> str:
     """Hide the secrets of a text in base64, of the standard or the URL alphabet."""
     is_url = "-" in text or "_" in text
     padded = text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4)
@@ -168,7 +165,7 @@ def _hide_encoded(text: str, depth: int) -> str:
         decoded = raw.decode()
     except ValueError:  # no base64, or no text
         return text
-    hidden = _hide_in_text(decoded, depth)
+    hidden = _hide_in_text(decoded)
     if hidden == decoded:
         return text
     encode = base64.urlsafe_b64encode if is_url else base64.b64encode

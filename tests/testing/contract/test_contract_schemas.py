@@ -502,6 +502,7 @@ def test_old_drafts_close_what_is_in_place(draft):
     # Without an `a` it was any value.
     assert effect("input", tool(joined=[either]), tool(joined=[either], c=TEXT)) == "breaking"
     assert "unevaluatedProperties" not in close(tool())
+    assert "patternProperties" not in close({**tool(), "allOf": [shape(b=INTEGER)]})
     metaschema = {"$ref": f"http://json-schema.org/{draft}/schema#"}
     assert "additionalProperties" not in close(tool(joined=[metaschema]))
 
