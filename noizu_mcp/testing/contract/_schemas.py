@@ -401,6 +401,7 @@ def search(schema: JSONObject, is_example: Callable[[JSON], bool]) -> JSON | Uns
     try:
         strategy = from_schema(schema)
         return hypothesis.find(strategy, is_example, settings=options)
-    # A strategy that has drawn nothing often enough ends a draw that it let pass before.
-    except (NoSuchExample, NothingDrawn, Unsatisfiable, Flaky):
+    # A strategy that has drawn nothing often enough ends a draw that it let pass before. The
+    # schema of a difference may have an infinite number.
+    except (NoSuchExample, NothingDrawn, Unsatisfiable, Flaky, SchemaError):
         return UNSET

@@ -203,6 +203,8 @@ def test_hypothesis_finds_examples_for_patterns(monkeypatch):
     assert search({"not": {}}, lambda _: True) is UNSET
     # Only the engine sees that nothing fits.
     assert search({"type": "object", "not": {"$ref": "#"}}, lambda _: True) is UNSET
+    # The engine writes a large number of a difference as an infinite one.
+    assert search({"exclusiveMaximum": float("inf")}, lambda _: True) is UNSET
 
 
 def test_hypothesis_is_an_extra(monkeypatch):
