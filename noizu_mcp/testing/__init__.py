@@ -31,7 +31,7 @@ _LATE = {
     "results": ".strategies._tools",
     "Network": "._network",
     "Replay": "._cassette",
-    "hide_secrets": "._cassette",
+    "hide_secrets": "._secrets",
     "record": "._cassette",
     "replay": "._cassette",
     "serve_authorization": "._protected",
@@ -44,12 +44,12 @@ if _TYPE_CHECKING:
     from ._authorization_server import AuthorizationRequest as AuthorizationRequest
     from ._authorization_server import AuthorizationServer as AuthorizationServer
     from ._cassette import Replay as Replay
-    from ._cassette import hide_secrets as hide_secrets
     from ._cassette import record as record
     from ._cassette import replay as replay
     from ._network import Network as Network
     from ._protected import serve_authorization as serve_authorization
     from ._protected import serve_protected as serve_protected
+    from ._secrets import hide_secrets as hide_secrets
     from ._served import serve_over as serve_over
     from .strategies._messages import conversations as conversations
     from .strategies._messages import messages as messages

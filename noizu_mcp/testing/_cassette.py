@@ -23,11 +23,10 @@ tokens are those of the recording in the file, and those of the client in what i
 import json
 import math
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import trio
@@ -40,49 +39,14 @@ from ..jsonrpc import INTERNAL_ERROR, ErrorResponse, Received, encode_error, rea
 from ..transports import Tap
 from ..types import META_PROGRESS_TOKEN
 from ._references import Name, params_of, references
+from ._secrets import hide_secrets
 
 #: Changes a message before it is written, and before it is compared with one of the file.
 Redact = Callable[[JSONObject], JSONObject]
 
-#: The text in the place of a secret.
-HIDDEN: Final = "[hidden]"
-#: Names of members with secrets, in lower case and without `-` and `_`.
-_SECRET: Final = frozenset(
-    {"accesstoken", "apikey", "authorization", "clientsecret", "cookie", "password", "passwd"}
-    | {"proxyauthorization", "refreshtoken", "secret", "setcookie", "token", "xapikey"}
-)
-_BEARER: Final = re.compile(r"\b(Bearer|Basic|DPoP) +[\w.~+/=-]{8,}")
 _VERSION: Final = 1
 #: Characters of a message that an error shows.
 _SHOWN: Final = 200
-
-
-def hide_secrets(value: Any) -> Any:
-    """Replace what looks like a secret by `[hidden]`; the default of `record` and `replay`.
-
-    These are texts whose member has such a name: `Authorization`, `Cookie`, `api_key`, `password`,
-    `token` and the like, and credentials behind `Bearer`, `Basic` and `DPoP` in any text.
-
-    Args:
-        value: A message, or any JSON value.
-
-    Returns:
-        A copy.
-    """
-    if isinstance(value, str):
-        return _BEARER.sub(rf"\1 {HIDDEN}", value)
-    if isinstance(value, list):
-        return [hide_secrets(each) for each in value]
-    if isinstance(value, dict):
-        return {
-            name: HIDDEN if isinstance(each, str) and _is_secret(name) else hide_secrets(each)
-            for name, each in value.items()
-        }
-    return value
-
-
-def _is_secret(name: str) -> bool:
-    return name.lower().replace("-", "").replace("_", "") in _SECRET
 
 
 @contextmanager
@@ -241,7 +205,8 @@ class Replay(MessageStream):
             raise AssertionError("; ".join(faults))
 
     def _take(self, message: JSONObject) -> None:
-        wanted = _content(_in_recording(self._redact(message), self._recorded))
+        hidden = self._redact(message)
+        wanted = _content(_in_recording(hidden, self._recorded))
         for step in (*self._left, *self._taken):
             if _content(step.message) == wanted:
                 if step in self._left:
@@ -250,9 +215,9 @@ class Replay(MessageStream):
                 self._note_ids(step.message, message)
                 self._deliver(step)
                 return
-        self.unexpected.append(_shown(message))
+        self.unexpected.append(_shown(hidden))
         if "method" in message and "id" in message:
-            text = f"{self._path} has no such request: {_shown(message)}"
+            text = f"{self._path} has no such request: {_shown(hidden)}"
             method = message["method"]
             every = (each.message for each in (*self._left, *self._taken))
             if same := [each for each in every if each.get("method") == method]:

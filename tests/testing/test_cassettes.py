@@ -1,5 +1,6 @@
 """Cassettes: recorded, played back, redacted; what differs from the recording is told."""
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -282,6 +283,85 @@ def test_hiding_keeps_the_shape(around: Any, name: str) -> None:
     assert hide_secrets(hidden) == hidden
     assert hide_secrets(["Bearer abc.def-ghi/jkl="]) == ["Bearer [hidden]"]
     assert hide_secrets("Basic research, Bearer of news") == "Basic [hidden], Bearer of news"
+
+
+TOKEN = "s3cr3tTOKENvalue1234567890"
+WITH_SECRETS = [
+    f"Authorization: Bearer {TOKEN}",
+    f"authorization: {TOKEN}",
+    f"Cookie: sid={TOKEN}",
+    f"https://user:{TOKEN}@example.com/x",
+    f"git clone https://{TOKEN}@example.com/a.git",
+    f"https://example.com/cb?x=1&access_token={TOKEN}#end",
+    f"https://example.com/cb?code={TOKEN}&state=1",
+    f"https://example.com/?next=https%3A%2F%2Fu%3A{TOKEN}%40h%2F%3Ftoken%3D{TOKEN}",
+    f"--token={TOKEN} --set a=password={TOKEN}",
+    f"API_KEY={TOKEN}\npassword: hunter22 {TOKEN[:0]}",
+    f"sk-ant-{TOKEN}",
+    f"-----BEGIN RSA PRIVATE KEY-----\n{TOKEN}\n",
+    json.dumps({"text": json.dumps({"password": TOKEN})}),
+    f'{{"token": "{TOKEN}',
+    {"id_token": TOKEN, "password": [TOKEN, 12345678], "credentials": {"user": TOKEN, "on": True}},
+    {"name": "Authorization", "value": TOKEN},
+    [["Cookie", TOKEN], ["accept", "*"]],
+    {f"Bearer {TOKEN}": 1},
+    {"password": {"type": "string", "default": f"Bearer {TOKEN}"}},
+]
+
+
+def test_secrets_are_found_by_name_and_form() -> None:
+    """In objects, headers, texts and URLs, and in base64 of them; hidden once is hidden twice."""
+    for value in WITH_SECRETS:
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            text = json.dumps({"\u00ff?>~": "~~~???>>>", "value": value}, ensure_ascii=False)
+            encoded = encode(text.encode()).decode()
+            hidden = hide_secrets([value, {"blob": encoded}])
+            altchars = b"-_" if encode is base64.urlsafe_b64encode else None
+            blob = base64.b64decode(hidden[1]["blob"], altchars=altchars).decode()
+
+            shown = f"{json.dumps(hidden[0])} {blob}"
+            assert not any(secret in shown for secret in (TOKEN, "hunter22", "12345678")), value
+            assert hide_secrets(hidden) == hidden
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "password: required. The token: a text.",
+        "https://example.com/a?page=2#b",
+        "a=b; c: d",
+        "docs://me@b",
+        "AAAAAAAAAAAAAAAAAAAAAAAA",
+        {"_meta": {"progressToken": "abc"}, "maxTokens": 5, "error": {"code": -32603}},
+        {"required": ["password", "user"], "properties": {"token": {"$ref": "#/$defs/a"}}},
+        {"name": None, "value": 3, "token": None},
+    ],
+)
+def test_what_is_no_secret_stays(value: Any) -> None:
+    """Prose, names of the protocol, schemas and other texts are written as they are."""
+    assert hide_secrets(value) == value
+
+
+@pytest.mark.parametrize(
+    "part", ["a", "x:", "password=", '"', "://", "://:", "-eyJ", "\\", "Bearer ", "a=' ", "?sig"]
+)
+def test_long_texts_are_redacted(part: str) -> None:
+    """A text of a peer is read once, or a few times, and not once for each of its characters."""
+    long = part * (200_000 // len(part))
+    assert hide_secrets(hide_secrets(long)) == hide_secrets(long)
+
+
+def test_an_error_shows_no_secret(tmp_path: Path) -> None:
+    """A request that was not recorded is told as it would be written."""
+    path = recorded(tmp_path / "a.jsonl", ("add", {"a": 1}))
+    played = replay(path)
+
+    with (
+        SyncClient(played, version="2025-11-25") as client,
+        pytest.raises(McpError, match="hidden") as caught,
+    ):
+        client.call_tool("log_in", {"password": TOKEN})
+    assert TOKEN not in f"{caught.value}{played.unexpected}"
 
 
 def test_a_file_is_written_line_by_line(tmp_path: Path) -> None:

@@ -173,6 +173,11 @@ def test_names_of_a_pattern_that_are_not_listed(pattern):
     assert all(draw(from_schema(schema), 10))
 
 
+def test_the_empty_text_alone():
+    """A text without room is the empty one."""
+    assert set(draw(from_schema({"type": "string", "maxLength": 0}), 5)) == {""}
+
+
 def test_names_of_two_patterns():
     """A pattern whose names are all there leaves the others to another one."""
     schema = {

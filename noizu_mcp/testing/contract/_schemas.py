@@ -385,7 +385,7 @@ def search(schema: JSONObject, is_example: Callable[[JSON], bool]) -> JSON | Uns
     """
     try:
         import hypothesis
-        from hypothesis.errors import NoSuchExample
+        from hypothesis.errors import Flaky, NoSuchExample
         from hypothesis.errors import Unsatisfiable as NothingDrawn
     except ImportError:
         return UNSET
@@ -401,5 +401,7 @@ def search(schema: JSONObject, is_example: Callable[[JSON], bool]) -> JSON | Uns
     try:
         strategy = from_schema(schema)
         return hypothesis.find(strategy, is_example, settings=options)
-    except (NoSuchExample, NothingDrawn, Unsatisfiable):
+    # A strategy that has drawn nothing often enough ends a draw that it let pass before. The
+    # schema of a difference may have an infinite number.
+    except (NoSuchExample, NothingDrawn, Unsatisfiable, Flaky, SchemaError):
         return UNSET

@@ -201,6 +201,10 @@ def test_hypothesis_finds_examples_for_patterns(monkeypatch):
     assert examples == [{"a": "aan"}] * 2
     assert search({"type": "null"}, lambda _: False) is UNSET
     assert search({"not": {}}, lambda _: True) is UNSET
+    # Only the engine sees that nothing fits.
+    assert search({"type": "object", "not": {"$ref": "#"}}, lambda _: True) is UNSET
+    # The engine writes a large number of a difference as an infinite one.
+    assert search({"exclusiveMaximum": float("inf")}, lambda _: True) is UNSET
 
 
 def test_hypothesis_is_an_extra(monkeypatch):
@@ -500,6 +504,7 @@ def test_old_drafts_close_what_is_in_place(draft):
     # Without an `a` it was any value.
     assert effect("input", tool(joined=[either]), tool(joined=[either], c=TEXT)) == "breaking"
     assert "unevaluatedProperties" not in close(tool())
+    assert "patternProperties" not in close({**tool(), "allOf": [shape(b=INTEGER)]})
     metaschema = {"$ref": f"http://json-schema.org/{draft}/schema#"}
     assert "additionalProperties" not in close(tool(joined=[metaschema]))
 
