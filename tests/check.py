@@ -29,9 +29,10 @@ COLLECT = "pytest --collect-only -qq"
 # A worker more than there are cores, since many tests wait for a process or a timeout. Each begins
 # with an equal part of the tests, so that fixtures of a module are made once, and a worker that has
 # finished takes over tests of another one.
-TESTS = f"pytest -n {(os.cpu_count() or 1) + 1} --dist worksteal"
-QUICK = f'{TESTS} -m "not slow"'
-SLOW = f"{TESTS} -m slow"
+CORES = os.cpu_count() or 1
+QUICK = f'pytest -n {CORES + 1} --dist worksteal -m "not slow"'
+# The slow ones wait more: they start programs.
+SLOW = f"pytest -n {CORES + 2} --dist worksteal -m slow"
 COVERED = ("coverage erase", f"coverage run -m {QUICK}", "coverage combine -q", "coverage report")
 USAGE = "usage: python tests/check.py [--quick]"
 

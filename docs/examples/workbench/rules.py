@@ -121,9 +121,10 @@ def _rules_in(content: bytes) -> list[str]:
     # An empty file is one that somebody has begun to write.
     if not isinstance(rules, list):
         raise ValueError("it has no rules; write `policy = []` for none")  # noqa: TRY004
-    if not all(isinstance(rule, dict) for rule in rules):
+    tables = cast("list[object]", rules)
+    if not all(isinstance(table, dict) for table in tables):
         raise ValueError("each rule is a table: [[policy]]")
-    return [json.dumps(rule, sort_keys=True) for rule in rules]
+    return [json.dumps(table, sort_keys=True) for table in tables]
 
 
 def _policy_of(text: str) -> Policy:
