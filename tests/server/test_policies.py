@@ -816,8 +816,8 @@ def test_each_wrong_policy_of_a_class_is_named():
         class NoList(Server, name="no", version="1"):
             policies = Refusing()
 
-    with pytest.raises(NotImplementedError):
-        Policy().check(None, None)
+    # A subclass may call the method that it overrides.
+    assert Policy().check(None, None) is None
 
 
 def test_each_mistake_in_a_policy_is_named():

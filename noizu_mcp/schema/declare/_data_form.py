@@ -48,8 +48,9 @@ class Record:
             return NotImplemented
         return self.__dict__ == other.__dict__
 
-    # No hash, for a value may be a list.
-    __hash__ = None  # type: ignore[assignment]  # mypy knows no class without (python/mypy#4266)
+    def __hash__(self) -> int:
+        # Of a tuple, too, there is one only if all values have one.
+        return hash(frozenset(self.__dict__.items()))
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())

@@ -217,7 +217,7 @@ def _unwrapped(node: JSONObject) -> JSONObject:
 
 
 class _Closing:
-    """What is known of a schema that is closed.
+    """The facts about a schema that is closed.
 
     Attributes:
         is_old: True up to draft 7.

@@ -532,7 +532,7 @@ def test_a_report_stays_short():
     ],
 )
 def test_messages_with_faults(message):
-    """What is no message of JSON-RPC 2.0 has a fault in words."""
+    """A value that is no message of JSON-RPC 2.0 has a fault in words."""
     assert fault_of(message)
 
 

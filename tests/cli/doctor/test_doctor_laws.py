@@ -1,4 +1,4 @@
-"""What holds of `noizu-mcp doctor` whatever a server answers."""
+"""Laws of `noizu-mcp doctor`, whatever a server answers."""
 
 import json
 

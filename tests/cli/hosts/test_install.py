@@ -232,7 +232,7 @@ def test_an_installed_module_needs_no_path(home, folder, run, tmp_path, monkeypa
 
 
 def test_python_without_a_script(home, run, monkeypatch, tmp_path):
-    """Where the script is not installed, the module is run."""
+    """The module is run if the script is not installed."""
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     run("install", "cursor", "demo.py")
     entry = read(home / ".cursor" / "mcp.json")["mcpServers"]["demo"]

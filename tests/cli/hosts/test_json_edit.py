@@ -126,7 +126,7 @@ def test_an_added_member_looks_like_its_neighbours():
 
 
 def test_an_added_object_goes_to_the_end():
-    """Where the object of the servers is missing, it is added, after a last comma, too."""
+    """A missing object of the servers is added, after a last comma, too."""
     edited = set_member(SETTINGS, ("others", "two"), 1, comments=True)
 
     end = '    },\n    "others": {\n        "two": 1\n    },\n}\n'
@@ -188,7 +188,7 @@ def test_small_files_without_a_member(text, expected):
     ],
 )
 def test_faults(text, comments, message):
-    """What cannot be read, or has another form, is refused with its place."""
+    """A file that cannot be read, or has another form, is refused with its place."""
     with pytest.raises(EditError) as caught:
         set_member(text, ("s", "n"), 1, comments=comments)
 
