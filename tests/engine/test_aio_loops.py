@@ -4,6 +4,7 @@ import asyncio
 import signal
 import threading
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 import trio
@@ -126,7 +127,66 @@ def test_a_task_that_would_end_the_loop_ends_alone(caplog):
 
     trio.run(main)
     assert isinstance(tasks[0].exception(), SystemExit)
-    assert "a task of asyncio failed" in caplog.text
+    assert "a task or callback of asyncio failed" in caplog.text
+
+
+def test_a_loop_that_fails_goes_on(caplog):
+    """An exception of asyncio itself is logged, and takes no callback away."""
+
+    async def confuse():
+        loop = asyncio.get_running_loop()
+        loop.set_debug(True)
+        loop.slow_callback_duration = "short"  # compared with a number after each callback
+        for _ in range(20):
+            await asyncio.sleep(0)
+        loop.slow_callback_duration = 1
+        await asyncio.sleep(0.001)
+        return "went on"
+
+    async def main():
+        with trio.fail_after(60):
+            assert await aio.run(confuse) == "went on"
+
+    trio.run(main)
+    assert "not supported between instances of 'float' and 'str'" in caplog.text
+
+
+def test_a_time_that_is_no_number_is_refused():
+    """asyncio takes it, and would fail in each turn from then on."""
+
+    async def schedule():
+        loop = asyncio.get_running_loop()
+        with pytest.raises(ValueError, match="could not convert"):
+            loop.call_at("soon", print)
+        with pytest.raises(TypeError):
+            loop.call_at(None, print)
+        await asyncio.sleep(0.001)
+
+    async def main():
+        with trio.fail_after(60):
+            await aio.run(schedule)
+
+    trio.run(main)
+
+
+def test_a_thread_that_touches_the_loop_by_mistake():
+    """`set_result` in a thread is wrong, and works nevertheless; timers go on."""
+
+    async def wait():
+        loop = asyncio.get_running_loop()
+        for schedule in (loop.call_soon, partial(loop.call_later, 0)):
+            future = loop.create_future()
+            thread = threading.Thread(target=schedule, args=(future.set_result, 1))
+            thread.start()
+            await future
+            thread.join()
+            await asyncio.sleep(0.001)
+
+    async def main():
+        with trio.fail_after(60):
+            await aio.run(wait)
+
+    trio.run(main)
 
 
 def test_a_trio_program_inside_of_an_asyncio_callback():

@@ -19,6 +19,7 @@ import asyncio
 import contextvars
 import math
 import selectors
+import threading
 from collections.abc import Callable
 from typing import Final, TypeVarTuple
 
@@ -65,7 +66,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
 
     Args:
         selector: Polls the descriptors of the loop.
-        notice: Called before something is scheduled.
+        notice: Called when something has been scheduled, also in another thread.
     """
 
     def __init__(self, selector: _Selector, notice: Callable[[], None]) -> None:
@@ -85,8 +86,9 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         context: contextvars.Context | None = None,
     ) -> asyncio.Handle:
         """Schedule a callback; see `asyncio.AbstractEventLoop.call_soon`."""
+        handle = super().call_soon(callback, *args, context=context)
         self._notice()
-        return super().call_soon(callback, *args, context=context)
+        return handle
 
     def call_at(
         self,
@@ -96,8 +98,10 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
         """Schedule a callback; see `asyncio.AbstractEventLoop.call_at`."""
+        # asyncio takes any object here, and then each of its turns would fail.
+        handle = super().call_at(float(when), callback, *args, context=context)
         self._notice()
-        return super().call_at(when, callback, *args, context=context)
+        return handle
 
 
 class OwnLoop(trio.abc.Instrument):
@@ -111,10 +115,11 @@ class OwnLoop(trio.abc.Instrument):
         self._selector = _Selector()
         self.loop = SteppedLoop(self._selector, self._notice)
         self._selector.stop = self.loop.stop
+        self._thread = threading.get_ident()
         self._due = True
         self._stepping = False
         self._until = math.inf  # the timer that `_pace` waits for
-        self._sleeper: trio.lowlevel.Task | None = None  # `_pace`, while no step is due
+        self._resting = trio.lowlevel.ParkingLot()  # `_pace`, while no step is due
 
     async def run(self) -> None:
         """Let the loop take steps until cancelled; then end its tasks, and close it."""
@@ -148,31 +153,23 @@ class OwnLoop(trio.abc.Instrument):
                 await trio.lowlevel.checkpoint()
             elif self._selector.idle is None:
                 self._until = math.inf
-                await self._sleep()
+                await self._resting.park()
             else:
                 self._until = trio.current_time() + self._selector.idle
                 with trio.move_on_at(self._until) as timer:
-                    await self._sleep()
+                    await self._resting.park()
                 self._due |= timer.cancelled_caught
 
-    async def _sleep(self) -> None:
-        self._sleeper = trio.lowlevel.current_task()
-        try:
-            await trio.lowlevel.wait_task_rescheduled(lambda _: trio.lowlevel.Abort.SUCCEEDED)
-        finally:
-            self._sleeper = None
-
-    def _wake(self) -> None:
-        if self._sleeper is not None:
-            sleeper, self._sleeper = self._sleeper, None
-            trio.lowlevel.reschedule(sleeper)
-
     def _notice(self) -> None:
+        if threading.get_ident() != self._thread:
+            # A mistake that asyncio forgives; trio does not.
+            self.loop.call_soon_threadsafe(_do_nothing)
+            return
         # Also in the last turn of a step, after the selector has found nothing to do: timers run.
         self._selector.idle = 0
         if not self._stepping:
             self._due = True
-            self._wake()
+            self._resting.unpark_all()
 
     def after_io_wait(self, _timeout: float) -> None:
         """Take a step if one is due; see `trio.abc.Instrument`."""
@@ -187,10 +184,9 @@ class OwnLoop(trio.abc.Instrument):
         self._selector.turns = TURNS
         try:
             self.loop.run_forever()
-        except (SystemExit, KeyboardInterrupt) as error:
-            # Of a task that nobody waits for; asyncio lets no other exception through. An
-            # instrument that raises is removed by trio, and the loop would stand still.
-            throttled_log.crash("aio", "a task of asyncio failed", error=error)
+        except BaseException as error:  # noqa: BLE001 - logged; trio removes a hook that raises
+            # SystemExit of a task that has no waiter, for example. The loop goes on.
+            throttled_log.crash("aio", "a task or callback of asyncio failed", error=error)
             self._selector.idle = 0
         finally:
             self._stepping = False
@@ -200,7 +196,7 @@ class OwnLoop(trio.abc.Instrument):
         idle = math.inf if self._selector.idle is None else self._selector.idle
         # Another turn is to be given, or there is a timer before the one that is waited for.
         if self._due or self.loop.time() + idle < self._until:
-            self._wake()
+            self._resting.unpark_all()
 
     async def _end(self) -> None:
         """Cancel the tasks that are left, and let them end, as `asyncio.run` does."""
@@ -220,3 +216,7 @@ class OwnLoop(trio.abc.Instrument):
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.loop.shutdown_asyncgens()
         await self.loop.shutdown_default_executor()
+
+
+def _do_nothing() -> None:
+    """Wake the loop."""
