@@ -152,7 +152,7 @@ def test_a_loop_that_fails_goes_on(caplog):
 
 
 def test_a_time_that_is_no_number_is_refused():
-    """asyncio takes it, and would fail in each turn from then on."""
+    """The call that schedules it fails; asyncio would fail in each turn from then on."""
 
     async def schedule():
         loop = asyncio.get_running_loop()
