@@ -296,6 +296,42 @@ def test_a_guest_in_the_loop_of_a_trio_program():
     trio.run(main)
 
 
+def test_a_guest_that_ends_slowly():
+    """The loop of a trio program is there until trio code of its tasks has ended."""
+    said = []
+
+    async def slow_end():
+        begun.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(100 * own_loop.PATIENCE)
+            said.append("trio")
+
+    async def inside():
+        try:
+            async with trio_side() as side:
+                await side.run_trio(slow_end)
+        finally:
+            await asyncio.sleep(0)
+            said.append("asyncio")
+
+    async def leave():
+        tasks.append(asyncio.create_task(inside()))
+
+    async def main():
+        nonlocal begun
+        begun = trio.Event()
+        await aio.run(leave)
+        await begun.wait()
+
+    begun, tasks = None, []
+    trio.run(main, clock=MockClock(autojump_threshold=0))
+    assert said == ["trio", "asyncio"]
+    assert tasks[0].cancelled()
+
+
 def test_asyncio_run_in_a_trio_task_is_refused():
     """It would stop the trio loop that it needs."""
 

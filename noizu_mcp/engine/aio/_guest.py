@@ -18,6 +18,7 @@ import trio
 from ..._groups import unwrap_single
 from .._handover import HeldManager
 from ._crossing import LOOP, TrioSide
+from ._own_loop import SteppedLoop
 
 Result = TypeVar("Result")
 
@@ -54,8 +55,11 @@ class _Guest(TrioSide):
                 " await noizu_mcp.aio.run(function) instead"
             )
         if trio.lowlevel.in_trio_run():
-            task = self._main_of_other
-            trio.lowlevel.spawn_system_task(task, name="noizu_mcp for asyncio tasks")
+            ended = trio.Event()
+            if isinstance(self._loop, SteppedLoop):
+                self._loop.guest_ended = ended
+            name = "noizu_mcp for asyncio tasks"
+            trio.lowlevel.spawn_system_task(self._main_of_other, ended, name=name)
             return
         trio.lowlevel.start_guest_run(
             self._main,
@@ -77,12 +81,13 @@ class _Guest(TrioSide):
             await self._stop.wait()
             self._nursery.cancel_scope.cancel()
 
-    async def _main_of_other(self) -> None:
+    async def _main_of_other(self, ended: trio.Event) -> None:
         try:
             await self._main()
         finally:
             del _GUESTS[self._loop]
             self.ended.set_result(None)
+            ended.set()
 
     def _end(self, outcome: Any) -> None:
         del _GUESTS[self._loop]

@@ -67,7 +67,12 @@ class SteppedLoop(asyncio.SelectorEventLoop):
     Args:
         selector: Polls the descriptors of the loop.
         notice: Called when something has been scheduled, also in another thread.
+
+    Attributes:
+        guest_ended: Set once no trio code runs for tasks of the loop; None if none ever ran.
     """
+
+    guest_ended: trio.Event | None = None
 
     def __init__(self, selector: _Selector, notice: Callable[[], None]) -> None:
         super().__init__(selector)
@@ -201,13 +206,15 @@ class OwnLoop(trio.abc.Instrument):
     async def _end(self) -> None:
         """Cancel the tasks that are left, and let them end, as `asyncio.run` does."""
         ending = self.loop.create_task(self._end_tasks())
-        with trio.move_on_after(PATIENCE):
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._keep_pace)
-                ended = trio.Event()
-                ending.add_done_callback(lambda _: ended.set())
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._keep_pace)
+            ended = trio.Event()
+            ending.add_done_callback(lambda _: ended.set())
+            if self.loop.guest_ended is not None:  # trio cancels it, too; tasks wait for its end
+                await self.loop.guest_ended.wait()
+            with trio.move_on_after(PATIENCE):
                 await ended.wait()
-                nursery.cancel_scope.cancel()
+            nursery.cancel_scope.cancel()
 
     async def _end_tasks(self) -> None:
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
