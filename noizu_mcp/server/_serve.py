@@ -10,7 +10,7 @@ lives in the task of its HTTP request and ends with it.
 
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -150,9 +150,11 @@ async def serve(
         parks: False to run each handler again from its start, for each answer of 2026-07-28.
     """
     with single_failure():
-        async with open_session(
+        session_of_stream = open_session(
             server, stream, transport=transport, principal=principal, parks=parks
-        ) as session:
+        )
+        # Here, too: where the lifespan fails, or is cancelled, the session never ran.
+        async with aclosing(stream), session_of_stream as session:
             await session.run(grace)
 
 

@@ -2,7 +2,9 @@
 
 import json
 import logging
+import math
 import threading
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 
 import pytest
@@ -104,6 +106,26 @@ async def test_cancelling_the_server_cancels_its_calls():
             calls.cancel_scope.cancel()
         nursery.cancel_scope.cancel()
     assert list(server.bus) == []
+
+
+@pytest.mark.parametrize("is_cancelled", [True, False])
+async def test_a_lifespan_that_never_began_closes_the_stream(is_cancelled, autojump_clock):
+    """The client reads the end, whether the lifespan fails or is cancelled."""
+
+    class Unready(Server, name="unready", version="1"):
+        @asynccontextmanager
+        async def lifespan(self):
+            if is_cancelled:
+                await trio.sleep_forever()
+            raise ValueError("no database")
+            yield
+
+    ours, theirs = memory_pair()
+    with pytest.raises(ValueError, match="no database") if not is_cancelled else nullcontext():
+        with trio.move_on_after(0 if is_cancelled else math.inf):
+            await serve(Unready(), theirs, transport="memory")
+    with trio.fail_after(60):
+        assert list(await ours.receive()) == []
 
 
 async def test_one_server_serves_many_clients():
