@@ -1,6 +1,8 @@
 """Where calls between trio and asyncio are tested: on a loop of trio's, and of asyncio's."""
 
 import asyncio
+import threading
+from concurrent.futures import Future
 
 import pytest
 import trio
@@ -29,3 +31,27 @@ def on_uvloop(main):
 def run(request):
     """Run a coroutine function of trio, where trio owns the thread and where it is a guest."""
     return request.param
+
+
+@pytest.fixture(scope="session")
+def run_apart():
+    """Run a trio program in a thread: no cancellation ends a call on a loop that stands still."""
+
+    def run(main, **options):
+        ended = Future()
+
+        def program():
+            try:
+                ended.set_result(trio.run(main, **options))
+            except BaseException as error:
+                ended.set_exception(error)
+
+        threading.Thread(target=program, daemon=True).start()
+        try:
+            return ended.result(60)
+        except TimeoutError:
+            if ended.done():
+                raise
+            pytest.fail("the asyncio loop stands still")
+
+    return run

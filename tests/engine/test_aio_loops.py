@@ -130,7 +130,7 @@ def test_a_task_that_would_end_the_loop_ends_alone(caplog):
     assert "a task or callback of asyncio failed" in caplog.text
 
 
-def test_a_loop_that_fails_goes_on(caplog):
+def test_a_loop_that_fails_goes_on(caplog, run_apart):
     """An exception of asyncio itself is logged, and takes no callback away."""
 
     async def confuse():
@@ -144,14 +144,13 @@ def test_a_loop_that_fails_goes_on(caplog):
         return "went on"
 
     async def main():
-        with trio.fail_after(60):
-            assert await aio.run(confuse) == "went on"
+        assert await aio.run(confuse) == "went on"
 
-    trio.run(main)
+    run_apart(main)
     assert "not supported between instances of 'float' and 'str'" in caplog.text
 
 
-def test_a_time_that_is_no_number_is_refused():
+def test_a_time_that_is_no_number_is_refused(run_apart):
     """The call that schedules it fails; asyncio would fail in each turn from then on."""
 
     async def schedule():
@@ -163,13 +162,12 @@ def test_a_time_that_is_no_number_is_refused():
         await asyncio.sleep(0.001)
 
     async def main():
-        with trio.fail_after(60):
-            await aio.run(schedule)
+        await aio.run(schedule)
 
-    trio.run(main)
+    run_apart(main)
 
 
-def test_a_thread_that_touches_the_loop_by_mistake():
+def test_a_thread_that_touches_the_loop_by_mistake(run_apart):
     """`set_result` in a thread is wrong, and works nevertheless; timers go on."""
 
     async def wait():
@@ -183,10 +181,9 @@ def test_a_thread_that_touches_the_loop_by_mistake():
             await asyncio.sleep(0.001)
 
     async def main():
-        with trio.fail_after(60):
-            await aio.run(wait)
+        await aio.run(wait)
 
-    trio.run(main)
+    run_apart(main)
 
 
 def test_a_trio_program_inside_of_an_asyncio_callback():
