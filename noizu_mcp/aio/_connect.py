@@ -16,7 +16,7 @@ from ..client import Client, ClientHandler, ForwardingHandler, LiveList
 from ..engine import SessionEnded
 from ..engine.aio import TrioSide, enter_trio, run_asyncio, trio_side
 from ..types import ToolResult
-from ._crossing import crosses, with_options_of
+from ._crossing import check_on_asyncio, crosses, with_options_of
 
 
 @with_options_of(client.connect)
@@ -38,9 +38,10 @@ async def connect(target: Any, **options: Any) -> AsyncIterator[Client]:
         The client; its methods are coroutine functions of asyncio.
 
     Raises:
-        RuntimeError: The asyncio loop runs inside of a trio task.
+        RuntimeError: No asyncio loop runs here, or it runs inside of a trio task.
         BaseException: See `noizu_mcp.connect`.
     """
+    check_on_asyncio("connect", "SyncClient")
     adapt_auth(options)
     async with trio_side() as side:
         shown: list[Client] = []
@@ -105,6 +106,7 @@ class AsyncioClient(Client):
         """Call a tool; see `Client`."""
         # A call of one exchange sends and waits in the task of asyncio. To wake trio for a task of
         # its own would cost as much as the call: it sleeps in another thread.
+        self._side.check()
         cross = partial(self._inner.call_tool, name, arguments, **options)
         session = self._session
         if session.pending.is_closed or session.renewal.is_lost or self._checks.may_list:

@@ -10,7 +10,7 @@ from ..client import Client, ClientHandler, Clients, ForwardingHandler
 from ..engine.aio import TrioSide, enter_trio, trio_side
 from ..types import ToolResult
 from ._connect import AsyncioClient, adapt_auth, on_asyncio
-from ._crossing import crosses, with_options_of
+from ._crossing import check_on_asyncio, crosses, with_options_of
 
 
 @with_options_of(client.connect_all)
@@ -28,9 +28,10 @@ async def connect_all(config: Any, **options: Any) -> AsyncIterator[Clients]:
         The clients; their methods are coroutine functions of asyncio.
 
     Raises:
-        RuntimeError: The asyncio loop runs inside of a trio task.
+        RuntimeError: No asyncio loop runs here, or it runs inside of a trio task.
         BaseException: See `noizu_mcp.connect_all`.
     """
+    check_on_asyncio("connect_all", "SyncClients")
     own = {name: dict(each) for name, each in (options.get("per_server") or {}).items()}
     for each in own.values():
         adapt_auth(each)

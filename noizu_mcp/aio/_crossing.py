@@ -5,6 +5,7 @@ same types. `crosses` replaces each member by its kind: coroutine functions and 
 on the trio side, and a property whose value is itself such an object gives the one for asyncio.
 """
 
+import asyncio
 import functools
 import inspect
 from collections.abc import Callable
@@ -51,6 +52,25 @@ def crosses(base: type) -> Callable[[Shown], Shown]:
         return shown
 
     return give
+
+
+def check_on_asyncio(name: str, sync: str) -> None:
+    """Check that a function for asyncio programs is called in a running asyncio loop.
+
+    Args:
+        name: The name of the function, which is the same for trio.
+        sync: The class for programs without a loop.
+
+    Raises:
+        RuntimeError: No asyncio loop runs here.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError(
+            f"aio.{name} is for asyncio programs, and no asyncio loop runs here; in a trio program"
+            f" write `async with noizu_mcp.{name}(…)`, without any loop `with {sync}(…)`"
+        ) from None
 
 
 def show(value: Any, side: TrioSide) -> Any:

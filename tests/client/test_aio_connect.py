@@ -307,8 +307,64 @@ def test_it_has_the_options_of_connect():
     assert inspect.signature(aio.connect) == inspect.signature(noizu_mcp.connect)
 
 
-async def test_in_a_trio_task_it_is_refused():
-    """There `connect` itself belongs."""
-    with pytest.raises(RuntimeError):
-        async with aio.connect(Calculator):
-            pass
+@pytest.mark.parametrize(
+    ("name", "sync"), [("connect", "SyncClient"), ("connect_all", "SyncClients")]
+)
+async def test_in_a_trio_program_it_is_refused(name, sync):
+    """The error says what belongs there."""
+    opened = getattr(aio, name)(Calculator)
+    with pytest.raises(RuntimeError) as caught:
+        await opened.__aenter__()
+    assert str(caught.value) == (
+        f"aio.{name} is for asyncio programs, and no asyncio loop runs here; in a trio program"
+        f" write `async with noizu_mcp.{name}(…)`, without any loop `with {sync}(…)`"
+    )
+    assert caught.value.__cause__ is None
+
+
+async def ping(client):
+    await client.ping()
+
+
+async def call(client):
+    await client.call_tool("add", {"a": 1, "b": 2})
+
+
+async def follow(client):
+    async with client.tools:
+        pass
+
+
+@pytest.mark.parametrize("runner", [trio.run, lambda function, *args: asyncio.run(function(*args))])
+@pytest.mark.parametrize("use", [ping, call, follow])
+def test_a_client_on_another_loop(use, runner):
+    """It is refused in a thread with a loop of its own, and goes on where it belongs."""
+
+    def in_thread(client):
+        with pytest.raises(RuntimeError, match="belongs to an asyncio loop that does not run here"):
+            runner(use, client)
+
+    async def main():
+        async with asyncio.timeout(60), aio.connect(Calculator) as client:
+            await asyncio.to_thread(in_thread, client)
+            await use(client)
+
+    run(main)
+
+
+@pytest.mark.parametrize("use", [ping, call, follow])
+def test_a_client_after_its_block(use):
+    """It is closed, on its loop and on any other."""
+    kept = []
+
+    async def main():
+        async with aio.connect(Calculator) as client:
+            kept.append(client)
+        await later()
+
+    async def later():
+        with pytest.raises(ConnectionClosed, match="has ended"):
+            await use(kept[0])
+
+    run(main)
+    run(later)

@@ -10,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from noizu_mcp import aio
+from noizu_mcp import ConnectionClosed, aio
 from noizu_mcp.engine.aio import _own_loop as own_loop
 from noizu_mcp.engine.aio import (
     enter_trio,
@@ -231,7 +231,7 @@ def test_users_of_one_loop_share_the_guest():
             await first.run_trio(trio.lowlevel.checkpoint)
         async with trio_side() as third:
             assert third is not first
-            with pytest.raises(RuntimeError, match="has ended"):
+            with pytest.raises(ConnectionClosed, match="has ended"):
                 await first.run_trio(trio.lowlevel.checkpoint)
 
     asyncio.run(main())

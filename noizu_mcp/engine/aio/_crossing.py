@@ -96,6 +96,23 @@ class TrioSide(abc.ABC):
             RuntimeError: It is too late.
         """
 
+    def check(self) -> None:
+        """Check that the caller can run trio code.
+
+        Raises:
+            RuntimeError: Another loop runs here, or none.
+        """
+        try:
+            is_here = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            is_here = False
+        if not is_here:
+            raise RuntimeError(
+                "this object belongs to an asyncio loop that does not run here: use it in tasks of"
+                " that loop; in another thread call `asyncio.run_coroutine_threadsafe`, or open a"
+                " SyncClient"
+            )
+
     async def run_trio(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Run trio code from an asyncio task, and wait for it.
 
@@ -105,9 +122,11 @@ class TrioSide(abc.ABC):
             work: The coroutine function; it sees the context variables of the caller.
 
         Raises:
-            RuntimeError: The trio side has ended, or ends meanwhile.
+            ConnectionClosed: The trio side has ended.
+            RuntimeError: It ends meanwhile, or this is not its loop.
             BaseException: Raised by the code.
         """
+        self.check()
         scope = trio.CancelScope()
         ended: asyncio.Future[Any] = self._loop.create_future()
         self.start(partial(settle, work, scope, ended, _was_cancelled))

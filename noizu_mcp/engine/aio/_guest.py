@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import trio
 
+from ..._errors import ConnectionClosed
 from ..._groups import unwrap_single
 from .._handover import HeldManager
 from ._crossing import LOOP, TrioSide
@@ -98,10 +99,18 @@ class _Guest(TrioSide):
         else:
             self.ended.set_exception(unwrap_single(error))
 
+    def check(self) -> None:
+        """Check that the caller can run trio code; see `TrioSide`.
+
+        Raises:
+            ConnectionClosed: The trio loop has ended.
+        """
+        if self._stop.is_set() or self.ended.done():
+            raise ConnectionClosed("the block of the client or of the application has ended")
+        super().check()
+
     def start(self, work: Callable[[], Awaitable[None]]) -> None:
         """Start a trio task; see `TrioSide`."""
-        if self._stop.is_set() or self.ended.done():
-            raise RuntimeError("the trio side of this program has ended")
         self._nursery.start_soon(work)
 
 
@@ -163,6 +172,7 @@ class _TrioBlock(Generic[Result]):
         self._holding: asyncio.Task[None]
 
     async def __aenter__(self) -> Result:
+        self._side.check()
         entered: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._held = HeldManager(self._manager, entered)
         self._holding = holding = asyncio.ensure_future(self._side.run_trio(self._held.hold))

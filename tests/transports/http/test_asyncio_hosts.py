@@ -10,7 +10,7 @@ import pytest
 import trio
 import uvloop
 
-from noizu_mcp import Server, Tool, serve_http, serve_stdio
+from noizu_mcp import ConnectionClosed, Server, Tool, serve_http, serve_stdio
 from noizu_mcp.engine.aio import from_asyncio, trio_side
 from noizu_mcp.transports.http.server._app import HttpApp
 from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
@@ -307,7 +307,7 @@ def test_work_that_is_left_when_the_loop_ends_is_told():
                 await side.run_trio(trio.lowlevel.checkpoint)
             with pytest.raises(RuntimeError, match="was cancelled"):
                 await running
-            with pytest.raises(RuntimeError, match="has ended"):
+            with pytest.raises(ConnectionClosed, match="has ended"):
                 await side.run_trio(trio.lowlevel.checkpoint)
 
     asyncio.run(main())
