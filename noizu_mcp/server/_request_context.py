@@ -19,6 +19,7 @@ from .._errors import (
     InsufficientScope,
     LocalProtocolError,
     McpError,
+    NoSessionError,
     RequestTimeout,
 )
 from .._util import UNSET, Unset
@@ -41,7 +42,7 @@ from ..types import (
 )
 from ._server_context import EMPTY, ServerContext, no_task
 from .calls._client_abilities import prepare_question
-from .calls._invoke import TIMED_OUT, chosen_error, timed_out
+from .calls._invoke import NO_SESSION, TIMED_OUT, chosen_error, log_no_session, timed_out
 from .calls._scope_checks import admit, denial, needed
 from .events._recording import Recording, observe_request
 
@@ -343,6 +344,10 @@ class RequestContext(InboundRequest, ServerContext):
             return
         self.mark_ending("crashed")
         method = self.request.method
+        if isinstance(error, NoSessionError):
+            log_no_session(server, f"the handler of {method}", error)
+            self.send_error(INTERNAL_ERROR, NO_SESSION)
+            return
         server.crash_log.crash(method, "the handler of %s failed", method, error=error)
         self.send_error(INTERNAL_ERROR, "Request handler failed")
 

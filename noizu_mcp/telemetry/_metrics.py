@@ -53,7 +53,7 @@ class Metrics:
     * `mcp_registered` by `kind`: `tools`, `resources` (with templates), `prompts`; registrations
       of the server itself
     * `mcp_provided` by `provider` and `kind`: items in the last list of a provider, or of a mounted
-      server
+      server; absent until the first list
 
     Args:
         server: The server.

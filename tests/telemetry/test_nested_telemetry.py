@@ -320,11 +320,13 @@ async def test_lists_of_providers_are_counted():
         version="1",
     )()
     metrics = Metrics(front)
-    async with connect(front) as client:
-        count = len(await client.list_tools()) / 3
     value = metrics.registry.get_sample_value
-    assert value("mcp_registered", {"kind": "tools"}) == count
     of_mount = {"provider": "Mount(app)", "kind": "tools"}
+    async with connect(front) as client:
+        assert value("mcp_provided", of_mount) is None  # no list yet
+        count = len(await client.list_tools()) / 3
+    assert value("mcp_registered", {"kind": "tools"}) == count
     assert value("mcp_provided", of_mount) == 2 * count
+    assert value("mcp_provided", {**of_mount, "kind": "prompts"}) is None
     of_inner = {"provider": "Mount(app).Mount(app)", "kind": "tools"}
     assert value("mcp_provided", of_inner) == count

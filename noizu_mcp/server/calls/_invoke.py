@@ -10,6 +10,7 @@ from ..._errors import (
     ConnectionClosed,
     InsufficientScope,
     McpError,
+    NoSessionError,
     RequestTimeout,
     ResourceNotFound,
     ToolError,
@@ -48,6 +49,12 @@ CRASHED: Final = ToolResult(Content.text("Tool execution failed"), is_error=True
 #: The result of a call that ran out of time: a result, so that the model can go on without the
 #: tool.
 TIMED_OUT: Final = ToolResult(Content.text("Tool execution timed out"), is_error=True)
+#: What a client learns of a handler that stores session state where there is no session.
+NO_SESSION: Final = (
+    "This needs a session, and protocol version 2026-07-28 has no sessions; it works for clients of"
+    " earlier versions only"
+)
+_NO_SESSION: Final = ToolResult(Content.text(NO_SESSION), is_error=True)
 
 
 #: The answer of a handler that has asked with `InputRequired`; the request was answered with that.
@@ -289,8 +296,17 @@ def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
         return CRASHED
     if isinstance(error, RequestTimeout):
         return ToolResult.error(timed_out(error))
+    if isinstance(error, NoSessionError):
+        log_no_session(server, source, error)
+        return _NO_SESSION
     server.crash_log.crash(source, "%s failed", source, error=error)
     return CRASHED
+
+
+def log_no_session(server: "Server", source: str, error: NoSessionError) -> None:
+    """Log, without a traceback, what the author of a handler should write."""
+    text = "%s cannot keep session state: %s"
+    server.crash_log.entry(logging.ERROR, (text, source), text, source, error)
 
 
 def chosen_error(error: BaseException) -> BaseException:
@@ -314,7 +330,7 @@ def timed_out(error: Exception) -> str:
 
 def ending_of(result: ToolResult) -> Ending | None:
     """Return how a call ended, for listeners, where the result alone does not tell."""
-    if result is CRASHED:
+    if result is CRASHED or result is _NO_SESSION:
         return "crashed"
     return "timed_out" if result is TIMED_OUT else None
 

@@ -49,7 +49,7 @@ class Entry:
         versions: The version of each list that it offers.
         failing: The lists that it fails to give, each with the reason in a few words.
         failures: The number of failures since the start.
-        listed: The number of items in the last list of each feature.
+        listed: The number of items in the last list of each feature that was listed.
         watcher: The served server that runs its `watch`; None if none does.
         relay: Passes on the changes of a mounted server.
     """
@@ -59,7 +59,7 @@ class Entry:
         self.versions = dict.fromkeys(sorted(provider.offers), 0)
         self.failing: dict[str, str] = {}
         self.failures = 0
-        self.listed = dict.fromkeys(self.versions, 0)
+        self.listed: dict[str, int] = {}
         self.watcher: RunningServer | None = None
         self.relay = Relay(provider, self) if isinstance(provider, Mount) else None
         self._owner = owner
@@ -89,7 +89,7 @@ class Health(NamedTuple):
         name: The name; that of a provider of a mounted server begins with the name of the mount.
         failing: The lists that they fail to give, each with the reason: `tools timed out`.
         failures: The number of failures since the start.
-        listed: The number of items in the last list of each feature.
+        listed: The number of items in the last list of each feature that was listed.
     """
 
     name: str
@@ -253,7 +253,7 @@ class Providers:
         for entry in self.entries:
             provider = entry.provider
             failing = tuple(f"{kind} {reason}" for kind, reason in tuple(entry.failing.items()))
-            yield Health(provider.name, failing, entry.failures, entry.listed)
+            yield Health(provider.name, failing, entry.failures, dict(entry.listed))
             inner = provider.server.registry.providers if isinstance(provider, Mount) else None
             for name, faults, count, listed in () if inner is None else inner.health():
                 yield Health(f"{provider.name}.{name}", faults, count, listed)
