@@ -293,6 +293,39 @@ def test_a_guest_in_the_loop_of_a_trio_program():
     trio.run(main)
 
 
+def test_a_trio_loop_that_the_program_has_beside_asyncio():
+    """It is used, and goes on: a thread has one trio loop at most."""
+    tokens = []
+
+    async def token():
+        return trio.lowlevel.current_trio_token()
+
+    async def program(started):
+        stop = trio.Event()
+        tokens.append(await token())
+        started.set_result(stop)
+        await stop.wait()
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        started, ended = loop.create_future(), loop.create_future()
+        trio.lowlevel.start_guest_run(
+            program,
+            started,
+            run_sync_soon_threadsafe=loop.call_soon_threadsafe,
+            done_callback=ended.set_result,
+            host_uses_signal_set_wakeup_fd=True,
+        )
+        stop = await started
+        for _ in range(2):
+            async with trio_side() as side:
+                assert await side.run_trio(token) is tokens[0]
+        stop.set()
+        (await ended).unwrap()
+
+    asyncio.run(main())
+
+
 def test_a_guest_that_ends_slowly():
     """The loop of a trio program is there until trio code of its tasks has ended."""
     said = []
