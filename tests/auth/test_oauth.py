@@ -526,6 +526,37 @@ async def test_clients_share_a_store(clock, tmp_path):
     assert len(world.of("token")) == 2
 
 
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_a_call_that_is_cancelled_while_it_renews(clock, moment):
+    """The new refresh token is kept, since the old one is used up; nobody is asked."""
+    store = MemoryStore()
+
+    class Slow(World):
+        async def fetch(self, request):
+            if moment == "before":
+                scope.cancel()
+                await trio.lowlevel.checkpoint()
+            answer = await super().fetch(request)
+            scope.cancel()
+            return answer
+
+    scope = trio.CancelScope()  # of no call yet
+    world = Slow(token_ttl=3600)
+    credentials, first = await logged_in(world, store=store)
+    clock.now += 3590
+    scope = trio.CancelScope()
+    with scope:
+        await credentials.headers(REQUEST)
+        await trio.lowlevel.checkpoint()
+    assert scope.cancelled_caught
+
+    second = await world.oauth(store=store).bind(SERVER).headers(REQUEST)
+
+    assert second != first
+    assert len(world.of("token")) == 2
+    assert len(world.of("authorize")) == 1
+
+
 async def test_a_token_that_another_client_got():
     """A refusal of an older one finds it in the store."""
     world, store = World(), MemoryStore()

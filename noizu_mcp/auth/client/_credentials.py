@@ -30,6 +30,7 @@ from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 import attrs
+import trio
 
 from ..._errors import AuthError
 from .._fetch import Fetcher, FetchRequest, FetchResponse, HTTPFetcher, addresses_of, is_public
@@ -200,7 +201,9 @@ class TokenCredentials:
     async def _save(self, login: Login) -> Login:
         if self._tokens.prover is not None:
             login = attrs.evolve(login, proof_key=self._tokens.prover.pem)
-        await self._store.save(self._key, login.to_json())
+        # Not lost to a cancellation: the server may have used up the old refresh token.
+        with trio.CancelScope(shield=True):
+            await self._store.save(self._key, login.to_json())
         return login
 
     async def _renew(self, login: Login) -> Login | None:
