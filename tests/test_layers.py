@@ -44,6 +44,7 @@ BELOW = (
     "_value",
     "_errors",
     "_limits",
+    "_files",
     "_log",
     "_util",
     "_groups",

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from .._files import through_no_link
 from .._util import printable
 from ..types import Content, ResourceContents
 from ._errors import USAGE, CommandError
@@ -113,7 +114,8 @@ def save(parts: Sequence[Part], output: str, *, force: bool) -> None:
     _refuse_existing(paths, force=force)
     for each, part in zip(paths, parts, strict=True):
         # `x`: a file that has come up meanwhile is not replaced either.
-        with _writing(each), each.open("wb" if force else "xb") as file:
+        mode = "wb" if force else "xb"
+        with _writing(each), open(each, mode, opener=through_no_link) as file:
             file.write(part.data)
         kind = printable(f" of {part.mime_type}" if part.mime_type else "", sys.stderr, "")
         print(f"noizu-mcp: wrote {each} ({len(part.data)} bytes{kind})", file=sys.stderr)
