@@ -45,6 +45,7 @@ BELOW = (
     "_errors",
     "_limits",
     "_files",
+    "_printable",
     "_log",
     "_util",
     "_groups",

@@ -2,14 +2,17 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from itertools import takewhile
 
 from .._errors import PEER_FAILURES, DefinitionError, McpError
 from .._limits import RAISE_LIMIT
+from .._printable import LINES, printable
 from ..jsonrpc import MISSING_CLIENT_CAPABILITY
 from ..transports import open_standard_descriptors
 from ._errors import FAILED, INTERRUPTED, CommandError
+from ._say import note
 from ._target import run
 
 
@@ -77,7 +80,8 @@ def _told(error: Exception) -> str:
 
 def _fail(error: Exception, *, debug: bool) -> int:
     if debug:
-        sys.excepthook(type(error), error, error.__traceback__)
+        text = "".join(traceback.format_exception(error))
+        sys.stderr.write(printable(text, sys.stderr, kept=LINES))
     cause = error.__cause__ if isinstance(error, CommandError) else error
     if isinstance(cause, DefinitionError):
         lines = [str(problem) for problem in cause.problems]
@@ -87,5 +91,5 @@ def _fail(error: Exception, *, debug: bool) -> int:
     else:
         lines = [f"{type(error).__name__}: {error} (--debug shows where)"]
     for line in lines:
-        print("noizu-mcp:", " ".join(line.split()), file=sys.stderr)
+        note(line)
     return error.status if isinstance(error, CommandError) else FAILED

@@ -64,7 +64,7 @@ def test_a_server_cannot_steer_the_terminal(terminal):
     out = terminal()
     print_table(("N", "D"), [("a\x1b[2J", "b\nc")])
     show(Content.text("x\x1b]0;y\x07\n\tz"), sys.stdout)
-    assert out.getvalue() == "N      D\na\ufffd[2J  b\ufffdc\nx\ufffd]0;y\ufffd\n\tz\n"
+    assert out.getvalue() == ("N           D\na\\u{1B}[2J  b\\u{A}c\nx\\u{1B}]0;y\\u{7}\n\tz\n")
 
 
 @pytest.mark.parametrize(
@@ -119,5 +119,7 @@ def test_the_log_is_a_line_a_record(capsys):
         log.error("a\nb", exc_info=LookupError("c\nd"))
         log.warning("plain")
         log.info("not shown")
-    assert capsys.readouterr().err == "noizu-mcp: a b: LookupError: c d\nnoizu-mcp: plain\n"
+    assert (
+        capsys.readouterr().err == "noizu-mcp: a\\u{A}b: LookupError: c\\u{A}d\nnoizu-mcp: plain\n"
+    )
     assert not log.handlers

@@ -10,7 +10,8 @@ from typing import Any, Final
 from ..._files import folder_lock, read_regular, replace_file, write_new
 from ..._nearest import hint_at
 from .._errors import OK, USAGE, CommandError
-from .._output import json_of
+from .._output import json_of, print_text
+from .._say import note, say
 from ._entry import Named, read_entry, shown_path
 from ._hosts import HOSTS, Entry, Host
 from ._json_edit import EditError, read_json_text, remove_member, set_member
@@ -46,18 +47,19 @@ def install(args: argparse.Namespace) -> int:
         if args.dry_run:
             old, new = before.splitlines(keepends=True), edited.splitlines(keepends=True)
             changes = difflib.unified_diff(old, new, shown_path(path), shown_path(path))
-            sys.stdout.writelines(map(_ended, changes))
+            for line in changes:
+                print_text(_ended(line), sys.stdout)
             return OK
         if edited == before:
-            print(f"{name}: {shown_path(path)} has it already")
+            say(f"{name}: {shown_path(path)} has it already")
             return OK
         # Another program that has changed the file meanwhile keeps its change.
         if _write(path, before, edited, private=args.scope == "user"):
             break
     verb = "removed from" if args.remove else "added to"
     kept = f"; the file before the first change is {_backup(path).name}" if before else ""
-    print(f"{name}: {verb} {shown_path(path)}{kept}")
-    print(f"{host.title}: {host.removed if args.remove else host.after}")
+    say(f"{name}: {verb} {shown_path(path)}{kept}")
+    say(f"{host.title}: {host.removed if args.remove else host.after}")
     return OK
 
 
@@ -66,9 +68,8 @@ def show_config(args: argparse.Namespace) -> int:
     host = _host(args)
     path = _place(host, args)
     _need_target(args)
-    print(_snippet(host, read_entry(args)), end="")
-    sys.stdout.flush()
-    print(f"noizu-mcp: it goes into {shown_path(path)}", file=sys.stderr)
+    print_text(_snippet(host, read_entry(args)), sys.stdout)
+    note(f"it goes into {shown_path(path)}")
     return OK
 
 
