@@ -4,6 +4,7 @@ Details of failures go here and never to a peer.
 """
 
 import logging
+import textwrap
 import threading
 import time
 import traceback
@@ -20,11 +21,21 @@ class _OneLine(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = printable(record.getMessage()), ()
         if record.exc_info and record.exc_info[1] is not None:
-            lines = "".join(traceback.format_exception(record.exc_info[1])).split("\n")
-            record.exc_text = "\n".join(
-                f"  {printable(line, kept=LINES)}".rstrip() for line in lines
-            )
+            record.exc_text = traceback_text(record.exc_info[1])
         return True
+
+
+def traceback_text(error: BaseException) -> str:
+    """Write a traceback for a log or a terminal.
+
+    Args:
+        error: The exception. Its text may come from a peer.
+
+    Returns:
+        Its lines, indented: none of them looks like a line of the program.
+    """
+    text = printable("".join(traceback.format_exception(error)), kept=LINES)
+    return textwrap.indent(text.rstrip("\n"), "  ")
 
 
 def get_logger(name: str) -> logging.Logger:

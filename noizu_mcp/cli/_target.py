@@ -20,7 +20,7 @@ from ..engine import single_failure
 from ..server import Server
 from ..transports import LineStream, ending_on_signals, take_stdio
 from ._errors import FAILED, OK, USAGE, CommandError
-from ._say import marked_stderr, note
+from ._say import note
 
 if TYPE_CHECKING:
     from ..testing import Replay
@@ -112,12 +112,8 @@ def run(target: str | None, config: str | None = None) -> int:
     if sys.stdin is not None and sys.stdin.isatty():
         text = "serving on this terminal; a client should start this command. Ctrl-C ends it."
         note(text)
-    if config is not None:
-        # It starts servers of others.
-        with marked_stderr():
-            run_stdio(partial(open_server, target, config))
-    elif cassette is None:
-        run_stdio(partial(open_server, target))
+    if cassette is None:
+        run_stdio(partial(open_server, target, config))
     else:
         trio.run(_play, cassette, *take_stdio())
     return OK

@@ -275,7 +275,7 @@ def test_debugging(run):
     """`--debug` shows the traceback as well."""
     status, _, err = run("call", "demo.py", "error", "--debug")
     assert status == 1
-    assert err.startswith("Traceback ")
+    assert err.startswith("  Traceback ")
     assert err.endswith("\nnoizu-mcp: first\\u{A}second (-32602)\n")
     _, _, err = run("call", "demo.py", "crash", "--debug")
     assert "noizu-mcp: demo.Kit.crash" not in err
