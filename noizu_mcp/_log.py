@@ -21,21 +21,19 @@ class _OneLine(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = printable(record.getMessage()), ()
         if record.exc_info and record.exc_info[1] is not None:
-            record.exc_text = traceback_text(record.exc_info[1])
+            # A factory of records may have written it already, without its secrets.
+            text = record.exc_text or "".join(traceback.format_exception(record.exc_info[1]))
+            record.exc_text = indented(text)
         return True
 
 
-def traceback_text(error: BaseException) -> str:
-    """Write a traceback for a log or a terminal.
+def indented(text: str) -> str:
+    """Indent a traceback for a log or a terminal: none of its lines looks like one of the program.
 
     Args:
-        error: The exception. Its text may come from a peer.
-
-    Returns:
-        Its lines, indented: none of them looks like a line of the program.
+        text: The traceback. The text of the exception may come from a peer.
     """
-    text = printable("".join(traceback.format_exception(error)), kept=LINES)
-    return textwrap.indent(text.rstrip("\n"), "  ")
+    return textwrap.indent(printable(text.rstrip("\n"), kept=LINES), "  ")
 
 
 def get_logger(name: str) -> logging.Logger:

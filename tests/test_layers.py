@@ -54,6 +54,7 @@ BELOW = (
     "_nearest",
     "_media",
     "_http_body",
+    "_http_log",
 )
 # Files at the root that stand above them; the commands run what `_serving` runs.
 ABOVE = ("_serving", "_pytest_plugin", "__init__", "__main__")

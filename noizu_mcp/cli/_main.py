@@ -2,12 +2,13 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from itertools import takewhile
 
 from .._errors import PEER_FAILURES, DefinitionError, McpError
 from .._limits import RAISE_LIMIT
-from .._log import traceback_text
+from .._log import indented
 from .._printable import encodable
 from ..jsonrpc import MISSING_CLIENT_CAPABILITY
 from ..transports import open_standard_descriptors
@@ -80,7 +81,8 @@ def _told(error: Exception) -> str:
 
 def _fail(error: Exception, *, debug: bool) -> int:
     if debug:
-        sys.stderr.write(f"{encodable(traceback_text(error), sys.stderr)}\n")
+        text = indented("".join(traceback.format_exception(error)))
+        sys.stderr.write(f"{encodable(text, sys.stderr)}\n")
     cause = error.__cause__ if isinstance(error, CommandError) else error
     if isinstance(cause, DefinitionError):
         lines = [str(problem) for problem in cause.problems]
