@@ -47,8 +47,8 @@ def install(args: argparse.Namespace) -> int:
         if args.dry_run:
             old, new = before.splitlines(keepends=True), edited.splitlines(keepends=True)
             changes = difflib.unified_diff(old, new, shown_path(path), shown_path(path))
-            for line in changes:
-                print_text(_ended(line), sys.stdout)
+            for line in "".join(map(_ended, changes)).splitlines():
+                say(line)
             return OK
         if edited == before:
             say(f"{name}: {shown_path(path)} has it already")
