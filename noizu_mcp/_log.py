@@ -4,13 +4,46 @@ Details of failures go here and never to a peer.
 """
 
 import logging
+import textwrap
 import threading
 import time
+import traceback
 from collections.abc import Callable, Hashable, Iterator
 from itertools import islice
 from typing import Any, Final
 
-logger: Final = logging.getLogger("noizu_mcp")
+from ._printable import LINES, printable
+
+
+class _OneLine(logging.Filter):
+    """Makes each record one line, whatever the texts in it say; a traceback below is indented."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = printable(record.getMessage()), ()
+        if record.exc_info and record.exc_info[1] is not None:
+            # A factory of records may have written it already, without its secrets.
+            text = record.exc_text or "".join(traceback.format_exception(record.exc_info[1]))
+            record.exc_text = indented(text)
+        return True
+
+
+def indented(text: str) -> str:
+    """Indent a traceback for a log or a terminal: none of its lines looks like one of the program.
+
+    Args:
+        text: The traceback. The text of the exception may come from a peer.
+    """
+    return textwrap.indent(printable(text.rstrip("\n"), kept=LINES), "  ")
+
+
+def get_logger(name: str) -> logging.Logger:
+    """Get a logger of the package; no text of a peer can forge a line of what it logs."""
+    found = logging.getLogger(name)
+    found.addFilter(_OneLine())
+    return found
+
+
+logger: Final = get_logger("noizu_mcp")
 
 #: Seconds after which entries of a kind are shown again.
 PERIOD: Final = 60.0

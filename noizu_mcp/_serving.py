@@ -80,6 +80,7 @@ class Server(server.Server, abstract=True):
 
     Attributes:
         options: The options, checked.
+        registry: The registrations: what is listed, and what answers a name or a URI.
         tools: The running set of tools.
         resources: The running set of resources and templates.
         prompts: The running set of prompts.

@@ -1,4 +1,4 @@
-"""Small things that every layer may use: the absence marker, names, JSON text, messages, output."""
+"""Small things that every layer may use: the absence marker, names, JSON text, messages."""
 
 import enum
 import ipaddress
@@ -7,11 +7,10 @@ import os
 import re
 import threading
 import time
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Final, Literal, TextIO, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 _Class = TypeVar("_Class", bound=type)
 _Part = TypeVar("_Part", list[Any], dict[str, Any])
@@ -235,29 +234,6 @@ def network_of(address: str) -> str:
         mapped = found.ipv4_mapped
         return str(mapped or ipaddress.ip_network((found.packed, 64), strict=False))
     return str(found)
-
-
-def printable(text: str, out: TextIO, kept: str = "\n\t") -> str:
-    """Make a text safe to print: a server must not steer the terminal, nor end the output.
-
-    Args:
-        text: Text of a server; it may contain control characters.
-        out: Where it will be printed.
-        kept: Control characters that may stay.
-    """
-    safe = "".join(c if c in kept or unicodedata.category(c) != "Cc" else "\ufffd" for c in text)
-    return encodable(safe, out)
-
-
-def encodable(text: str, out: TextIO) -> str:
-    """Escape the letters that a stream cannot write.
-
-    Args:
-        text: Any text.
-        out: The stream.
-    """
-    encoding = out.encoding or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def part_of(schema: Any, key: str, kind: type[_Part]) -> _Part:

@@ -44,6 +44,8 @@ BELOW = (
     "_value",
     "_errors",
     "_limits",
+    "_files",
+    "_printable",
     "_log",
     "_util",
     "_groups",
@@ -52,6 +54,7 @@ BELOW = (
     "_nearest",
     "_media",
     "_http_body",
+    "_http_log",
 )
 # Files at the root that stand above them; the commands run what `_serving` runs.
 ABOVE = ("_serving", "_pytest_plugin", "__init__", "__main__")

@@ -23,7 +23,9 @@ def test_the_repr_names_every_field() -> None:
     assert repr(Cache(1.0)) == "Cache(ttl=1.0, scope='private')"
     assert repr(Problem("a", "b")) == "Problem(where='a', text='b', file=None, line=None)"
     assert repr(InputRequired(state="s")) == "InputRequired(requests={}, state='s')"
-    assert repr(Stdio("cat")) == "Stdio(command='cat', args=(), env={}, cwd=None, stderr=None)"
+    assert repr(Stdio("cat")) == "Stdio('cat')"
+    command = Stdio("cat", "-n", env={"KEY": "secret"}, cwd="/", stderr=-3)
+    assert repr(command) == "Stdio('cat', '-n', env=['KEY'], cwd='/', stderr=-3)"
 
 
 def test_values_hold_nothing_else() -> None:

@@ -202,7 +202,8 @@ PAGES = (
         "[schemas and engines](../../discussion/schemas-and-engines.md) and "
         "[architecture](../../discussion/architecture.md).",
         {
-            "noizu_mcp.server": "RunningSet serve",
+            "noizu_mcp.server": "RunningSet Registry serve",
+            "noizu_mcp.components": "expand ToolSpec",
             "noizu_mcp.tools": "Catalog",
             "noizu_mcp.schema": "compile_schema check_schema flat_shape CompiledSchema Violation "
             "Fault",
@@ -229,13 +230,15 @@ HANDED_OUT |= {
     "LintReport",
     "MessageStream",
     "ModelTools",
+    "Registry",
     "RunningSet",
     "Telemetry",
+    "ToolSpec",
     "Violation",
 }
 # Methods that are documented in full; other methods get their signature and their first sentence.
 IN_FULL = {"Server", "Context", "Client", "ClientHandler"}
-# Methods of public classes that other layers of the package call.
+# Methods and attributes of public classes that other layers of the package use.
 INTERNAL = {
     "Server": {
         "can_be_watched",
@@ -247,10 +250,16 @@ INTERNAL = {
         "slots",
     },
     "Context": {"retry"},
+    "Registry": {
+        *("can_be_watched", "capabilities", "entries", "extensions", "has_tasks", "hides"),
+        *("is_subscribable", "overrides", "read_directory", "refresh", "required_for", "slots"),
+        *("subject_of", "takes_ends", "takes_subscriptions"),
+    },
     "HttpApp": {"endpoint"},
     "OpenAPI": {"fixed_names", "offers", "tools", "unknown", "watch"},
     "Remote": {"fixed_names", "offers", "prompts", "resources", "subscribe", "templates", "tools"}
     | {"unknown", "unsubscribe", "watch"},
+    "ToolSpec": {"guard", "key"},
     "Mount": {"subscribe", "unsubscribe", "expiry", "fixed_names", "reaches", "rename"},
 }
 # Options that `Toolkit` inherits, and that only one tool can have.

@@ -17,6 +17,7 @@ from ._verifier import AUTHORIZATION, AuthRequest, TokenVerifier, check_well_for
 MIN_API_KEY: Final = 16
 
 _DIGEST: Final = re.compile(r"sha256:([0-9a-fA-F]{64})")
+_HEXADECIMAL: Final = re.compile(r"[0-9a-fA-F]{64}")
 _HEADER: Final = re.compile(r"[a-z0-9-]+")
 
 
@@ -64,15 +65,16 @@ class APIKeyVerifier(_Listed):
     Args:
         keys: The holder of each key; one with `expires_at` is refused from then on. A key is
             written in full, or as its digest: `sha256:` and 64 hexadecimal digits, made by
-            `api_key_digest`. After `Bearer` a key has letters, digits and `-._~+/`; in another
+            `api_key_digest`; a key that is 64 such digits itself needs this function, too. After
+            `Bearer` a key has letters, digits and `-._~+/`; in another
             header it has visible ASCII characters without spaces. The key behind a digest cannot be
             checked for that.
         header: The header that carries the key: `Authorization`, after `Bearer`, or another one,
             such as `X-API-Key`.
 
     Raises:
-        ValueError: A key is too short or has characters that its header cannot carry, or a digest
-            or the name of the header is malformed.
+        ValueError: A key is too short, has characters that its header cannot carry, or looks like
+            a digest; or a digest or the name of the header is malformed.
     """
 
     def __init__(self, keys: Mapping[str, Principal], *, header: str = AUTHORIZATION) -> None:
@@ -105,6 +107,12 @@ def api_key_digest(key: str) -> str:
 
 
 def _stored(key: str, header: str) -> bytes:
+    if _HEXADECIMAL.fullmatch(key):
+        # As a key, a digest that was read from a database would let in whoever reads it there.
+        raise ValueError(
+            "64 hexadecimal digits may be a key or its digest; write `sha256:` before a digest, "
+            "and api_key_digest(key) for a key"
+        )
     if not key.startswith("sha256:"):
         check_well_formed(header, key, "an API key")
         key = api_key_digest(key)

@@ -12,6 +12,7 @@ import attrs
 import trio
 
 from .._http_body import BodyError, read_body
+from .._http_log import unlogged
 from .._limits import MIB
 from ._configuration import read_count, read_seconds
 
@@ -143,7 +144,7 @@ class HTTPFetcher:
             FetchError: No answer came in time, it is too large, or the network failed.
         """
         try:
-            with trio.fail_after(self._timeout):
+            with trio.fail_after(self._timeout), unlogged():
                 return await self._exchange(request)
         except trio.TooSlowError:
             raise FetchError(f"no answer within {self._timeout:g} s") from None

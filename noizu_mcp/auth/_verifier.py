@@ -1,6 +1,5 @@
 """The contract of token verifiers, and the request that a verifier may look at."""
 
-import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -9,10 +8,11 @@ from typing import Final
 import attrs
 
 from .._errors import InvalidToken, VerifierUnavailable
+from .._log import get_logger
 from ..types import Principal
 
 #: The reasons of refusals are logged here; clients do not see them.
-logger: Final = logging.getLogger("noizu_mcp.auth")
+logger: Final = get_logger("noizu_mcp.auth")
 
 #: The header of bearer tokens (RFC 6750 section 2.1). MCP forbids tokens in URLs and bodies.
 AUTHORIZATION: Final = "authorization"

@@ -14,7 +14,6 @@ from typing import Any, Final, NoReturn, TypeVar
 import trio
 
 from .._errors import McpError
-from .._util import printable
 from .._value import JSON
 from ..client import Client, ClientHandler, Progress
 from ..client.terminal import (
@@ -29,6 +28,7 @@ from ..types import Accept, Cancel, Decline
 from ._arguments import read_json
 from ._display import Display
 from ._errors import USAGE, CommandError
+from ._say import note
 
 Result = TypeVar("Result")
 _WORDS: Final[Mapping[str, Outcome]] = {"decline": Decline(), "cancel": Cancel()}
@@ -75,7 +75,7 @@ class Respondent(ClientHandler):
     def asker(self) -> str:
         """The name of the server."""
         info = self.client.server_info
-        return printable(info.title or info.name, sys.stderr, "")
+        return info.title or info.name
 
     async def during(self, client: Client, work: Callable[[], Awaitable[Result]]) -> Result:
         """Do the work of the command.
@@ -111,9 +111,8 @@ class Nobody(Respondent):
     async def handle_elicitation(self, params: Mapping[str, Any]) -> Outcome:
         """Decline."""
         self.display.clear()
-        message = printable(str(params.get("message", "")), sys.stderr, "")
-        text = f"{self.asker} asks: {message} (declined: no terminal, and no --answers)"
-        print(f"noizu-mcp: {text}", file=sys.stderr)
+        message = params.get("message", "")
+        note(f"{self.asker} asks: {message} (declined: no terminal, and no --answers)")
         return Decline()
 
 

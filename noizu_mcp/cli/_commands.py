@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from .._errors import McpError
 from .._nearest import hint_at
-from .._util import part_of, printable
+from .._util import part_of
 from .._value import JSONObject
 from ..client import Client
 from ..jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
@@ -30,8 +30,9 @@ from ..types import (
 from ..uri import UriTemplate
 from ._arguments import read_arguments, read_texts
 from ._errors import FAILED, OK, USAGE, CommandError
-from ._output import json_of, print_json, print_table, show
+from ._output import json_of, print_json, print_table, print_text, show
 from ._save import Part, check_output, parts_of_blocks, parts_of_contents, save
+from ._say import note, say
 from ._use import Connected, use
 
 Result = TypeVar("Result")
@@ -111,16 +112,16 @@ def list_offers(args: argparse.Namespace) -> int:
         return OK
     for number, (kind, (listed, hidden)) in enumerate(found.items()):
         if several:
-            print(f"{chr(10) if number else ''}{kind.upper()}")
+            if number:
+                say()
+            say(kind.upper())
         if listed:
             print_table(KINDS[kind].header, [KINDS[kind].row(each) for each in listed])
         else:
-            print(f"the server lists no {kind}")
+            say(f"the server lists no {kind}")
         if hidden:
-            # The order of lines on a terminal, where both streams end.
-            sys.stdout.flush()
             verb = "is" if hidden == 1 else "are"
-            print(f"noizu-mcp: {hidden} more {verb} hidden", file=sys.stderr)
+            note(f"{hidden} more {verb} hidden")
     return OK
 
 
@@ -281,8 +282,10 @@ def _show_contents(contents: ResourceContents) -> None:
     text, blob = contents.text, contents.blob
     if sys.stdout.isatty():
         kind = contents.mime_type or "no known type"
-        note = f"({len(blob or b'')} bytes of {kind}; --output FILE writes them)"
-        print(printable(note if text is None else text, sys.stdout))
+        if text is None:
+            say(f"({len(blob or b'')} bytes of {kind}; --output FILE writes them)")
+        else:
+            print_text(text, sys.stdout)
         return
     # The bytes below pass the text that still waits in the layer above.
     sys.stdout.flush()
@@ -297,7 +300,7 @@ def get_prompt(args: argparse.Namespace) -> int:
         print_json(result.to_wire())
     else:
         for message in result.messages:
-            print(f"{message.role}:")
+            say(f"{message.role}:")
             show(message.content, sys.stdout)
     return OK
 
@@ -313,10 +316,10 @@ def complete(args: argparse.Namespace) -> int:
         print_json(found.to_wire()["completion"])
         return OK
     for value in found.values:
-        print(printable(value, sys.stdout, ""))
+        say(value)
     if found.has_more:
         many = "" if found.total is None else f", {found.total} in all"
-        print(f"noizu-mcp: there are more{many}", file=sys.stderr)
+        note(f"there are more{many}")
     return OK
 
 

@@ -1,14 +1,14 @@
 """`noizu-mcp contract`: a file with everything that a server lists, and the changes since then."""
 
 import argparse
-import sys
 from functools import partial
 
-from .._util import UNSET, printable
+from .._util import UNSET
 from .._value import JSONObject
 from ..testing.contract import KINDS, Change, Kind, compare, fetch, read, save
 from ._errors import FAILED, OK, USAGE, CommandError
 from ._output import print_json
+from ._say import say
 from ._use import Connected, use
 
 
@@ -31,7 +31,7 @@ def write_contract(args: argparse.Namespace) -> int:
     if args.json:
         print_json({"file": args.file, **counts})
     else:
-        print(f"{args.file}: {', '.join(f'{kind}: {count}' for kind, count in counts.items())}")
+        say(f"{args.file}: {', '.join(f'{kind}: {count}' for kind, count in counts.items())}")
     return OK
 
 
@@ -77,7 +77,7 @@ def _show(changes: tuple[Change, ...]) -> None:
             lines.append(f"  example  {change.shown_example}")
             lines += [f"           {reason}" for reason in change.reasons]
         for line in lines:
-            print(printable(line, sys.stdout, ""))
+            say(line)
     counts = {
         words: number
         for effect, words in (
@@ -87,4 +87,4 @@ def _show(changes: tuple[Change, ...]) -> None:
         )
         if (number := sum(change.effect == effect for change in changes))
     }
-    print(", ".join(f"{number} {words}" for words, number in counts.items()) or "no changes")
+    say(", ".join(f"{number} {words}" for words, number in counts.items()) or "no changes")

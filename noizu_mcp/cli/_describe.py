@@ -2,7 +2,6 @@
 
 import argparse
 import shlex
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -10,7 +9,6 @@ from typing import Any, Final, NamedTuple
 
 from .._errors import McpError
 from .._nearest import hint_at
-from .._util import printable
 from .._value import JSON
 from ..jsonrpc import METHOD_NOT_FOUND
 from ..types import (
@@ -24,6 +22,7 @@ from ..uri import UriTemplate
 from ._commands import KINDS, hidden_of
 from ._errors import OK, USAGE, CommandError
 from ._output import columns, print_json
+from ._say import say
 from ._schema_words import Row, fields_in_words, in_words, needed_fields, sample, shown
 from ._use import Connected, use
 
@@ -71,7 +70,7 @@ def describe(args: argparse.Namespace) -> int:
         lines = [f"{_name_of(each)}: a {_NOUNS[each.kind]} of {server}{hidden}", *_about(each)]
         lines += ["", "Example", f"  {shlex.join(_example(each, args))}"]
         for line in ([""] if number else []) + lines:
-            print(printable(line.rstrip(), sys.stdout, ""))
+            say(line)
     return OK
 
 

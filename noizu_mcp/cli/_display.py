@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, TextIO
 
-from .._util import printable
+from .._printable import printable
 from ..client import Progress
 from ..jsonrpc import Batch, Notification, decode
 from ..types import LogLevel
@@ -98,12 +98,12 @@ class Display:
         bar = self._bar
         self.clear()
         # A message may have megabytes.
-        print(printable(line[:_LOG_WIDTH], out, ""), file=out, flush=True)
+        print(printable(line[:_LOG_WIDTH], out), file=out, flush=True)
         self._draw(out, bar)
 
     def _draw(self, out: TextIO, bar: str) -> None:
         # One column stays free: many terminals begin a new line behind the last one.
-        bar = cut(printable(bar[:_LOG_WIDTH], out, ""), max(_width_of(out), MIN_WIDTH) - 1)
+        bar = cut(printable(bar[:_LOG_WIDTH], out), max(_width_of(out), MIN_WIDTH) - 1)
         # Only a change is drawn: reports may come by the thousand.
         if bar != self._bar:
             blank = " " * (columns(self._bar) - columns(bar))

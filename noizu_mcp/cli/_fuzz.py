@@ -6,13 +6,13 @@ from collections.abc import Callable
 from functools import partial
 
 from .._errors import TransportError
-from .._util import printable
 from ..client import Progress
 from ..testing import fuzz as engine
 from ..transports import Http, Stdio
 from ._display import Display
 from ._errors import FAILED, OK, USAGE, CommandError
 from ._output import print_json
+from ._say import marked_stderr, say
 from ._use import read_url, run_loop
 
 
@@ -31,9 +31,10 @@ def fuzz(args: argparse.Namespace) -> int:
     """
     target = _target(args)
     try:
-        if args.replay is not None:
-            return _replay(args.replay, target)
-        report = _run(args, target)
+        with marked_stderr():
+            if args.replay is not None:
+                return _replay(args.replay, target)
+            report = _run(args, target)
         if args.keep is not None:
             engine.keep(args.keep, report.findings)
     except (TransportError, ValueError, OSError, ImportError) as error:
@@ -42,7 +43,7 @@ def fuzz(args: argparse.Namespace) -> int:
         print_json(report.to_json())
     else:
         for line in report.lines():
-            print(printable(line, sys.stdout, "").rstrip())
+            say(line)
     return FAILED if report.findings else OK
 
 
@@ -81,8 +82,8 @@ def _replay(path: str, target: str | Stdio | Http) -> int:
             run_loop(partial(engine.replay, target, finding))
         except AssertionError as error:
             still += 1
-            print(printable(str(error), sys.stdout, ""))
-    print(f"{len(findings)} findings, {still} still there")
+            say(str(error))
+    say(f"{len(findings)} findings, {still} still there")
     return FAILED if still else OK
 
 

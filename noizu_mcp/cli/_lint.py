@@ -1,18 +1,17 @@
 """`noizu-mcp lint`: the tools of a server as models and their APIs read them."""
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from .._util import printable
 from .._value import JSONObject
 from ..models import PROVIDERS
 from ..testing.lint import RULES, LintReport, fetch_tools, lint_tools
 from ..types import ToolDefinition
 from ._errors import FAILED, OK, USAGE, CommandError
 from ._output import print_json, print_table
+from ._say import say
 from ._use import Connected, use
 
 #: Tools in the table of sizes, the largest ones.
@@ -58,7 +57,7 @@ def _show(report: LintReport) -> None:
         rows.append((f"all {len(sizes)} tools", f"{report.total_tokens:,}"))
     print_table(("TOOL", "TOKENS, ESTIMATED"), rows)
     for line in _lines(report):
-        print(printable(line, sys.stdout, "").rstrip())
+        say(line)
 
 
 def _lines(report: LintReport) -> Iterator[str]:

@@ -5,19 +5,18 @@ The tokens are in the file that `FileStore()` names, which programs may share.
 
 import argparse
 import os
-import sys
 import webbrowser
 from collections.abc import Awaitable
 from functools import partial
 from typing import Any, Final
 
 from .._errors import AuthError
-from .._util import printable
 from ..auth.client import FileStore, OAuth, ProtectedServer
 from ..client import connect
 from ..transports import Http
 from ._errors import OK, USAGE, CommandError
 from ._output import one_line_log
+from ._say import note, say
 from ._stored_login import stored_headers
 from ._use import read_url, run_loop
 
@@ -59,7 +58,7 @@ def log_in(args: argparse.Namespace) -> int:
         text = f"logged in to {name}; the other commands use it for {target.shown}"
     else:
         text = f"{name} wants no login"
-    print(printable(text, sys.stdout, ""))
+    say(text)
     return OK
 
 
@@ -75,7 +74,7 @@ def log_out(args: argparse.Namespace) -> int:
     target = _server_at(args.url)
     with one_line_log():
         was_there = _run(OAuth(store=FileStore()).forget(target.url))
-    print("logged out" if was_there else f"there is no login for {target.shown}")
+    say("logged out" if was_there else f"there is no login for {target.shown}")
     return OK
 
 
@@ -97,7 +96,6 @@ def _server_at(url: str) -> Http:
 
 def _show(url: str, *, no_browser: bool) -> None:
     """Show the page of the login to the person."""
-    print(f"noizu-mcp: to log in, open {printable(url, sys.stderr, '')}", file=sys.stderr)
-    sys.stderr.flush()
+    note(f"to log in, open {url}")
     if not no_browser:
         webbrowser.open(url)

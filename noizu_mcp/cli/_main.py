@@ -2,14 +2,18 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from itertools import takewhile
 
 from .._errors import PEER_FAILURES, DefinitionError, McpError
 from .._limits import RAISE_LIMIT
+from .._log import indented
+from .._printable import encodable
 from ..jsonrpc import MISSING_CLIENT_CAPABILITY
 from ..transports import open_standard_descriptors
 from ._errors import FAILED, INTERRUPTED, CommandError
+from ._say import note
 from ._target import run
 
 
@@ -77,7 +81,8 @@ def _told(error: Exception) -> str:
 
 def _fail(error: Exception, *, debug: bool) -> int:
     if debug:
-        sys.excepthook(type(error), error, error.__traceback__)
+        text = indented("".join(traceback.format_exception(error)))
+        sys.stderr.write(f"{encodable(text, sys.stderr)}\n")
     cause = error.__cause__ if isinstance(error, CommandError) else error
     if isinstance(cause, DefinitionError):
         lines = [str(problem) for problem in cause.problems]
@@ -87,5 +92,5 @@ def _fail(error: Exception, *, debug: bool) -> int:
     else:
         lines = [f"{type(error).__name__}: {error} (--debug shows where)"]
     for line in lines:
-        print("noizu-mcp:", " ".join(line.split()), file=sys.stderr)
+        note(line)
     return error.status if isinstance(error, CommandError) else FAILED

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TextIO
 
-from .._util import encodable, printable
+from .._printable import LINES, encodable, printable, printable_json
 from ..engine import logger
 from ..types import Content
 
@@ -19,19 +19,17 @@ MIN_WIDTH: Final = 40
 
 def print_json(value: Any) -> None:
     """Print a JSON value, indented; as it is where stdout can write it, else escaped."""
-    print(json_of(value, ascii_only=not (sys.stdout.encoding or "").lower().startswith("utf")))
+    print(json_of(value, ascii_only=not _writes_unicode(sys.stdout)))
 
 
 def json_of(value: Any, *, ascii_only: bool = False) -> str:
-    """Write a JSON value as text, indented."""
-    text = json.dumps(value, ensure_ascii=ascii_only, indent=2)
-    # Half a surrogate pair cannot be written; in JSON its escape means the same.
-    return text.encode("utf-8", "backslashreplace").decode()
+    """Write a JSON value as text, indented; characters that are not seen are escaped."""
+    return printable_json(json.dumps(value, ensure_ascii=ascii_only, indent=2))
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table; on a terminal every column is cut to fit."""
-    table = [[printable(cell, sys.stdout, "") for cell in row] for row in (header, *rows)]
+    table = [[printable(cell, sys.stdout) for cell in row] for row in (header, *rows)]
     width = max(shutil.get_terminal_size().columns, MIN_WIDTH) if sys.stdout.isatty() else None
     if width is not None:
         # No column takes more than a third, so that the description keeps room.
@@ -60,22 +58,36 @@ def cut(text: str, limit: int) -> str:
     return f"{text}…"
 
 
-def show(block: Content, out: TextIO) -> None:
-    """Print a content block: text as it is, anything else as JSON without its bulk.
+def print_text(text: str, out: TextIO) -> None:
+    """Print a text with its lines; a line end is added where there is none at its end.
 
-    A terminal gets no control characters. A file or a pipe gets the text unchanged, so that a table
-    with CRLF line ends stays one; a line end is added only where there is none.
+    Nothing in it steers a terminal. Only a file or a pipe on stdout gets the text unchanged, so
+    that a table with CRLF line ends stays one.
+
+    Args:
+        text: The text.
+        out: Stdout or stderr.
     """
+    is_data = out is sys.stdout and not out.isatty()
+    safe = encodable(text, out) if is_data else printable(text, out, kept=LINES)
+    print(safe, end="" if text.endswith("\n") else "\n", file=out)
+
+
+def show(block: Content, out: TextIO) -> None:
+    """Print a content block: text as `print_text` does, anything else as JSON without its bulk."""
     wire = block.to_wire()
     if wire["type"] == "text":
-        text = str(wire["text"])
-        text = printable(text, out) if out.isatty() else encodable(text, out)
-        print(text, end="" if text.endswith("\n") else "\n", file=out)
+        print_text(str(wire["text"]), out)
         return
     if "data" in wire:
         # A picture would fill the screen; `--json` prints all of it.
         wire["data"] = f"({len(wire['data'])} characters of base64)"
-    print(printable(json.dumps(wire, ensure_ascii=False), out), file=out)
+    text = printable_json(json.dumps(wire, ensure_ascii=not _writes_unicode(out)))
+    print(text, file=out)
+
+
+def _writes_unicode(out: TextIO) -> bool:
+    return (out.encoding or "").lower().startswith("utf")
 
 
 class TracePrinter:
@@ -95,8 +107,8 @@ class TracePrinter:
         if self._colour:
             arrow = f"\x1b[{colour}m{arrow}\x1b[0m"
         # Bytes that are no text are shown, too: a trace is read when something is wrong.
-        text = printable(message.decode(errors="replace"), self._out)
-        print(arrow, text, file=self._out, flush=True)
+        text = printable_json(message.decode(errors="replace")).replace("\n", " ")
+        print(arrow, encodable(text, self._out), file=self._out, flush=True)
 
 
 class _OneLine(logging.Formatter):
@@ -107,7 +119,7 @@ class _OneLine(logging.Formatter):
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]
             text = f"{text}: {type(error).__name__}: {error}"
-        return f"noizu-mcp: {' '.join(text.split())}"
+        return f"noizu-mcp: {printable(text)}"
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import math
 import re
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, Final, NoReturn, get_args
 
@@ -16,6 +17,7 @@ from ..types import LogLevel
 from ._commands import KINDS, call_tool, complete, get_prompt, list_offers, read_resource
 from ._describe import describe
 from ._errors import OK, USAGE, CommandError
+from ._say import marked_stderr
 from ._serve import add_http, check_stdio, serve
 from ._target import run
 
@@ -434,11 +436,13 @@ def _run(args: argparse.Namespace) -> int:
         raise CommandError(text, USAGE)
     if args.reload and args.config is not None:
         raise CommandError("--reload starts one server again, and takes no --config", USAGE)
-    if args.http:
-        return serve(args)
-    check_stdio(args)
-    if args.reload:
-        from ._relay import run_relay
+    # With a file it starts servers of others.
+    with nullcontext() if args.config is None else marked_stderr():
+        if args.http:
+            return serve(args)
+        check_stdio(args)
+        if args.reload:
+            from ._relay import run_relay
 
-        return run_relay(args.target)
-    return run(args.target, args.config)
+            return run_relay(args.target)
+        return run(args.target, args.config)

@@ -10,7 +10,6 @@ request gets an error until the next change.
 """
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -39,6 +38,7 @@ from ..transports import LineStream, Stdio, ending_on_signals, open_process, tak
 from ..types import META_SUBSCRIPTION_ID
 from ._errors import OK
 from ._reload import PYTHON, snapshot, wait_for_change, watched_folders
+from ._say import note
 
 #: Seconds that running requests get before the server is ended.
 PATIENCE: Final = 5.0
@@ -60,7 +60,7 @@ def run_relay(target: str) -> int:
         The exit status, once the client or a signal has ended it.
     """
     folders = watched_folders(target)
-    sys.stderr.write(f"noizu-mcp: watching {', '.join(map(str, folders))}\n")
+    note(f"watching {', '.join(map(str, folders))}")
     server = Stdio(*PYTHON, "run", target, env=dict(os.environ))
     read_fd, write_fd = take_stdio()
     trio.run(partial(_serve, server, folders, read_fd, write_fd))
@@ -80,7 +80,7 @@ async def _serve(server: Stdio, folders: Sequence[Path], read_fd: int, write_fd:
                 async with trio.open_nursery() as generation:
                     generation.start_soon(relay.run_server)
                     changed = await wait_for_change(before, folders)
-                    sys.stderr.write(f"noizu-mcp: {changed} has changed\n")
+                    note(f"{changed} has changed")
                     await relay.settle()
                     generation.cancel_scope.cancel()
 
@@ -139,7 +139,7 @@ class Relay:
             self._server, self._holding = None, True
         # By itself; when a file has changed, the task is cancelled instead.
         self._broken = True
-        sys.stderr.write("noizu-mcp: the server has ended; waiting for a file to change\n")
+        note("the server has ended; waiting for a file to change")
         held, self._held = self._held, []
         await self._refuse([*self._running, *_requests_of(held)], _BROKEN)
 

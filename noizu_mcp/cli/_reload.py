@@ -15,6 +15,7 @@ import trio
 
 from .._util import relative_path
 from ..transports import ending_on_signals
+from ._say import note
 
 #: Seconds between two looks at the files.
 PERIOD: Final = 0.5
@@ -42,7 +43,7 @@ def run_reloading(words: list[str], target: str) -> int:
         The exit status of the last run, once SIGINT or SIGTERM comes.
     """
     folders = watched_folders(target)
-    sys.stderr.write(f"noizu-mcp: watching {', '.join(map(str, folders))}\n")
+    note(f"watching {', '.join(map(str, folders))}")
     # Whatever ends this process, the server must not stay behind and keep its port.
     command = [*PYTHON, *words, "--parent", str(os.getpid())]
     return trio.run(partial(_supervise, command, folders))
@@ -56,7 +57,7 @@ async def _supervise(command: list[str], folders: Sequence[Path]) -> int:
             process = await trio.lowlevel.open_process(command, stdin=subprocess.DEVNULL)
             try:
                 changed = await wait_for_change(before, folders)
-                sys.stderr.write(f"noizu-mcp: {changed} has changed\n")
+                note(f"{changed} has changed")
             finally:
                 await _end(process)
     return 0

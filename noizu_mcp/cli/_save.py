@@ -1,15 +1,15 @@
 """`--output`: contents of a server, written to files."""
 
 import mimetypes
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from .._util import printable
+from .._files import through_no_link
 from ..types import Content, ResourceContents
 from ._errors import USAGE, CommandError
+from ._say import note
 
 
 class Part(NamedTuple):
@@ -113,10 +113,11 @@ def save(parts: Sequence[Part], output: str, *, force: bool) -> None:
     _refuse_existing(paths, force=force)
     for each, part in zip(paths, parts, strict=True):
         # `x`: a file that has come up meanwhile is not replaced either.
-        with _writing(each), each.open("wb" if force else "xb") as file:
+        mode = "wb" if force else "xb"
+        with _writing(each), open(each, mode, opener=through_no_link) as file:
             file.write(part.data)
-        kind = printable(f" of {part.mime_type}" if part.mime_type else "", sys.stderr, "")
-        print(f"noizu-mcp: wrote {each} ({len(part.data)} bytes{kind})", file=sys.stderr)
+        kind = f" of {part.mime_type}" if part.mime_type else ""
+        note(f"wrote {each} ({len(part.data)} bytes{kind})")
 
 
 def _numbered(path: Path, parts: Sequence[Part]) -> list[Path]:

@@ -20,6 +20,7 @@ from ..engine import single_failure
 from ..server import Server
 from ..transports import LineStream, ending_on_signals, take_stdio
 from ._errors import FAILED, OK, USAGE, CommandError
+from ._say import note
 
 if TYPE_CHECKING:
     from ..testing import Replay
@@ -110,7 +111,7 @@ def run(target: str | None, config: str | None = None) -> int:
     cassette = load_cassette(target) if target is not None and config is None else None
     if sys.stdin is not None and sys.stdin.isatty():
         text = "serving on this terminal; a client should start this command. Ctrl-C ends it."
-        print(f"noizu-mcp: {text}", file=sys.stderr)
+        note(text)
     if cassette is None:
         run_stdio(partial(open_server, target, config))
     else:

@@ -20,6 +20,7 @@ from ._ask import Respondent, respondent
 from ._display import Display
 from ._errors import USAGE, CommandError
 from ._output import TracePrinter, one_line_log
+from ._say import marked_stderr
 from ._target import load_cassette, load_server
 
 if TYPE_CHECKING:
@@ -121,7 +122,10 @@ def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[Result]]
         CommandError: The server cannot be loaded, wants other credentials, or a question cannot be
             answered.
     """
+    target: Stdio | Http | Replay | Server | None = _elsewhere(args)
     with contextlib.ExitStack() as stack:
+        if isinstance(target, Stdio):
+            stack.enter_context(marked_stderr())
         if not args.debug:
             stack.enter_context(one_line_log())
         asked: Respondent | None = None
@@ -132,7 +136,6 @@ def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[Result]]
             asked = stack.enter_context(respondent(args.answers, args.timeout, display))
         # A trace has every message already.
         tap = TracePrinter(sys.stderr) if args.trace else display.tap if display.active else None
-        target: Stdio | Http | Replay | Server | None = _elsewhere(args)
         if target is None:
             # A server in this process may print: that must not mix with the answer on stdout.
             stack.enter_context(diverted_stdio())

@@ -13,6 +13,7 @@ import trio
 
 from .._errors import ToolError, TransportError
 from .._http_body import BodyError, read_body
+from .._http_log import unlogged
 from .._version import __version__
 from ._bodies import Part
 from ._operations import Request
@@ -84,13 +85,14 @@ class Connections:
             content=request.body,
             files=[_file(part) for part in request.parts] or None,
         )
-        async with stream as response:
-            try:
-                body = await read_body(response, self._max_size)
-            except BodyError as error:
-                raise ToolError(f"{request.label}: {error}") from None
-            status = f"{response.status_code} {response.reason_phrase}".strip()
-            return Answer(status, response.headers.get("content-type", ""), body)
+        with unlogged():
+            async with stream as response:
+                try:
+                    body = await read_body(response, self._max_size)
+                except BodyError as error:
+                    raise ToolError(f"{request.label}: {error}") from None
+                status = f"{response.status_code} {response.reason_phrase}".strip()
+                return Answer(status, response.headers.get("content-type", ""), body)
 
 
 def _file(part: Part) -> tuple[str, _FileField]:

@@ -124,7 +124,8 @@ class _Pulse:
             # The loop may have gone on: then what was read is of another moment.
             if self._run < beat:
                 self._log.warning((code.co_filename, code.co_firstlineno), "%s", text)
-                logger.debug("%s\n%s", text, stack.rstrip())
+                for line in stack.splitlines():
+                    logger.debug("%s", line)
 
 
 def _frames_of(frame: FrameType | None) -> list[FrameType]:

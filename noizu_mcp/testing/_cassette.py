@@ -31,6 +31,7 @@ from typing import Final
 import attrs
 import trio
 
+from .._files import through_no_link
 from .._limits import CLIENT_LIMITS
 from .._util import final
 from .._value import JSONObject
@@ -64,11 +65,11 @@ def record(path: str | os.PathLike[str], *, redact: Redact = hide_secrets) -> It
         The tap.
 
     Raises:
-        OSError: The file cannot be written.
+        OSError: The file cannot be written, or is a link to another file.
     """
     file = Path(path)
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("w", encoding="utf-8", buffering=1) as out:
+    with open(file, "w", encoding="utf-8", buffering=1, opener=through_no_link) as out:
 
         def write(entry: JSONObject) -> None:
             out.write(json.dumps(entry, ensure_ascii=False) + "\n")

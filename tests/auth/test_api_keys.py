@@ -97,6 +97,20 @@ def test_keys_that_can_be_guessed():
             APIKeyVerifier({wrong: CI})
 
 
+async def test_a_key_that_looks_like_a_digest():
+    """It is refused, and the error says what to write for a digest, and what for a key."""
+    digits = api_key_digest(CI_KEY).removeprefix("sha256:")
+    for wrong in (digits, digits.upper()):
+        with pytest.raises(
+            ValueError, match="write `sha256:` before a digest, and api_key"
+        ) as caught:
+            APIKeyVerifier({wrong: CI})
+        assert wrong not in str(caught.value)
+
+    assert await APIKeyVerifier({f"sha256:{digits}": CI}).verify(CI_KEY, REQUEST) is CI
+    assert await APIKeyVerifier({api_key_digest(digits): OPS}).verify(digits, REQUEST) is OPS
+
+
 BOTH = ["key with spaces 0123", "key-with-\u00e4-0123456", "key\nwith-a-line-0123", "k" * 16385]
 TOKEN68_ONLY = ["sk:live:0123456789abcdef", "a-key!with$chars-0123", "=0123456789abcdef"]
 

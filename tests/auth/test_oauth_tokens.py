@@ -183,7 +183,9 @@ def test_a_refusal():
     """Its code and description, on one line."""
     with pytest.raises(TokenRefused) as caught:
         read({"error": "invalid_grant", "error_description": "used\ntwice"}, 400)
-    assert str(caught.value) == f"the token endpoint {URL} refused: invalid_grant: used twice"
+    assert (
+        str(caught.value) == f"the token endpoint {URL} refused: invalid_grant: used\\u{{A}}twice"
+    )
     assert caught.value.code == "invalid_grant"
 
     with pytest.raises(TokenRefused, match="refused: status 500"):

@@ -45,7 +45,7 @@ def told(answer):
 class Kit(Toolkit):
     @mcp
     async def book(self, args, ctx: Context) -> str:
-        return told(await ctx.elicit("Where to?\\nSay \\x1b[2J it.", Trip))
+        return told(await ctx.elicit("Where to?\\nSay \\x1b[2J \\u202eit.", Trip))
 
     @mcp
     async def agree(self, args, ctx: Context) -> str:
@@ -180,7 +180,7 @@ def test_a_form(talk, version):
     assert (status, out) == (0, f"{FILLED}\n"), shown
     assert "The asker asks:" in shown
     assert "  | Where to?" in shown
-    assert "\x1b[2J" not in shown
+    assert "Say \\u{1B}[2J \\u{202E}it." in shown
 
 
 @pytest.mark.parametrize("version", ERAS)

@@ -227,7 +227,7 @@ def test_what_servers_send(folder, run):
     """Any schema and any template has a description of bounded length, and steers no terminal."""
     (folder / "odd.py").write_text(ODD)
     out = run("describe", "odd.py", "any")[1]
-    assert out.startswith("any: a tool of The \ufffd[2Jodd 1\n")
+    assert out.startswith("any: a tool of The \\u{1B}[2Jodd 1\n")
     assert "\nArguments\n  none are named\n\nOutput\n  an object\n" in out
     assert len(run("describe", "odd.py", "loop")[1].splitlines()) == 206
     assert "\nOutput\n  x  any value (optional)\n" in run("describe", "odd.py", "true")[1]

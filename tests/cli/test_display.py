@@ -85,7 +85,7 @@ def test_a_call_on_a_terminal(on_terminal, version):
     words = ("call", "working.py", "work", "n=2", "--protocol", version)
     status, out, shown = on_terminal(*words)
     assert (status, out) == (0, "done\n")
-    assert "[############------------]  50%  step 0\ufffd[2J" in shown
+    assert "[############------------]  50%  step 0\\u{1B}[2J" in shown
     assert "[########################] 100%" in shown
     assert '[info] kit: {"at": 0}' in shown
     assert "[warning] two lines" in shown

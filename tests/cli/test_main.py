@@ -132,7 +132,7 @@ def test_one_revision_and_every_message(run):
             "crash",
             "noizu-mcp: demo.Kit.crash failed: LookupError: details\nTool execution failed\n",
         ),
-        ("error", "noizu-mcp: first second (-32602)\n"),
+        ("error", "noizu-mcp: first\\u{A}second (-32602)\n"),
     ],
 )
 def test_a_tool_that_fails(run, tool, stderr):
@@ -275,8 +275,8 @@ def test_debugging(run):
     """`--debug` shows the traceback as well."""
     status, _, err = run("call", "demo.py", "error", "--debug")
     assert status == 1
-    assert err.startswith("Traceback ")
-    assert err.endswith("\nnoizu-mcp: first second (-32602)\n")
+    assert err.startswith("  Traceback ")
+    assert err.endswith("\nnoizu-mcp: first\\u{A}second (-32602)\n")
     _, _, err = run("call", "demo.py", "crash", "--debug")
     assert "noizu-mcp: demo.Kit.crash" not in err
     # Behind two dashes it is a word of the server.
@@ -327,7 +327,7 @@ def test_run_on_a_terminal(run, monkeypatch):
     [
         (KeyboardInterrupt(), 130, ""),
         (BaseExceptionGroup("", [KeyboardInterrupt()]), 130, ""),
-        (LookupError("a\nb"), 1, "noizu-mcp: LookupError: a b (--debug shows where)\n"),
+        (LookupError("a\nb"), 1, "noizu-mcp: LookupError: a\\u{A}b (--debug shows where)\n"),
         (ExceptionGroup("two", [ValueError(), ValueError()]), 1, "noizu-mcp: ExceptionGroup: two"),
     ],
 )

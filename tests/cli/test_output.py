@@ -4,12 +4,14 @@ import io
 import json
 import logging
 import os
+import subprocess
 import sys
 
 import pytest
 
 from noizu_mcp import Content
 from noizu_mcp.cli._output import TracePrinter, one_line_log, print_json, print_table, show
+from noizu_mcp.cli._say import marked_stderr
 
 
 class Terminal(io.StringIO):
@@ -64,7 +66,7 @@ def test_a_server_cannot_steer_the_terminal(terminal):
     out = terminal()
     print_table(("N", "D"), [("a\x1b[2J", "b\nc")])
     show(Content.text("x\x1b]0;y\x07\n\tz"), sys.stdout)
-    assert out.getvalue() == "N      D\na\ufffd[2J  b\ufffdc\nx\ufffd]0;y\ufffd\n\tz\n"
+    assert out.getvalue() == ("N           D\na\\u{1B}[2J  b\\u{A}c\nx\\u{1B}]0;y\\u{7}\n\tz\n")
 
 
 @pytest.mark.parametrize(
@@ -119,5 +121,49 @@ def test_the_log_is_a_line_a_record(capsys):
         log.error("a\nb", exc_info=LookupError("c\nd"))
         log.warning("plain")
         log.info("not shown")
-    assert capsys.readouterr().err == "noizu-mcp: a b: LookupError: c d\nnoizu-mcp: plain\n"
+    assert (
+        capsys.readouterr().err == "noizu-mcp: a\\u{A}b: LookupError: c\\u{A}d\nnoizu-mcp: plain\n"
+    )
     assert not log.handlers
+
+
+PROGRAM = """
+import os, sys
+os.write(2, b"one\\r\\ntwo \\x1b[2J \\xff\\n" + b"x" * 100_000 + b"\\nend")
+"""
+
+
+def test_programs_that_are_started_have_marks(capfd):
+    """Each line that they write to stderr has a mark, also one that is long, or has no end."""
+    with marked_stderr():
+        subprocess.run([sys.executable, "-c", PROGRAM], check=True)
+        sys.stderr.write("ours\n")
+    subprocess.run([sys.executable, "-c", "import os; os.write(2, b'raw')"], check=True)
+    err = capfd.readouterr().err
+
+    lines = err.replace("ours\n", "").split("\n")
+    assert lines[:2] == ["| one", "| two \\u{1B}[2J \ufffd"]
+    assert lines[-2:] == ["| end", "raw"]
+    long = "".join(line.removeprefix("| ") for line in lines[2:-2])
+    assert len(long) == 100_000
+
+
+def test_stderr_of_this_program_is_put_back(tmp_path):
+    """Descriptor 2 is that of before, and so is `sys.stderr`; a program may live on."""
+    code = """
+import os, subprocess, sys
+from noizu_mcp.cli._say import marked_stderr
+before = sys.stderr
+with marked_stderr():
+    assert sys.stderr is not before
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    print("ours", file=sys.stderr)
+    os.write(2, b"not ours\\n")
+assert sys.stderr is before
+os.write(2, b"raw\\n")
+child.communicate(b"\\n")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert sorted(done.stderr.splitlines()) == ["ours", "raw", "| not ours"]

@@ -2,6 +2,8 @@
 
 import base64
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -306,6 +308,39 @@ WITH_SECRETS = [
     [["Cookie", TOKEN], ["accept", "*"]],
     {f"Bearer {TOKEN}": 1},
     {"password": {"type": "string", "default": f"Bearer {TOKEN}"}},
+    {"tokens": [TOKEN], "passwords": {"a": TOKEN}, "api-keys": [[TOKEN]], "userPIN": TOKEN},
+    {"session_id": TOKEN, "Mcp-Session-Id": TOKEN, "JSESSIONID": TOKEN, "PIN": 12345678},
+    {"args": ["run", "--password", TOKEN, "--api-key", TOKEN, "-v"]},
+    [["tokens", [TOKEN]], ["X-Api-Key", TOKEN]],
+    f"curl -u user:{TOKEN} -x http://h --proxy-user 'user:{TOKEN}' https://example.com",
+    f"curl --user=admin:{TOKEN} https://example.com",
+    f"smbclient //h/s -U user%{TOKEN}",
+    f"sshpass -p {TOKEN} ssh h; mysql -u root -p{TOKEN} db; redis-cli -a {TOKEN}",
+    f"docker login -u me -p {TOKEN} registry.example.com",
+    f"tool --password {TOKEN} --token '{TOKEN}' -passphrase {TOKEN}",
+    f"machine example.com login me password {TOKEN}",
+    f'Authorization: Digest username="me", realm="a", response="{TOKEN}", nc=00000001',
+    f'"authorization": "Digest username=\\"me\\", response=\\"{TOKEN}\\""',
+    f'curl -H \'Authorization: Digest username="me", response="{TOKEN}"\' https://h',
+    f'got Digest username="me", response="{TOKEN}"',
+    f"Proxy-Authorization: Negotiate {TOKEN}==",
+    f"Set-Cookie: sid={TOKEN}; Path=/; HttpOnly\nCookie2: a={TOKEN}",
+    f"AWS4-HMAC-SHA256 Credential=AKIA/20260728/x/s3/aws4_request, Signature={TOKEN}",
+    f"postgres://user:p@{TOKEN}@example.com:5432/db and redis://:{TOKEN}@h/0",
+    f"jdbc:postgresql://h/db?user=me&password={TOKEN}",
+    f"Server=h;User Id=me;Password={TOKEN};AccountKey={TOKEN}==",
+    f"https://h/b?X-Amz-Credential={TOKEN}&X-Amz-Signature={TOKEN}&x-goog-signature={TOKEN}",
+    f"eyJhbGciOiJub25l.{TOKEN}.{TOKEN}.{TOKEN}.{TOKEN}",
+    f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n{TOKEN}\n-----END PGP PRIVATE KEY BLOCK-----",
+    f"<password>{TOKEN}</password><ns:apiKey>{TOKEN}</ns:apiKey>",
+    f'name="password"\r\n\r\n{TOKEN}\r\n--boundary',
+    f"tokens:\n  - {TOKEN}\n  - {TOKEN}\nother: 1",
+    f"tokens = ['{TOKEN}', '{TOKEN}']",
+    f"password = correct horse {TOKEN}",
+    f"[:password => '{TOKEN}', :secret=>'{TOKEN}']; token := \"{TOKEN}\"",
+    f"user[password]={TOKEN}&user%5Btoken%5D={TOKEN}",
+    f"the API key: {TOKEN}1, your access token is not it",
+    f"whsec_{TOKEN} sk_live_{TOKEN} npm_{TOKEN}{TOKEN} 123456789:AA{TOKEN}{TOKEN}",
 ]
 
 
@@ -335,6 +370,13 @@ def test_secrets_are_found_by_name_and_form() -> None:
         {"_meta": {"progressToken": "abc"}, "maxTokens": 5, "error": {"code": -32603}},
         {"required": ["password", "user"], "properties": {"token": {"$ref": "#/$defs/a"}}},
         {"name": None, "value": 3, "token": None},
+        {"pinned": "yes", "session": "x", "spin": 12345678, "compass": "north", "opinion": "x"},
+        {"tokens_used": 12, "tokens": 12, "max_tokens": "500", "totalTokens": 7, "bypass": "x"},
+        "tokens: 12, tokens_used=12, max_tokens=500; the session: one; spin: fast; pinned: yes1",
+        "docker run -u 1000:1000 -p 8080:80 image; mkdir -p a/b; ssh -p 22 h; psql -p 5432",
+        "a Digest of news, a Signature of mine, an OAuth server; tool --tokens 500 --pinned yes",
+        ["--verbose", "x", "--tokens-used", "12", "-p", "80"],
+        "<b>bold</b> a => b; c := d; x[1]=2; API: v1; the key: C major",
     ],
 )
 def test_what_is_no_secret_stays(value: Any) -> None:
@@ -342,12 +384,92 @@ def test_what_is_no_secret_stays(value: Any) -> None:
     assert hide_secrets(value) == value
 
 
+BASES = (
+    *(("password",), ("api", "key"), ("secret",), ("token",), ("private", "key"), ("credential",)),
+    *(("session", "id"), ("pin",), ("cookie",), ("passphrase",), ("otp",), ("access", "key", "id")),
+)
+CASES = (
+    "_".join,
+    "-".join,
+    lambda words: "".join(words[:1]) + "".join(map(str.capitalize, words[1:])),
+    lambda words: "_".join(words).upper(),
+    lambda words: "".join(map(str.capitalize, words)),
+)
+PLACES: tuple[Callable[[str, str], Any], ...] = (
+    lambda name, value: {name: value},
+    lambda name, value: {name: [value, {"a": value}]},
+    lambda name, value: {"name": name, "value": value},
+    lambda name, value: [[name, value]],
+    lambda name, value: json.dumps({"a": [{name: value}]}),
+    lambda name, value: f'{{"a": "b", "{name}": "{value}',
+    lambda name, value: f"https://example.com/?a=b&{name}={value}#c",
+    lambda name, value: f"run --a b --{name} {value} --c",
+    lambda name, value: f"run --{name}={value} --c",
+    lambda name, value: f"A=b\n{name}={value}\nC=d",
+    lambda name, value: f"a: b\n{name}: '{value}'\nc: d",
+    lambda name, value: f"<{name}>{value}</{name}>",
+    lambda name, value: f"{{'{name}': '{value}', 'a': 1}}",
+    lambda name, value: ["run", f"--{name}", value],
+    lambda name, value: base64.b64encode(
+        json.dumps({"some": "text", name: value}).encode()
+    ).decode(),
+)
+
+
+@given(
+    st.sampled_from(("", "user", "x", "github", "max")),
+    st.sampled_from(BASES),
+    st.sampled_from(CASES),
+    st.sampled_from(("", "s")),
+    st.sampled_from(PLACES),
+    st.from_regex(r"[a-z]{4}[A-Z0-9]{8,24}", fullmatch=True),
+)
+def test_what_stands_under_such_a_name_is_hidden(
+    prefix: str, base: Any, case: Any, end: str, place: Any, value: str
+) -> None:
+    """Whatever the spelling of the name, of one or of several, and wherever it stands."""
+    name = case([*filter(None, [prefix]), *base[:-1], base[-1] + end])
+    hidden = json.dumps(hide_secrets(place(name, value)))
+
+    for word in (hidden, *map(decoded, re.findall(r"[\w+/]{16,}={0,2}", hidden))):
+        assert value not in word
+    assert hide_secrets(json.loads(hidden)) == json.loads(hidden)
+
+
+def decoded(text: str) -> str:
+    """Decode base64, if it is such."""
+    try:
+        return base64.b64decode(text).decode()
+    except ValueError:
+        return ""
+
+
 @pytest.mark.parametrize(
-    "part", ["a", "x:", "password=", '"', "://", "://:", "-eyJ", "\\", "Bearer ", "a=' ", "?sig"]
+    "part",
+    [
+        "a",
+        "x:",
+        "-u ",
+        "-u a:",
+        "password: - ",
+        "--a ",
+        "login ",
+        "tokens=[",
+        "sshpass -p",
+        "password=",
+        '"',
+        "://",
+        "://:",
+        "-eyJ",
+        "\\",
+        "Bearer ",
+        "a=' ",
+        "?sig",
+    ],
 )
 def test_long_texts_are_redacted(part: str) -> None:
     """A text of a peer is read once, or a few times, and not once for each of its characters."""
-    long = part * (200_000 // len(part))
+    long = part * (100_000 // len(part))
     assert hide_secrets(hide_secrets(long)) == hide_secrets(long)
 
 

@@ -10,7 +10,6 @@ import hashlib
 import importlib
 import json
 import os
-import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -21,6 +20,7 @@ from typing import Any, Final, Protocol
 import trio
 
 from ..._errors import AuthError
+from ..._files import NOFOLLOW, replace_file
 from ..._value import JSONObject
 from ._discovery import read_object
 
@@ -124,7 +124,7 @@ class FileStore:
         def run() -> None:
             values = self._read()
             change(values)
-            _replace(self.path, json.dumps(values, indent=1))
+            replace_file(self.path, json.dumps(values, indent=1).encode())
 
         async with file_lock(_lock_path(self.path, "")):
             await self._run(run)
@@ -203,22 +203,6 @@ def _lock_path(path: Path, key: str) -> Path:
     return path.with_name(f".{path.name}.{digest}.lock")
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write a file that only its owner can read; readers find the old or the new one."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        # Made with mode 0600.
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 @asynccontextmanager
 async def file_lock(path: Path) -> AsyncIterator[None]:
     """Hold a lock among processes while the block runs; it ends with the process.
@@ -231,7 +215,7 @@ async def file_lock(path: Path) -> AsyncIterator[None]:
     """
     try:
         await trio.to_thread.run_sync(lambda: path.parent.mkdir(0o700, parents=True, exist_ok=True))
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NOFOLLOW, 0o600)
     except OSError as error:
         raise AuthError(f"the credentials cannot be locked: {error}") from error
     try:

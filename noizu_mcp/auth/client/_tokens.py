@@ -15,6 +15,7 @@ import attrs
 import trio
 
 from ..._errors import AuthError
+from ..._printable import printable
 from ..._value import JSONObject
 from .._configuration import is_number
 from .._fetch import Fetcher, FetchError, FetchRequest, FetchResponse
@@ -386,8 +387,8 @@ def explain(document: Mapping[str, Any]) -> str:
     """Quote the error of an authorization server: `access_denied: the person said no`."""
     parts = [document.get("error"), document.get("error_description")]
     said = ": ".join(each[:SHOWN] for each in parts if isinstance(each, str) and each)
-    # One line without control characters: it goes to terminals and logs.
-    return "".join(each if each.isprintable() else " " for each in said)
+    # One line: it goes to terminals and logs.
+    return printable(said)
 
 
 def union(*several: Iterable[str]) -> tuple[str, ...]:

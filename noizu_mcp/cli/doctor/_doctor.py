@@ -117,7 +117,8 @@ class _Examination:
             began = trio.current_time()
             async with open_pipe(target, self._report) as link:
                 talk = Talk(link, self._report, self._patience, stateless=False)
-                found = await self._handshake(talk)
+                patience = max(START_TIMEOUT, self._patience)
+                found = await self._handshake(talk, patience)
                 if found.result is not None:
                     self._report.facts["start"] = f"{trio.current_time() - began:.2f} s"
                     await self._converse(talk, found.result.get("capabilities"))
@@ -192,7 +193,7 @@ class _Examination:
 
     async def _arrive(self, talk: Talk, link: WebLink) -> Exchange:
         """Begin at the URL, or where it redirects to."""
-        found = await self._handshake(talk)
+        found = await self._handshake(talk, self._patience)
         for _ in range(MAX_MOVES):
             place = found.headers.get("location")
             if found.status not in (301, 302, 303, 307, 308) or not place:
@@ -200,11 +201,11 @@ class _Examination:
             self._report.check("redirect", False, found.sent, f"HTTP {found.status} to {place}")
             if not link.move(place):
                 break
-            found = await self._handshake(talk)
+            found = await self._handshake(talk, self._patience)
         return found
 
-    async def _handshake(self, talk: Talk) -> Exchange:
-        found = await shake_hands(talk, max(START_TIMEOUT, self._patience))
+    async def _handshake(self, talk: Talk, patience: float) -> Exchange:
+        found = await shake_hands(talk, patience)
         self._name((found.result or {}).get("serverInfo"))
         return found
 

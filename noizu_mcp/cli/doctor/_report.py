@@ -1,14 +1,13 @@
 """The report of a check: facts, rules that hold, and findings; printed for people, or as JSON."""
 
 import json
-import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
 
-from ..._util import printable
 from ..._value import JSONObject
+from .._say import say
 from ._rules import RULES, Severity
 
 #: Longest quotation of what was sent or seen, in characters.
@@ -120,7 +119,7 @@ class Report:
     def show(self) -> None:
         """Print the report; nothing of the server steers the terminal."""
         for line in self.lines():
-            print(printable(line, sys.stdout, "").rstrip())
+            say(line)
 
 
 def quoted(seen: Any) -> str:

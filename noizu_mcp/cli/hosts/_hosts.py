@@ -103,7 +103,8 @@ class Host:
         remote: False if it can only start commands.
         comments: True if the file may have comments.
         toml: True if the file is TOML, and not JSON.
-        after: The step that makes the host notice a change.
+        after: The step that makes the host notice a new server.
+        removed: The step that makes it notice that a server is gone; by default the same.
     """
 
     title: str
@@ -115,6 +116,7 @@ class Host:
     comments: bool = False
     toml: bool = False
     after: str
+    removed: str = attrs.field(default=attrs.Factory(lambda host: host.after, takes_self=True))
 
     def place(self, scope: Scope) -> Path | None:
         """Return the path of its file; None if it has none of this scope."""
@@ -143,6 +145,7 @@ HOSTS: Final[dict[str, Host]] = {
         user=lambda: Path.home() / ".cursor" / "mcp.json",
         project=".cursor/mcp.json",
         after="Cursor asks you to enable the server",
+        removed="restart Cursor if it still shows the server",
     ),
     "vscode": Host(
         title="VS Code",
@@ -152,6 +155,7 @@ HOSTS: Final[dict[str, Host]] = {
         entry=_typed,
         comments=True,
         after='start the server with the command "MCP: List Servers"',
+        removed='stop the server with the command "MCP: List Servers" if it still runs',
     ),
     "windsurf": Host(
         title="Windsurf",

@@ -3,20 +3,21 @@
 import argparse
 import difflib
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Any, Final
 
+from ..._files import folder_lock, read_regular, replace_file, write_new
 from ..._nearest import hint_at
 from .._errors import OK, USAGE, CommandError
-from .._output import json_of
+from .._output import json_of, print_text
+from .._say import note, say
 from ._entry import Named, read_entry, shown_path
 from ._hosts import HOSTS, Entry, Host
 from ._json_edit import EditError, read_json_text, remove_member, set_member
 from ._toml_edit import read_toml_text, remove_table, set_table
 
-#: The end of the name of the file before the last change.
+#: The end of the name of the file before the first change.
 BACKUP: Final = ".noizu-mcp.bak"
 _BOM: Final = "\ufeff"
 
@@ -24,10 +25,11 @@ _BOM: Final = "\ufeff"
 def install(args: argparse.Namespace) -> int:
     """Write a server into the settings of a host, or remove it.
 
-    Everything else in the file stays as it is. The file before is kept beside it.
+    Everything else in the file stays as it is. The file before the first change is kept beside it.
 
     Raises:
-        CommandError: The host has no such file, the file is not valid, or it cannot be written.
+        CommandError: The host has no such file, or the file is not valid, cannot be written, leads
+            out of the project, or does not have the server that is to be removed.
     """
     host = _host(args)
     path = _place(host, args)
@@ -37,22 +39,27 @@ def install(args: argparse.Namespace) -> int:
         _need_target(args)
         name, entry = read_entry(args)
         table = None if args.remove else _form(host, entry)
-    before = _read(path)
-    edited = _edit(host, path, before, name, table)
-    if args.dry_run:
-        old, new = before.splitlines(keepends=True), edited.splitlines(keepends=True)
-        changes = difflib.unified_diff(old, new, shown_path(path), shown_path(path))
-        sys.stdout.writelines(map(_ended, changes))
-        return OK
-    if edited == before:
-        state = "has no such server" if args.remove else "has it already"
-        print(f"{name}: {shown_path(path)} {state}")
-        return OK
-    backup = _write(path, edited, private=args.scope == "user")
+    while True:
+        before = _read(path)
+        edited = _edit(host, path, before, name, table)
+        if edited == before and args.remove:
+            raise CommandError(f"{shown_path(path)} has no server {name}", USAGE)
+        if args.dry_run:
+            old, new = before.splitlines(keepends=True), edited.splitlines(keepends=True)
+            changes = difflib.unified_diff(old, new, shown_path(path), shown_path(path))
+            for line in "".join(map(_ended, changes)).splitlines():
+                say(line)
+            return OK
+        if edited == before:
+            say(f"{name}: {shown_path(path)} has it already")
+            return OK
+        # Another program that has changed the file meanwhile keeps its change.
+        if _write(path, before, edited, private=args.scope == "user"):
+            break
     verb = "removed from" if args.remove else "added to"
-    kept = f"; the file before is {backup.name}" if backup else ""
-    print(f"{name}: {verb} {shown_path(path)}{kept}")
-    print(f"{host.title}: {host.after}")
+    kept = f"; the file before the first change is {_backup(path).name}" if before else ""
+    say(f"{name}: {verb} {shown_path(path)}{kept}")
+    say(f"{host.title}: {host.removed if args.remove else host.after}")
     return OK
 
 
@@ -61,9 +68,8 @@ def show_config(args: argparse.Namespace) -> int:
     host = _host(args)
     path = _place(host, args)
     _need_target(args)
-    print(_snippet(host, read_entry(args)), end="")
-    sys.stdout.flush()
-    print(f"noizu-mcp: it goes into {shown_path(path)}", file=sys.stderr)
+    print_text(_snippet(host, read_entry(args)), sys.stdout)
+    note(f"it goes into {shown_path(path)}")
     return OK
 
 
@@ -78,6 +84,11 @@ def _place(host: Host, args: argparse.Namespace) -> Path:
     path = host.place(args.scope)
     if path is None:
         raise CommandError(f"{host.title} has no settings in a project; leave --scope out", USAGE)
+    # A project comes from others: its links must not lead to files of the user.
+    real = os.path.realpath(path)
+    if args.scope == "project" and not Path(real).is_relative_to(os.path.realpath(Path.cwd())):
+        text = f"{shown_path(path)} leads out of the project, to {real}; nothing was changed"
+        raise CommandError(f"{text}: remove the link")
     return path
 
 
@@ -109,7 +120,7 @@ def _snippet(host: Host, named: Named) -> str:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_bytes().decode()
+        return read_regular(path).decode()
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError:
@@ -158,39 +169,41 @@ def _ended(line: str) -> str:
     return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
-def _write(path: Path, text: str, *, private: bool) -> Path | None:
-    """Replace a file in one step, and keep the one before beside it.
+def _backup(path: Path) -> Path:
+    """Return the path of the file before the first change; it is beside the file itself."""
+    # Dotfiles are often links into another folder: the link stays one.
+    real = Path(os.path.realpath(path))
+    return real.with_name(f"{real.name}{BACKUP}")
+
+
+def _write(path: Path, before: str, text: str, *, private: bool) -> bool:
+    """Replace a file in one step, and keep the one before the first change beside it.
 
     Args:
         path: The file; its folder is made if it is missing.
+        before: Its text; empty if it does not exist, or is empty.
         text: The new text.
         private: True to let nobody else read a new file: it may hold secrets.
 
     Returns:
-        The path of the file before; None if there was none.
+        False if the file has another text than `before`: it stays as it is.
 
     Raises:
-        CommandError: It cannot be written.
+        CommandError: It cannot be written, or something else has the name of the backup.
     """
-    # Dotfiles are often links into another folder: the link must stay one.
-    path = path.resolve()
-    backup = path.with_name(f"{path.name}{BACKUP}")
-    new = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    backup = _backup(path)
+    real = backup.with_name(backup.name.removesuffix(BACKUP))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        exists = path.exists()
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        try:
-            with os.fdopen(os.open(new, flags, 0o600 if private else 0o666), "wb") as file:
-                file.write(text.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            if exists:
-                shutil.copy2(path, backup)
-                shutil.copymode(path, new)
-            new.replace(path)
-        finally:
-            new.unlink(missing_ok=True)
+        real.parent.mkdir(parents=True, exist_ok=True)
+        with folder_lock(real.parent):
+            if _read(real) != before:
+                return False
+            if before and (backup.is_symlink() or not backup.is_file()):
+                write_new(backup, before.encode(), 0o600)
+            replace_file(real, text.encode(), 0o600 if private else 0o666, keep_mode=True)
+    except FileExistsError as error:
+        text = f"{shown_path(Path(error.filename))} is in the way; nothing was changed: remove it"
+        raise CommandError(text) from error
     except OSError as error:
         raise CommandError(f"cannot write {shown_path(path)}: {error.strerror}") from error
-    return backup if exists else None
+    return True

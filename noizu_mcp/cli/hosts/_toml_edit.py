@@ -51,7 +51,7 @@ def set_table(text: str, path: Sequence[str], table: Mapping[str, Any]) -> str:
         added = added.replace("\n", "\r\n")
     if after is None:
         line_end = "\r\n" if "\r\n" in text else "\n"
-        gap = "" if not before or before.endswith(line_end * 2) else line_end
+        gap = line_end if before else ""
         ended = "" if not before or before.endswith("\n") else line_end
         edited = f"{before}{ended}{gap}{added}"
     else:
@@ -64,7 +64,11 @@ def remove_table(text: str, path: Sequence[str]) -> str:
     if _without(read_toml_text(text), path) is None:
         return text
     before, after = _cut(text, path)
-    return _checked(text, before + (after or "").lstrip("\r\n"), path, None)
+    rest = (after or "").lstrip("\r\n")
+    # The empty line before a table at the end came with it; see `set_table`.
+    gap = re.search(r"(?<=\n)\r?\n\Z", before)
+    edited = before[: gap.start()] if gap and not rest else before + rest
+    return _checked(text, edited, path, None)
 
 
 def _cut(text: str, path: Sequence[str]) -> tuple[str, str | None]:

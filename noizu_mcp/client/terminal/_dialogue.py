@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import trio
 
-from ..._util import printable
+from ..._printable import printable
 from ..._value import JSON
 from ...types import Accept, Cancel, Decline
 from ._form import Field, read_fields, without_none
@@ -54,11 +54,11 @@ class Terminal:
 
     def say(self, text: str = "") -> None:
         """Print one line of a server's text, without control characters."""
-        print(printable(text, self._out, ""), file=self._out, flush=True)
+        print(printable(text, self._out), file=self._out, flush=True)
 
     def say_with_emphasis(self, text: str, part: str) -> None:
         """Print a text, and let a part of it stand out."""
-        safe, part = (printable(each, self._out, "") for each in (text, part))
+        safe, part = (printable(each, self._out) for each in (text, part))
         # Bold and reversed: clients highlight the domain, since a subdomain may look like another
         # site (2025-11-25 `client/elicitation`).
         print(safe.replace(part, f"\x1b[1;7m{part}\x1b[0m"), file=self._out, flush=True)
@@ -73,7 +73,7 @@ class Terminal:
         Raises:
             EOFError: The person ended the input instead.
         """
-        print(printable(prompt, self._out, ""), end=" ", file=self._out, flush=True)
+        print(printable(prompt, self._out), end=" ", file=self._out, flush=True)
         # No thread: one that is abandoned would take the line that answers the next question.
         await trio.lowlevel.wait_readable(self._fd)
         line = os.read(self._fd, _LINE)

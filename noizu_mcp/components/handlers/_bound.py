@@ -88,6 +88,9 @@ class Bound(Frozen):
 class ToolSpec(Bound):
     """A registered tool.
 
+    Like every component it has `name`, `title`, `description`, `icons`, `hidden`, `timeout`,
+    `requires`, `available`, `loop`, and `definition`, the entry of the list of 2026-07-28.
+
     Attributes:
         category: The category, also in `meta`.
         annotations: Hints for the client.

@@ -134,7 +134,7 @@ class Registry:
         skills: The skills.
         parts: The collections of each feature.
         directories: The contents of each directory of the skills.
-        overridden: See Args.
+        overridden: The methods that the class of the server overrides.
         offered: The features that the server offers: `tools`, `resources`, `prompts`,
             `completions`, `skills`, and always `logging`. The class declares the list, even an
             empty one, or overrides its methods; or something of it was registered, hidden or not,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from ..._errors import McpError
+from ..._files import through_no_link
 from ..._value import JSONObject
 from ...client import Client
 from ...jsonrpc import METHOD_NOT_FOUND
@@ -96,11 +97,12 @@ def save(contract: JSONObject, path: str | os.PathLike[str]) -> None:
         path: The path of the file, which is replaced.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: It cannot be written, or is a link to another file.
     """
     text = json.dumps(contract, ensure_ascii=False, indent=2, sort_keys=True)
     # Half a surrogate pair cannot be written; in JSON its escape means the same.
-    Path(path).write_bytes(f"{text}\n".encode("utf-8", "backslashreplace"))
+    with open(path, "wb", opener=through_no_link) as file:
+        file.write(f"{text}\n".encode("utf-8", "backslashreplace"))
 
 
 def read(path: str | os.PathLike[str]) -> JSONObject:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import attrs
 
+from ..._files import through_no_link
 from ..._value import JSONObject
 from ...transports import Http, Stdio
 from ._case import Finding
@@ -170,11 +171,12 @@ def keep(path: str | Path, findings: Iterable[Finding]) -> None:
 
     Raises:
         ValueError: A line of the file is no finding.
-        OSError: It cannot be written.
+        OSError: It cannot be written, or is a link to another file.
     """
     kept = {_key(each): each for each in (*load(path), *findings)}
     text = "".join(f"{json.dumps(each.to_json())}\n" for each in kept.values())
-    Path(path).write_text(text, encoding="utf-8")
+    with open(path, "w", encoding="utf-8", opener=through_no_link) as file:
+        file.write(text)
 
 
 def _key(finding: Finding) -> tuple[str, ...]:

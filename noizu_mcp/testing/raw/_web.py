@@ -9,6 +9,7 @@ from urllib.parse import urljoin, urlsplit
 import trio
 
 from ..._errors import TransportError
+from ..._http_log import unlogged
 from ..._value import JSONObject
 from ...transports import Http
 from ._exchange import Exchange, Message, Notes, Receiver, method_of, requests_of
@@ -153,7 +154,8 @@ class WebLink:
         began = trio.current_time()
         with trio.move_on_after(patience) as scope:
             try:
-                response = await self._client.send(request, stream=True)
+                with unlogged():
+                    response = await self._client.send(request, stream=True)
                 try:
                     await self._read(response, found, expected)
                 finally:

@@ -1,7 +1,6 @@
 """Every limit and setting of the host by name, and the application that a host serves."""
 
 import ipaddress
-import logging
 import math
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,10 +8,12 @@ from typing import Any, Final
 
 import attrs
 
+from ..._log import get_logger
+
 #: An ASGI application.
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
-logger: Final = logging.getLogger("noizu_mcp.http")
+logger: Final = get_logger("noizu_mcp.http")
 
 KIB: Final = 1024
 #: Every peer, in `forwarded_allow_ips`.

@@ -66,6 +66,13 @@ class Stdio(Value):
         program = _text(os.fspath(command), "command")
         self.__attrs_init__(program, words, dict(env or {}), folder, stderr)
 
+    def __repr__(self) -> str:
+        words = map(repr, (self.command, *self.args))
+        # Of `env` the names only: the values are keys and passwords.
+        shown = {"env": sorted(self.env), "cwd": self.cwd, "stderr": self.stderr}
+        more = (f"{name}={value!r}" for name, value in shown.items() if value not in (None, []))
+        return f"Stdio({', '.join((*words, *more))})"
+
     def environment(self) -> dict[str, str]:
         """Make the environment of the child."""
         # Values that begin with () are functions that bash exports: code, not settings.

@@ -431,14 +431,15 @@ def test_a_program_that_cannot_run(examine, tmp_path):
 
 
 def test_a_silent_server_over_http(examine, monkeypatch):
-    """An answer that does not come in time is a finding of the start."""
-    monkeypatch.setattr(_doctor, "START_TIMEOUT", 0.2)
+    """An answer that does not come in time is a finding of the start, for the first one, too."""
     monkeypatch.setattr(_talk, "PROBE_TIMEOUT", 0.2)
     monkeypatch.setattr(flawed.Web, "do_POST", lambda self: self.server.shutdown_request)
     with serving("none") as server:
-        status, found, _ = examine(f"{server.origin}/mcp", "--timeout", "0.2")
+        status, found, report = examine(f"{server.origin}/mcp", "--timeout", "0.2")
     assert status == 1
     assert ("start", "error") in found
+    [start] = [each for each in report["findings"] if each["rule"] == "start"]
+    assert "no answer within 0.2 s" in start["seen"]
 
 
 def test_answers_without_end(examine, monkeypatch):

@@ -6,11 +6,14 @@ import stat
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from noizu_mcp.cli import _parser, main
+from noizu_mcp.cli.hosts import _install
 from noizu_mcp.cli.hosts._hosts import HOSTS
 from noizu_mcp.cli.hosts._install import BACKUP
 
@@ -135,8 +138,11 @@ def test_a_server_comes_and_goes(host, home, folder, run):
         assert run("install", host, "--remove", "--name", "x")[0] == 0
     assert run("install", host, "demo.py:Demo", "--remove")[0] == 0
     assert not read(home / file).get(key)
-    status, out, _ = run("install", host, "--remove", "--name", "demo")
-    assert (0, f"demo: ~/{file} has no such server\n") == (status, out)
+    assert run("install", host, "--remove", "--name", "demo") == (
+        2,
+        "",
+        f"noizu-mcp: ~/{file} has no server demo\n",
+    )
 
 
 @pytest.mark.parametrize("host", FORMS)
@@ -305,11 +311,155 @@ def test_the_file_before_is_kept(home, folder, run):
     (home / ".cursor" / "mcp.json").symlink_to(real)
     _, out, _ = run("install", "cursor", URL, "--name", "x")
 
-    assert out.startswith(f"x: added to ~/.cursor/mcp.json; the file before is {real.name}{BACKUP}")
+    kept = f"the file before the first change is {real.name}{BACKUP}"
+    assert out.startswith(f"x: added to ~/.cursor/mcp.json; {kept}\n")
     assert (home / ".cursor" / "mcp.json").is_symlink()
     assert (folder / f"{real.name}{BACKUP}").read_bytes().decode() == "\ufeff{\r\n}\r\n"
     assert real.read_bytes().startswith("\ufeff{\r\n  ".encode())
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
+
+
+def test_the_first_file_stays_the_backup(home, run):
+    """Later changes keep the file before the first one, for its owner only."""
+    (home / ".codex").mkdir()
+    path = home / ".codex" / "config.toml"
+    path.write_text('model = "o3"\n')
+    path.chmod(0o644)
+    run("install", "codex", URL, "--name", "x")
+    run("install", "codex", URL, "--name", "y")
+    backup = path.with_name(f"config.toml{BACKUP}")
+
+    assert backup.read_text() == 'model = "o3"\n'
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+    run("install", "codex", "--name", "y", "--remove")
+    _, out, _ = run("install", "codex", "--name", "x", "--remove")
+    assert path.read_text() == 'model = "o3"\n'
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert out.endswith("Codex: start a new session of Codex\n")
+
+
+def test_a_removal_says_what_is_left_to_do(home, run):
+    """A server that is gone cannot be started, nor enabled."""
+    run("install", "vscode", URL, "--name", "x")
+    _, out, _ = run("install", "vscode", "--name", "x", "--remove")
+
+    assert 'VS Code: stop the server with the command "MCP: List Servers"' in out
+
+
+PRECIOUS = "alias ls='ls --color'\n"
+
+
+def make_link(place, target):
+    place.symlink_to(target)
+
+
+def make_hard_link(place, target):
+    place.hardlink_to(target)
+
+
+def make_pipe(place, _):
+    os.mkfifo(place)
+
+
+def make_folder(place, _):
+    place.mkdir()
+
+
+@pytest.mark.parametrize("make", [make_link, make_hard_link, make_pipe, make_folder])
+@pytest.mark.parametrize("name", ["mcp.json", f"mcp.json{BACKUP}"])
+@pytest.mark.parametrize("scope", ["project", "user"])
+def test_what_a_checkout_puts_in_the_place_of_a_file(scope, name, make, home, folder, run):
+    """A file of the user is never written through a link, nor is a pipe waited for."""
+    place = folder / ".cursor" if scope == "project" else home / ".cursor"
+    place.mkdir()
+    precious = home / ".bashrc"
+    precious.write_text(PRECIOUS)
+    if name != "mcp.json":
+        (place / "mcp.json").write_text("{}")
+    make(place / name, precious)
+    status, _, err = run("install", "cursor", URL, "--name", "x", "--scope", scope)
+
+    assert precious.read_text() == PRECIOUS
+    if make is make_hard_link and name != "mcp.json":
+        assert status == 0
+    else:
+        assert (status, err.count("\n")) == (1, 1)
+        assert not list(place.glob("*.tmp"))
+
+
+def test_a_link_to_nowhere_is_no_backup(home, folder, run):
+    """Nothing is made at its end."""
+    (folder / ".cursor").mkdir()
+    (folder / ".cursor" / "mcp.json").write_text("{}")
+    (folder / ".cursor" / f"mcp.json{BACKUP}").symlink_to(home / "new")
+    status, _, err = run("install", "cursor", URL, "--name", "x", "--scope", "project")
+
+    assert (status, "is in the way; nothing was changed: remove it" in err) == (1, True)
+    assert files_of(home) == []
+    assert (folder / ".cursor" / "mcp.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize("link", [".vscode", ".vscode/mcp.json"])
+def test_links_out_of_a_project(link, home, folder, run):
+    """Settings of the user are not changed through a link in a checkout, even if they are valid."""
+    (home / "settings").mkdir()
+    (home / "settings" / "mcp.json").write_text("{}")
+    (folder / link).parent.mkdir(exist_ok=True)
+    (folder / link).symlink_to(home / "settings" / ("mcp.json" if "/" in link else ""))
+    words = ("install", "vscode", URL, "--name", "x", "--scope", "project")
+    # The home folder is below the folder of the test, which is the project.
+    (folder / "project").mkdir()
+    (folder / ".vscode").rename(folder / "project" / ".vscode")
+    os.chdir(folder / "project")
+    status, _, err = run(*words)
+    os.chdir(folder)
+
+    assert (status, "leads out of the project, to " in err) == (1, True)
+    assert (home / "settings" / "mcp.json").read_text() == "{}"
+
+
+def test_links_inside_a_project(home, folder, run):
+    """They are followed, and stay."""
+    (folder / "shared").mkdir()
+    (folder / ".vscode").symlink_to("shared")
+    words = ("install", "vscode", URL, "--name", "x", "--scope", "project")
+
+    assert run(*words)[0] == 0
+    assert (folder / ".vscode").is_symlink()
+    assert list(read(folder / "shared" / "mcp.json")["servers"]) == ["x"]
+
+
+def test_installs_at_once(home, folder):
+    """None of them loses the server of another one."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            words = [("install", "cursor", URL, "--name", f"s{number}") for number in range(8)]
+            assert list(pool.map(main, words)) == [0] * 8
+    finally:
+        sys.setswitchinterval(before)
+
+    assert {f"s{number}" for number in range(8)} == set(
+        read(home / ".cursor" / "mcp.json")["mcpServers"]
+    )
+
+
+def test_a_host_that_writes_meanwhile(home, run, monkeypatch):
+    """Its change stays: the file is read again, and changed then."""
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text("{}")
+
+    @contextmanager
+    def lock_too_late(_):
+        if "theme" not in path.read_text():
+            path.write_text('{"theme": "dark"}')
+        yield
+
+    monkeypatch.setattr(_install, "folder_lock", lock_too_late)
+    assert run("install", "cursor", URL, "--name", "x")[0] == 0
+    assert read(path) == {"theme": "dark", "mcpServers": {"x": {"url": URL}}}
 
 
 def test_comments_stay(home, run):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 import trio
 
 from ...._errors import TransportError
+from ...._http_log import unlogged
 from ...._version import __version__
 from ....engine import unwrap_single
 from ..._http_target import Http
@@ -256,11 +257,12 @@ class Backend:
             stream=None if body is None else self._make_body(body, on_written),
             extensions={"timeout": self._timeout},
         )
-        if self._transport is None:
-            return await self._client.send(request, stream=True)
-        # Past the client of the library, which looks for redirects, credentials and hooks of its
-        # own: a tenth of the time of a call.
-        response = await self._transport.handle_async_request(request)
+        with unlogged():
+            if self._transport is None:
+                return await self._client.send(request, stream=True)
+            # Past the client of the library, which looks for redirects, credentials and hooks of
+            # its own: a tenth of the time of a call.
+            response = await self._transport.handle_async_request(request)
         response.request = request
         if "set-cookie" in response.headers:
             self._client.cookies.extract_cookies(response)
