@@ -303,10 +303,14 @@ async def test_the_answer_comes_by_the_redirect(caplog, opened):
         port, query = await receive.receive()
         while not opened and "no browser" not in caplog.text:
             await trio.lowlevel.checkpoint()
-        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
-            await stream.send_all(f"GET /callback?{query} HTTP/1.1\r\n\r\n".encode())
-            page = b"".join([part async for part in stream])
-        assert b"You can close this window" in page
+        pages = []
+        for each in ("code=foreign&state=x", "error=foreign", query):
+            head = f"GET /callback?{each} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n"
+            async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+                await stream.send_all(head.encode())
+                pages.append(b"".join([part async for part in stream]))
+        assert [b"Not this login" in page for page in pages] == [True, True, False]
+        assert b"You can close this window" in pages[-1]
 
     with trio.fail_after(60):
         async with trio.open_nursery() as nursery:

@@ -203,7 +203,7 @@ class _CodeGrant:
             flow = CodeFlow(request.found, client, uri, scopes)
             try:
                 with request.pause():
-                    answer = await _Login(self._options, listener).run(flow.url)
+                    answer = await _Login(self._options, listener).run(flow)
                 code = flow.code_of(answer)
                 tokens = await request.tokens.request(
                     issuer.token_endpoint,
@@ -278,11 +278,11 @@ class _Login:
         self._answer: Mapping[str, str] = {}
         self._scope = trio.CancelScope()
 
-    async def run(self, url: str) -> Mapping[str, str]:
+    async def run(self, flow: CodeFlow) -> Mapping[str, str]:
         """Open the browser and wait for its answer.
 
         Args:
-            url: The URL of the login.
+            flow: The login.
 
         Returns:
             The parameters of the answer.
@@ -296,10 +296,10 @@ class _Login:
         with self._scope, single_failure():
             # Side by side: some browsers return when they are closed.
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._browse, url)
-                self._finish(await self._listener.wait())
+                nursery.start_soon(self._browse, flow.url)
+                self._finish(await self._listener.wait(flow.is_answer))
         if not self._answer:
-            host = urlsplit(url).hostname
+            host = urlsplit(flow.url).hostname
             raise LoginTimeout(
                 f"nobody logged in at {host} within {self._options.timeout:g} s; try again"
             )
