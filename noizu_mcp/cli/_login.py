@@ -28,17 +28,22 @@ def log_in(args: argparse.Namespace) -> int:
     """Log in at a server in the browser, and keep the tokens.
 
     Args:
-        args: `url`, `scope`, `client_id` and `no_browser`.
+        args: `url`, `scope`, `client_id`, `issuer` and `no_browser`.
 
     Raises:
         CommandError: It is no URL of a server, or nobody logged in.
     """
     target = _server_at(args.url)
+    secret = os.environ.get(VARIABLE) if args.client_id else None
+    if secret and not args.issuer:
+        text = f"{VARIABLE} is set: give --issuer URL, the authorization server that it belongs to"
+        raise CommandError(text, USAGE)
     try:
         auth = OAuth(
             args.scope or None,
             client_id=args.client_id,
-            client_secret=os.environ.get(VARIABLE) if args.client_id else None,
+            client_secret=secret or None,
+            issuer=args.issuer,
             store=FileStore(),
             open_browser=partial(_show, no_browser=args.no_browser),
         )

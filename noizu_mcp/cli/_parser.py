@@ -304,6 +304,8 @@ def _add_login(add: Callable[[str, str, Command, str], _Parser]) -> None:
     entering.add_list("--scope", "NAME", "a scope to ask for; may be repeated")
     text = "the name of this program there, if it is registered; NOIZU_MCP_CLIENT_SECRET may have"
     entering.add_argument("--client-id", metavar="ID", help=f"{text} its secret")
+    text = "the only authorization server to log in at; needed with a secret"
+    entering.add_argument("--issuer", metavar="URL", help=text)
     entering.add_flag("--no-browser", "print the URL of the login only")
     text = "delete the login of a server, and revoke its tokens"
     leaving = add(

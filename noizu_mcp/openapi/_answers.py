@@ -10,6 +10,17 @@ from ._operations import Request
 
 #: Characters of the body of an error that a model gets to see.
 SHOWN: Final = 4000
+#: Charsets beside UTF-8, by the names of the web (WHATWG Encoding, 4.2). Python has codecs that are
+#: no charsets, under names that an API can send: `punycode` takes quadratic time, `idna` raises.
+_CHARSETS: Final = frozenset(
+    (
+        *("latin1", "latin-1", "macintosh", "koi8-r", "koi8-u"),
+        *(f"iso-8859-{number}" for number in range(1, 17) if number != 12),
+        *(f"windows-125{number}" for number in range(9)),
+        *("shift_jis", "euc-jp", "euc-kr", "big5", "gb2312", "gbk", "gb18030"),
+        *("utf-16", "utf-16le", "utf-16be"),
+    )
+)
 
 
 def read_answer(request: Request, status: str, media_type: str, body: bytes) -> ToolResult:
@@ -62,11 +73,10 @@ def _read_json(request: Request, body: bytes) -> ToolResult:
 
 
 def _decode(body: bytes, media_type: str) -> str:
+    """Decode a text; one with another charset than those of `_CHARSETS` is read as UTF-8."""
     for part in media_type.split(";")[1:]:
         name, _, value = part.partition("=")
-        if name.strip().lower() == "charset":
-            try:
-                return body.decode(value.strip().strip('"'), "replace")
-            except LookupError:
-                break
+        charset = value.strip().strip('"').lower()
+        if name.strip().lower() == "charset" and charset in _CHARSETS:
+            return body.decode(charset, "replace")
     return body.decode("utf-8", "replace")

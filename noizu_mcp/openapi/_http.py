@@ -6,7 +6,8 @@ Imported with the first `OpenAPI`, since the library is.
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final, NamedTuple
+from http.cookiejar import CookieJar
+from typing import Any, Final, NamedTuple
 
 import httpx2
 import trio
@@ -95,6 +96,13 @@ class Connections:
                 return Answer(status, response.headers.get("content-type", ""), body)
 
 
+class _NoCookies(CookieJar):
+    """A jar that stays empty: one client of the library sends the requests of all callers."""
+
+    def extract_cookies(self, response: Any, request: Any) -> None:
+        """Keep no cookie of an answer."""
+
+
 def _file(part: Part) -> tuple[str, _FileField]:
     """Convert a part to the form of the library."""
     headers = {"content-transfer-encoding": part.encoding} if part.encoding else {}
@@ -120,7 +128,11 @@ async def open_connections(
     timeout = httpx2.Timeout(None, connect=STEP_TIMEOUT, write=STEP_TIMEOUT)
     headers = {"user-agent": f"noizu-mcp/{__version__}", "accept-encoding": "identity"}
     async with httpx2.AsyncClient(
-        verify=verify, timeout=timeout, headers=headers, follow_redirects=False
+        verify=verify,
+        timeout=timeout,
+        headers=headers,
+        cookies=_NoCookies(),
+        follow_redirects=False,
     ) as client:
         yield Connections(client, max_size)
 

@@ -6,6 +6,7 @@ from .._util import late as _late
 from .._util import publish as _publish
 from ._common import DIRECTORY as DIRECTORY
 from ._common import LOG_LEVELS as LOG_LEVELS
+from ._common import META_BROKEN_OUTPUT as META_BROKEN_OUTPUT
 from ._common import META_CLIENT_CAPABILITIES as META_CLIENT_CAPABILITIES
 from ._common import META_CLIENT_INFO as META_CLIENT_INFO
 from ._common import META_LOG_LEVEL as META_LOG_LEVEL

@@ -28,8 +28,11 @@ SKILLS: Final = "io.modelcontextprotocol/skills"
 #: The media type of a directory, which `resources/directory/read` reads.
 DIRECTORY: Final = "inode/directory"
 
+# The second label of a prefix must not be `mcp` (basic/index, `_meta`).
 #: Lists bad arguments for programs, in `_meta` of a result; its text lists them for the model.
-META_VIOLATIONS: Final = "noizu.mcp/violations"
+META_VIOLATIONS: Final = "com.noizu.mcp/violations"
+#: Marks the result of a tool that broke its output contract; an error that it chose has none.
+META_BROKEN_OUTPUT: Final = "com.noizu.mcp/broken-output"
 
 
 @attrs.frozen(eq=False, repr=False)

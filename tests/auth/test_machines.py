@@ -2,6 +2,7 @@
 
 import sys
 from functools import partial
+from urllib.parse import urlsplit
 
 import attrs
 import jwt
@@ -26,6 +27,7 @@ from noizu_mcp.testing import AuthorizationServer, serve_authorization, serve_pr
 from .issuer import private, private_pem, public
 from .oauth_kit import LOGIN, MCP, REQUEST, SERVER, World, refusal
 
+RESOURCE = "/.well-known/oauth-protected-resource"
 SCOPED = 'Bearer scope="read"'
 
 
@@ -39,7 +41,8 @@ def world():
 
 
 def robot(world, **options):
-    return ClientCredentials("robot", "s3cret", **{"fetcher": world, **options})
+    good = {"client_id": "robot", "client_secret": "s3cret", "issuer": LOGIN, "fetcher": world}
+    return ClientCredentials(**{**good, **options})
 
 
 async def token_of(strategy, challenge=SCOPED):
@@ -86,7 +89,7 @@ async def test_a_store_is_shared(world):
     await first.handle(refusal())
     second = robot(world, store=store).bind(SERVER)
     world.login.add_client("other", secret="x")
-    other = ClientCredentials("other", "x", store=store, fetcher=world).bind(SERVER)
+    other = robot(world, client_id="other", client_secret="x", store=store).bind(SERVER)
 
     assert await second.headers(REQUEST) == await first.headers(REQUEST) != {}
     assert await other.headers(REQUEST) == {}
@@ -105,17 +108,44 @@ async def test_a_token_that_ended(world, monkeypatch):
 
 
 async def test_the_issuer_is_fixed(world):
-    """The secret never goes to another authorization server than the one it belongs to."""
+    """Another authorization server than the one of the credentials gets no request at all."""
     strategy = robot(world, issuer="https://elsewhere.example.com")
 
-    with pytest.raises(AuthError, match=r"'robot' belongs to https://elsewhere\.example\.com"):
+    with pytest.raises(AuthError, match=r"credentials belong to https://elsewhere\.example\.com"):
         await token_of(strategy)
-    assert world.of("token") == []
+    assert {urlsplit(each).path for each in world.asked} == {f"{RESOURCE}/mcp"}
+
+
+async def test_the_issuer_of_a_server_of_2025_03_26(world):
+    """A server without metadata is its own authorization server: it gets no secret of another."""
+    world.resource = None
+    world.logins.append(AuthorizationServer(SERVER.origin))
+
+    with pytest.raises(AuthError, match=f"{SERVER.origin}, but the credentials belong to {LOGIN}"):
+        await token_of(robot(world))
+    assert {urlsplit(each).path for each in world.asked} == {RESOURCE, f"{RESOURCE}/mcp"}
+
+
+async def test_the_issuer_is_found_among_several(world):
+    """It need not be the first one that the server names."""
+    world.resource["authorization_servers"] = ["https://evil.example.com", LOGIN]
+
+    assert (await token_of(robot(world)))["sub"] == "robot"
+
+
+async def test_tokens_of_another_issuer_are_not_used(world):
+    """A store may have tokens from the time before the configuration changed."""
+    store = MemoryStore()
+    await robot(world, store=store).bind(SERVER).handle(refusal())
+
+    moved = robot(world, issuer="https://new.example.com", store=store).bind(SERVER)
+
+    assert await moved.headers(REQUEST) == {}
 
 
 async def test_the_first_issuer_stays(world):
-    """A server that moves to another authorization server does not get the secret there."""
-    credentials = robot(world).bind(SERVER)
+    """A key may be used without an issuer; then the first one that gave a token is the only one."""
+    credentials = PrivateKeyJWT("signer", private("p256"), fetcher=world).bind(SERVER)
     await credentials.handle(refusal())
     sent = await credentials.headers(REQUEST)
     world.logins.append(AuthorizationServer("https://evil.example.com"))
@@ -128,7 +158,7 @@ async def test_the_first_issuer_stays(world):
 
 async def test_a_refusal_is_final(world):
     """A wrong secret is one error, with the words of the authorization server."""
-    strategy = ClientCredentials("robot", "wrong", fetcher=world)
+    strategy = robot(world, client_secret="wrong")
 
     with pytest.raises(AuthError, match="refused: invalid_client: the client is refused"):
         await token_of(strategy)
@@ -205,6 +235,10 @@ async def platform_token():
 PLATFORM = AuthorizationServer("https://platform.example.com")
 
 
+def workload(world, token):
+    return WorkloadIdentity(token, client_id="job", issuer=LOGIN, fetcher=world)
+
+
 @pytest.mark.parametrize("source", ["token", "function", "async", "file"])
 async def test_a_workload(world, tmp_path, source):
     """The token of a platform is exchanged, wherever it comes from."""
@@ -213,7 +247,7 @@ async def test_a_workload(world, tmp_path, source):
     path = tmp_path / "token"
     path.write_text(f"{token}\n", encoding="utf-8")
     sources = {"token": token, "function": lambda: token, "async": platform_token, "file": path}
-    strategy = WorkloadIdentity(sources[source], client_id="job", fetcher=world)
+    strategy = workload(world, sources[source])
     claims = await token_of(strategy)
 
     assert claims["sub"] == "job-7"
@@ -222,7 +256,7 @@ async def test_a_workload(world, tmp_path, source):
 
 async def test_a_workload_that_is_refused(world):
     """A refusal is final: no other grant is tried."""
-    strategy = WorkloadIdentity(platform_token, client_id="job", fetcher=world)
+    strategy = workload(world, platform_token)
 
     with pytest.raises(AuthError, match=r"'https://platform\.example\.com' is not trusted"):
         await token_of(strategy)
@@ -232,14 +266,14 @@ async def test_a_workload_that_is_refused(world):
 async def test_no_token_of_a_workload(world, tmp_path):
     """A file that is missing or empty is one error that names it."""
     path = tmp_path / "token"
-    strategy = WorkloadIdentity(path, client_id="job", fetcher=world)
+    strategy = workload(world, path)
     with pytest.raises(AuthError, match=f"the token in {path} cannot be read"):
         await token_of(strategy)
     path.write_text("", encoding="utf-8")
     with pytest.raises(AuthError, match=f"there is no token in {path}"):
         await token_of(strategy)
     with pytest.raises(AuthError, match="there is no token where the strategy looks"):
-        await token_of(WorkloadIdentity(lambda: None, client_id="job", fetcher=world))
+        await token_of(workload(world, lambda: None))
 
 
 @pytest.fixture
@@ -257,6 +291,7 @@ def managed(world, company, **options):
         "idp": company.issuer,
         "id_token": company.issue_id_token("robot"),
         "idp_client_secret": "of the provider",
+        "issuer": LOGIN,
         "fetcher": world,
     }
     return EnterpriseManaged("robot", "s3cret", **{**good, **options})
@@ -317,7 +352,7 @@ async def test_resource_of_an_old_server(world, company):
     world.logins.append(AuthorizationServer("https://api.example.com"))
     world.logins[-1].trust(company)
     world.logins[-1].add_client("robot", secret="s3cret")
-    await token_of(managed(world, company))
+    await token_of(managed(world, company, issuer=SERVER.origin))
 
     assert world.of("token", company)[0]["resource"] == MCP
 
@@ -328,8 +363,12 @@ async def test_resource_of_an_old_server(world, company):
         (partial(ClientCredentials, "", "x"), "client_id must be a string"),
         (partial(ClientCredentials, "a", ""), "client_secret must be a string"),
         (partial(ClientCredentials, "a", "x", issuer="http://example.com"), "must be https"),
-        (partial(ClientCredentials, "a", "x", scopes=["a b"]), "scope"),
-        (partial(WorkloadIdentity, "", client_id="a"), "token must be a string"),
+        (partial(ClientCredentials, "a", "x", issuer=LOGIN, scopes=["a b"]), "scope"),
+        (partial(ClientCredentials, "a", "x"), "client_secret needs issuer="),
+        (partial(ClientCredentials, "a", "x", issuer=None), "client_secret needs issuer="),
+        (partial(WorkloadIdentity, "t", client_id="a"), "token needs issuer="),
+        (partial(WorkloadIdentity, "", client_id="a", issuer=LOGIN), "token must be a string"),
+        (partial(EnterpriseManaged, "a", "x", idp=LOGIN, id_token="t"), "needs issuer="),
         (partial(WorkloadIdentity, "t", client_id="a", client_secret=""), "client_secret must"),
         (partial(EnterpriseManaged, "a", idp="idp", id_token="t"), "idp 'idp' must be absolute"),
     ],
@@ -546,7 +585,8 @@ async def test_step_up():
         serve_protected(Docs, partial(login.auth_for, required_scopes=["read"])) as url,
     ):
         login.add_client("robot", secret="s3cret")
-        async with connect(url, auth=ClientCredentials("robot", "s3cret")) as client:
+        strategy = ClientCredentials("robot", "s3cret", issuer=login.issuer)
+        async with connect(url, auth=strategy) as client:
             assert (await client.call_tool("whoami")).content[0].text == "robot"
             assert (await client.call_tool("write")).content[0].text == "read write"
         tokens = [each.params["scope"] for each in login.requests if each.endpoint == "token"]

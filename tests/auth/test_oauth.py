@@ -90,7 +90,7 @@ async def test_a_registered_client():
     assert world.of("authorize")[0]["client_id"] == "me"
     (request,) = [each for each in world.login.requests if each.endpoint == "token"]
     assert request.headers["authorization"].startswith("Basic ")
-    assert "s3cret" not in repr(world.oauth(client_id="me", client_secret="s3cret"))
+    assert "s3cret" not in repr(world.oauth(client_id="me", client_secret="s3cret", issuer=LOGIN))
 
 
 async def test_a_metadata_document():
@@ -303,10 +303,14 @@ async def test_the_answer_comes_by_the_redirect(caplog, opened):
         port, query = await receive.receive()
         while not opened and "no browser" not in caplog.text:
             await trio.lowlevel.checkpoint()
-        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
-            await stream.send_all(f"GET /callback?{query} HTTP/1.1\r\n\r\n".encode())
-            page = b"".join([part async for part in stream])
-        assert b"You can close this window" in page
+        pages = []
+        for each in ("code=foreign&state=x", "error=foreign", query):
+            head = f"GET /callback?{each} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n"
+            async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+                await stream.send_all(head.encode())
+                pages.append(b"".join([part async for part in stream]))
+        assert [b"Not this login" in page for page in pages] == [True, True, False]
+        assert b"You can close this window" in pages[-1]
 
     with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
@@ -681,20 +685,30 @@ async def test_a_server_that_moves_to_another_issuer():
     assert [each["grant_type"] for each in world.of("token", other)] == ["authorization_code"]
 
 
-@pytest.mark.parametrize("issuer", [None, LOGIN])
-async def test_a_registered_client_stays_at_its_issuer(issuer):
-    """Its name and its secret go nowhere else."""
+@pytest.mark.parametrize(
+    ("options", "said", "asked"),
+    [
+        ({"client_id": "me"}, f"client_id 'me' belongs to {LOGIN}; it is not used", ["metadata"]),
+        ({"issuer": LOGIN}, f"the credentials belong to {LOGIN}; they are not used", []),
+        (
+            {"client_id": "me", "client_secret": "s", "issuer": LOGIN},
+            f"the credentials belong to {LOGIN}; they are not used",
+            [],
+        ),
+    ],
+)
+async def test_a_registered_client_stays_at_its_issuer(options, said, asked):
+    """Its name and its secret go nowhere else; `issuer` counts for every client."""
     world = World()
-    world.login.add_client("me", secret="s")
-    options = {"client_id": "me", "client_secret": "s", "issuer": issuer}
+    world.login.add_client("me", secret=options.get("client_secret"))
     credentials, first = await logged_in(world, **options)
     other = AuthorizationServer("https://other.example.com")
     world.logins.append(other)
     world.resource["authorization_servers"] = [other.issuer]
 
-    with pytest.raises(AuthError, match=f"client_id 'me' belongs to {LOGIN}; it is not used"):
+    with pytest.raises(AuthError, match=said):
         await credentials.handle(refusal(sent=first))
-    assert [each.endpoint for each in other.requests] == ["metadata"]
+    assert [each.endpoint for each in other.requests] == asked
 
 
 async def test_a_client_with_another_name():
@@ -747,6 +761,9 @@ async def test_logging_out_without_a_revocation(caplog):
         ({"redirect_port": -1}, "redirect_port must be"),
         ({"redirect_port": 65536}, "redirect_port must be a port"),
         ({"client_secret": "s"}, "client_secret belongs to a client_id"),
+        ({"client_id": "me", "client_secret": "s"}, "client_secret needs issuer="),
+        ({"client_id": "me", "client_secret": ""}, "client_secret must be a string"),
+        ({"issuer": "http://login.example.com"}, "issuer .* must be https"),
         ({"redirect_uri": "http://app.example.com/"}, "redirect_uri .* must be https"),
         ({"client_metadata_url": "https://x.example.com"}, "must be https, with a path"),
         ({"client_metadata_url": "http://127.0.0.1/x"}, "must be https, with a path"),

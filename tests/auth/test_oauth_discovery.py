@@ -78,7 +78,7 @@ async def test_a_known_issuer_is_preferred():
     world = World()
     world.resource["authorization_servers"] = ["https://other.example.com", LOGIN]
 
-    found = await discover(SERVER, refusal(), world, preferred=(LOGIN,))
+    found = await discover(SERVER, refusal(), world, preferred=LOGIN)
 
     assert found.issuer.issuer == LOGIN
 

@@ -12,15 +12,20 @@ from noizu_mcp.auth.client._redirect import open_listener
 
 
 async def say(port, data, host="127.0.0.1"):
-    """Send bytes, and return all that comes back."""
+    """Send bytes, with the port of the listener in them, and return all that comes back."""
     stream = await trio.open_tcp_stream(host, port)
     async with stream:
-        await stream.send_all(data)
+        await stream.send_all(data.replace(b"PORT", str(port).encode()))
         return b"".join([part async for part in stream]).decode()
 
 
-def get(target, method="GET"):
-    return f"{method} {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+def get(target, method="GET", host="127.0.0.1:PORT"):
+    return f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
+
+
+def is_answer(answer):
+    """Tell whether an answer belongs to the login of these tests."""
+    return answer.get("state", "s") == "s"
 
 
 def port_of(listener):
@@ -33,7 +38,7 @@ async def listening(*args):
     answers = []
 
     async def wait():
-        answers.append(await listener.wait())
+        answers.append(await listener.wait(is_answer))
 
     with trio.fail_after(60):
         async with open_listener(*args) as listener, trio.open_nursery() as nursery:
@@ -72,7 +77,14 @@ async def test_a_refusal_is_an_answer_too():
         (get("/favicon.ico"), "404 Not Found"),
         (get("/callback"), "404 Not Found"),
         (get("/other?code=x"), "404 Not Found"),
+        (get("/callback?code=x", host="evil.example.com"), "404 Not Found"),
+        (get("/callback?code=x", host="127.0.0.1"), "404 Not Found"),
+        (get("/callback?code=x", host="127.0.0.1:PORT\r\nHost: x"), "404 Not Found"),
+        (b"GET /callback?code=x HTTP/1.1\r\n\r\n", "404 Not Found"),
+        (get("/callback?code=x&state=other"), "400 Bad Request"),
+        (get("/callback?error=x&state="), "400 Bad Request"),
         (get("/callback?code=x", "POST"), "400 Bad Request"),
+        (get("/callback?code=x", "HEAD"), "400 Bad Request"),
         (get("/callback?" + "&".join(["code=x"] * 60)), "400 Bad Request"),
         (b"nonsense\r\n\r\n", "400 Bad Request"),
         (b"x" * 20_000, "400 Bad Request"),
@@ -114,7 +126,7 @@ async def test_a_connection_that_breaks():
         broken.close()
         await trio.testing.wait_all_tasks_blocked()
         stream = await trio.open_tcp_stream("127.0.0.1", port)
-        await stream.send_all(get("/callback?code=x")[:-4])
+        await stream.send_all(get("/callback?code=x", host=f"127.0.0.1:{port}")[:-4])
         await stream.send_eof()
         assert (await stream.receive_some()).startswith(b"HTTP/1.1 200 OK")
         await stream.aclose()

@@ -221,7 +221,7 @@ async def test_bad_arguments_are_a_result_the_model_can_act_on(kitchen):
     assert result["isError"] is True
     (block,) = result["content"]
     assert block["text"].startswith("Invalid arguments for tool echo:")
-    violations = result["_meta"]["noizu.mcp/violations"]
+    violations = result["_meta"]["com.noizu.mcp/violations"]
     assert {tuple(v["path"]) if isinstance(v["path"], list) else v["path"] for v in violations}
     assert len(violations) == 3
     for word in ("message", "repeat", "mode"):

@@ -122,7 +122,13 @@ def test_a_registered_client(world, run, monkeypatch):
     login, url = world
     login.add_client("cli", secret="s3cret")
     monkeypatch.setenv("NOIZU_MCP_CLIENT_SECRET", "s3cret")
-    assert run("login", url, "--client-id", "cli")[0] == 0
+    status, _, err = run("login", url, "--client-id", "cli")
+    assert (status, "NOIZU_MCP_CLIENT_SECRET is set: give --issuer URL" in err) == (2, True)
+    other = ("--issuer", "https://login.example.com")
+    status, _, err = run("login", url, "--client-id", "cli", *other)
+    assert (status, "the credentials belong to https://login.example.com" in err) == (1, True)
+    assert {each.endpoint for each in login.requests} <= {"metadata"}
+    assert run("login", url, "--client-id", "cli", "--issuer", login.issuer)[0] == 0
     assert run("list", url)[0] == 0
     assert [each for each in login.requests if each.endpoint == "register"] == []
 

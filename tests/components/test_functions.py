@@ -491,4 +491,4 @@ async def test_an_override_refuses_arguments_like_the_server(version: str) -> No
             result = await client.call_tool("add", {"a": "x", "b": None})
             results.append((result.content, result.is_error, result.meta))
     assert results[0] == results[1]
-    assert len(results[0][2]["noizu.mcp/violations"]) == 2
+    assert len(results[0][2]["com.noizu.mcp/violations"]) == 2

@@ -176,7 +176,7 @@ async def answer(client: Client, name: str, arguments: Any) -> list[str]:
     assert result.is_error
     assert result.meta is not None
     lines = result.content[0].text.splitlines()[1:]
-    told = result.meta["noizu.mcp/violations"]
+    told = result.meta["com.noizu.mcp/violations"]
     assert lines == [f"{each['path'] or '(root)'}: {each['message']}" for each in told]
     assert "pydantic" not in result.content[0].text
     return list(lines)

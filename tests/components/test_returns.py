@@ -58,6 +58,8 @@ class Word(str):
 
 
 TEXT = {"type": "text", "text": "x"}
+#: The mark of a result that is sent for a value which breaks the output schema.
+BROKE = {"com.noizu.mcp/broken-output": True}
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_typed_output() -> None:
         result, detail = to_result(search, value)
         assert (result.structured, detail) == ({"hits": 3}, None)
     result, detail = to_result(search, {"hits": "3"})
-    assert result == ToolResult.error("Tool search broke its output contract")
+    assert result == ToolResult.error("Tool search broke its output contract", meta=BROKE)
     assert detail is not None
     assert "/hits: expected integer" in detail
 
@@ -231,8 +233,8 @@ def test_what_cannot_be_sent(name: str) -> None:
     """The client learns that it failed, the log learns why."""
     tool, make = BROKEN[name]
     result, detail = to_result(tool, make())
-    text = "Tool execution failed" if tool is PLAIN else "Tool answer broke its output contract"
-    assert result == ToolResult.error(text)
+    broke = ToolResult.error("Tool answer broke its output contract", meta=BROKE)
+    assert result == (ToolResult.error("Tool execution failed") if tool is PLAIN else broke)
     assert detail is not None
     assert detail.startswith(f"the answer of {tool.source} was not sent: ")
 

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import trio
 
@@ -134,13 +135,29 @@ async def follow(url: str) -> str:
         return (await browser.get(url)).headers["location"]
 
 
-def strategy() -> Any:
+async def issuer_at(url: str) -> str:
+    """Return the issuer of the secrets of a scenario: the suite gives one without saying whose."""
+    import httpx2
+
+    parts = urlsplit(url)
+    async with httpx2.AsyncClient(verify=False, timeout=60) as http:
+        for path in (parts.path, ""):
+            known = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource{path}"
+            answer = await http.get(known)
+            if answer.status_code == 200:
+                return answer.json()["authorization_servers"][0]
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+async def strategy(url: str) -> Any:
     """Make the credentials that the scenario is about; None for scenarios without any."""
     if not SCENARIO.startswith("auth/"):
         return None
     from noizu_mcp import auth
 
-    known = {name: CONTEXT.get(name) for name in ("client_id", "client_secret")}
+    known = {name: CONTEXT.get(name) for name in ("client_id", "client_secret", "issuer")}
+    if known["issuer"] is None and {"client_secret", "valid_jwt"} & CONTEXT.keys():
+        known["issuer"] = await issuer_at(url)
     match SCENARIO.removeprefix("auth/"):
         case "client-credentials-basic":
             return auth.ClientCredentials(**known)
@@ -148,7 +165,7 @@ def strategy() -> Any:
             key, algorithm = CONTEXT["private_key_pem"], CONTEXT["signing_algorithm"]
             return auth.PrivateKeyJWT(CONTEXT["client_id"], key, algorithm=algorithm)
         case "wif-jwt-bearer":
-            return auth.WorkloadIdentity(CONTEXT["valid_jwt"], client_id=CONTEXT["client_id"])
+            return auth.WorkloadIdentity(CONTEXT["valid_jwt"], **known)
         case "enterprise-managed-authorization" | "cross-app-access-complete-flow":
             return auth.EnterpriseManaged(
                 **known,
@@ -159,7 +176,6 @@ def strategy() -> Any:
         case name:
             return auth.OAuth(
                 **known,
-                issuer=CONTEXT.get("issuer"),
                 client_metadata_url=METADATA,
                 open_browser=follow,
                 dpop=name.startswith("dpop"),
@@ -168,7 +184,7 @@ def strategy() -> Any:
 
 async def play(url: str) -> None:
     """Play the scenario with the server at a URL."""
-    async with connect(url, handler=Answers(), version=VERSION, auth=strategy()) as client:
+    async with connect(url, handler=Answers(), version=VERSION, auth=await strategy(url)) as client:
         await COURSES.get(SCENARIO, call_tools)(client)
 
 

@@ -96,7 +96,7 @@ async def test_wrong_arguments(theirs: MCPServer) -> None:
 
     assert '/a: expected integer, got string "x"' in result.content[0].text
     assert result.meta is not None
-    assert len(result.meta["noizu.mcp/violations"]) == 1
+    assert len(result.meta["com.noizu.mcp/violations"]) == 1
     assert "https://errors.pydantic.dev" in other.content[0].text
     assert not {key for key in other.meta or {} if "violation" in key}
 

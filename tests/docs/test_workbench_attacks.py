@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,34 +74,70 @@ async def test_what_is_no_file_is_left_out(made: Callable[[], Any], home: Path) 
             assert await names(client) == SAMPLES
 
 
-@pytest.mark.slow
-async def test_a_file_that_takes_forever(
-    made: Callable[[], Any],
-    home: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """The other skills can be called, the server can end, and the new ones come in the end."""
-    from workbench import folder, skills
+@pytest.fixture
+def hasty(made: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list waits only for a moment for a file that is being loaded."""
+    from workbench import folder
 
-    monkeypatch.setattr(folder, "PATIENCE", 0.01)
+    monkeypatch.setattr(folder, "PATIENCE", 0.05)
     monkeypatch.setattr(folder, "WAIT", 20)
-    monkeypatch.setattr(skills.Skills, "timeout", 1.5)
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
+
+
+def endless(path: Path, text: str) -> str:
+    """Make the code of a skill that takes forever: it waits until somebody writes to a pipe."""
+    if not path.exists():
+        os.mkfifo(path)
+    return f"{READ}read({str(path)!r})\n{skill(text, text)}"
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_file_that_takes_forever(
+    made: Callable[[], Any], home: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It concerns no other file: they come, change and go, and it is used when it is mended."""
+    pipe, aa = tmp_path / "pipe", home / "skills" / "aa.py"
+    write(aa, endless(pipe, "Late"))
     with trio.fail_after(60):
         async with connect(made()) as client, client.tools as tools:
-            assert listed(tools) == SAMPLES
+            await until(tools, lambda: listed(tools) == SAMPLES)
+            assert "aa.py is not used: it is still being loaded" in caplog.text
             write(home / "skills" / "new.py", skill("New"))
-            write(home / "skills" / "aa.py", f"{READ}read({str(pipe)!r})\n{skill('Late')}")
-            while "a file in skills is still being loaded" not in caplog.text:
+            await until(tools, lambda: "skill:new" in listed(tools))
+            write(home / "skills" / "digest.py", skill("Digest"))
+            await until(tools, lambda: "name" in tools["skill:digest"].input_schema["properties"])
+            write(aa, skill("Mended"))
+            await until(tools, lambda: "skill:aa" in listed(tools))
+            write(aa, endless(pipe, "Late"))
+            while "aa.py stays as it was: it is still being loaded" not in caplog.text:
                 await client.list_tools()
-            assert (await client.call_tool("skill:digest", {"lines": ["a"]})).text == "a"
+            assert (await client.call_tool("skill:aa")).text == "Mended you"
             with await trio.to_thread.run_sync(pipe.open, "w"):
                 pass
-            await until(tools, lambda: {"skill:aa", "skill:new"} <= set(listed(tools)))
+            await until(tools, lambda: "Late" in tools["skill:aa"].description)
             assert (await client.call_tool("skill:aa")).text == "Late you"
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_many_files_that_take_forever(
+    made: Callable[[], Any], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their threads have a bound; what is there stays, and files load again when one ends."""
+    from workbench import folder
+
+    monkeypatch.setattr(folder, "MAX_LOADING", 2)
+    pipes = [tmp_path / each for each in "xy"]
+    with trio.fail_after(60):
+        async with connect(made()) as client, client.tools as tools:
+            for pipe in pipes:
+                write(home / "skills" / f"{pipe.name}.py", endless(pipe, "Late"))
+            write(home / "skills" / "z.py", skill("New"))
+            while [each.name for each in threading.enumerate()].count("loads x.py") < 1:
+                await client.list_tools()
+            assert set(SAMPLES) <= set(await names(client))
+            for pipe in pipes:
+                with await trio.to_thread.run_sync(pipe.open, "w"):
+                    pass
+            await until(tools, lambda: {"skill:x", "skill:y", "skill:z"} <= set(listed(tools)))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -137,6 +137,7 @@ async def test_a_managed_person() -> None:
         auth = EnterpriseManaged(
             "assistant",
             "a secret",
+            issuer=f"{url.removesuffix('/mcp')}/",
             idp=company.issuer,
             id_token=lambda: company.issue_id_token("assistant"),
             fetcher=company,
@@ -250,7 +251,7 @@ async def test_machines(issuer: str, kind: str) -> None:
     """A secret and a signed assertion are accepted."""
     async with (
         serve_protected(Docs, partial(auth_for, issuer)) as url,
-        connect(url, auth=machines()[kind]) as client,
+        connect(url, auth=machines(issuer=issuer)[kind]) as client,
     ):
         assert await greet(client) in ("robot", "signer")
 
@@ -259,7 +260,7 @@ async def test_wrong_secret(issuer: str) -> None:
     """A refusal is one error with the words of the authorization server."""
     async with serve_protected(Docs, partial(auth_for, issuer)) as url:
         with pytest.raises(AuthError, match="invalid_client"):
-            async with connect(url, auth=ClientCredentials("robot", "wrong")):
+            async with connect(url, auth=ClientCredentials("robot", "wrong", issuer=issuer)):
                 pass
 
 
@@ -268,7 +269,7 @@ async def test_proofs_with_nonces(issuer: str) -> None:
     async with serve_protected(Docs, partial(auth_for, issuer)) as url:
         async with httpx2.AsyncClient() as http:
             refused = await http.post(url)
-        for strategy in machines(dpop=True).values():
+        for strategy in machines(issuer=issuer, dpop=True).values():
             credentials = strategy.bind(ProtectedServer(url))
             request = ClientRequest("POST", url)
             challenges = read_challenges(refused.headers)

@@ -211,7 +211,7 @@ def test_bad_arguments(seen):
     (text,) = failure(found)
     assert "/message" in text
     assert "/repeat" in text
-    violations = found["_meta"]["noizu.mcp/violations"]
+    violations = found["_meta"]["com.noizu.mcp/violations"]
     assert {each["path"] for each in violations} == {"/message", "/repeat"}
 
 

@@ -1,7 +1,9 @@
 """Answers of an API, and documents that are fetched."""
 
 import json
+import pkgutil
 import ssl
+from encodings import __path__ as codecs
 
 import pytest
 import trio
@@ -67,6 +69,9 @@ async def test_nothing(serving, api):
     ("kind", "body", "expected"),
     [
         ("text/csv; charset=latin-1", b"\xfc", "ü"),
+        ('text/csv; charset="Windows-1252"', b"\x80", "€"),
+        ("text/plain; charset=utf-16", "ü".encode("utf-16"), "ü"),
+        ("text/plain; charset=UTF-8", "ü", "ü"),
         ("text/plain; format=flowed; charset=nonsense", "ü", "ü"),
         ("application/xml", "<a/>", "<a/>"),
         ("image/svg+xml", "<svg/>", "<svg/>"),
@@ -75,6 +80,18 @@ async def test_nothing(serving, api):
 async def test_texts(serving, api, kind, body, expected):
     """Texts are decoded by their charset."""
     assert (await result_of(serving, api, (200, {"content-type": kind}, body))).text == expected
+
+
+async def test_a_charset_is_one_of_the_web(serving, api):
+    """No name of a codec of Python changes what ASCII says, or breaks the call."""
+    body = "a-b +AGE- \\x41 =41 ~{"
+    async with connect(serving(reading())) as client:
+        for name in ["", "rot13", *(each.name for each in pkgutil.iter_modules(codecs))]:
+            for status in (200, 500):
+                api.answers[PATH] = (status, {"content-type": f"text/plain; charset={name}"}, body)
+                result = await client.call_tool("read")
+                wide = "utf_16" in name or "utf_32" in name
+                assert result.text.endswith(body) or wide, name
 
 
 @pytest.mark.parametrize("kind", ["image/png", "audio/wav"])
@@ -189,6 +206,20 @@ async def test_documents_at_a_url(api):
         "/v1/things",
     ]
     assert provider.name == f"OpenAPI {api.url}/openapi.json"
+
+
+@pytest.mark.parametrize("status", [200, 302, 500])
+async def test_cookies_are_not_kept(serving, api, status):
+    """A cookie of an answer is in no later request: the next caller may be another person."""
+    headers = {"set-cookie": "session=alice; Path=/", **JSON}
+    api.answers[PATH] = (status, headers, "{}")
+    chosen = {"name": "theme", "in": "cookie", "schema": {"type": "string"}}
+    async with connect(serving(reading(parameters=[chosen]))) as client:
+        for arguments in ({}, {}, {"theme": "dark"}):
+            await client.call_tool("read", arguments)
+
+    cookies = [each["headers"].get("cookie") for each in api.seen]
+    assert cookies == [None, None, "theme=dark"]
 
 
 async def test_two_servers_may_share_a_provider(serving, api):

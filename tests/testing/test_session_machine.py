@@ -21,6 +21,7 @@ from noizu_mcp import (
     ToolDefinition,
     ToolError,
     Toolkit,
+    ToolResult,
     argument,
     field,
     mcp,
@@ -207,6 +208,42 @@ def test_the_least_session_is_told():
     assert text == "count crashed with {'count': 1001}"
     assert steps.count("state.") == 2  # and the end of the session
     assert "state.call_tool(call=Call(name='count',arguments={'count':1001}))" in steps
+
+
+class Stats(Tool):
+    """Split a text into words; an empty one is the fault."""
+
+    class Output(Schema):
+        words: list[str]
+
+    def call(self, text: str) -> Output:
+        return {"words": text.split() if text else None}
+
+
+class Splitting(Server, name="splitting", version="1"):
+    tools = [Stats]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_broken_output_contract(version):
+    """The server sends an error instead of the value, which no tool chooses."""
+    machine = type("Sessions", (SessionMachine,), {"target": Splitting, "version": version})
+    text, _ = failure(machine, shrink=True)
+    assert text == "stats broke its output schema with {'text': ''}"
+
+
+def test_a_broken_output_schema_of_another_server():
+    """It sends the value as it is, and the client sees what is wrong."""
+
+    class Wrong(Server, name="wrong", version="1"):
+        async def list_tools(self, cursor, ctx):
+            return [ToolDefinition("count", input_schema=COUNT, output_schema=COUNT)]
+
+        async def call_tool(self, name, args, ctx):
+            return ToolResult("1", {"count": "1"})
+
+    text, _ = failure(type("Sessions", (SessionMachine,), {"target": Wrong}), shrink=True)
+    assert text.startswith("count broke its output schema with {}: /count: expected integer")
 
 
 def test_resources_that_fail():

@@ -1,6 +1,7 @@
 """Strategies for JSON Schemas: values that fit, near misses, limits, and small examples."""
 
 import math
+from collections import Counter
 
 import jsonschema
 import pytest
@@ -531,6 +532,67 @@ def test_near_misses_are_small(schema, expected):
     keyword, path, value = expected
     found = least(violating(schema, labelled=True), lambda drawn: drawn[1:] == (keyword, path))
     assert Violation(value, keyword, path) == found
+
+
+def closed(required=(), **properties):
+    made = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**made, "required": list(required)} if required else made
+
+
+ITEM = closed(
+    e={"type": "string", "pattern": "^x", "maxLength": 9},
+    f={"enum": ["u", "v"]},
+)
+DEEP = closed(
+    ["a", "b"],
+    a={"type": "string", "maxLength": 5},
+    b=closed(
+        ["c"],
+        c={"type": "integer", "multipleOf": 7, "maximum": 100},
+        d={"type": "array", "minItems": 1, "maxItems": 3, "items": ITEM},
+    ),
+)
+#: Its keywords, by the members on the way to the value that they judge.
+OBJECT = ["type", "required", "additionalProperties"]
+PLACES = {
+    "": OBJECT,
+    "a": ["type", "maxLength"],
+    "b": OBJECT,
+    "b/c": ["type", "multipleOf", "maximum"],
+    "b/d": ["type", "minItems", "maxItems"],
+    "b/d/*": ["type", "additionalProperties"],
+    "b/d/*/e": ["type", "pattern", "maxLength"],
+    "b/d/*/f": ["enum"],
+}
+
+
+def places_of(drawn):
+    """Count the keywords that near misses break, by their places."""
+    found = Counter()
+    for _, keyword, path in drawn:
+        # The path of `required` names the member that is missing.
+        steps = path[:-1] if keyword == "required" else path
+        found["/".join("*" if type(each) is int else each for each in steps), keyword] += 1
+    return found
+
+
+@pytest.mark.slow
+def test_no_keyword_is_too_deep():
+    """Each keyword is broken about as often as any other, in whatever place it is."""
+    found = places_of(draw(violating(DEEP, labelled=True), 300))
+
+    # A fair share is 300 / 20; Hypothesis prefers some numbers of a choice to others.
+    wanted = [(place, keyword) for place in PLACES for keyword in PLACES[place]]
+    assert {each: found[each] for each in wanted if not 1 <= found[each] <= 75} == {}
+
+
+def test_a_place_within_itself_counts_once():
+    """Otherwise nearly all near misses of a recursive schema would be deep."""
+    node = closed(v={"type": "integer"}, next={"$ref": "#"})
+    found = places_of(draw(violating(node, labelled=True), 60))
+
+    assert sum(count for (place, _), count in found.items() if "next/next" not in place) > 30
+    assert any("next/next" in place for place, _ in found)
 
 
 @settings(max_examples=50)

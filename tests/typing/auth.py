@@ -170,8 +170,8 @@ strategies: list[AuthStrategy] = [
     Bearer("token"),
     ClientCredentials("me", "s", scopes="a b", issuer="https://x", dpop=True),
     PrivateKeyJWT("me", b"pem", algorithm="ES256", key_id="1", store=OwnStore()),
-    WorkloadIdentity(Path("token"), client_id="me", scopes=["a"]),
-    WorkloadIdentity(lambda: "token", client_id="me", client_secret="s"),
+    WorkloadIdentity(Path("token"), client_id="me", issuer="https://x", scopes=["a"]),
+    WorkloadIdentity(lambda: "token", client_id="me", client_secret="s", issuer="https://x"),
     EnterpriseManaged("me", idp="https://idp", id_token=fetch_token, allow_private=True),
     OwnStrategy(),
 ]

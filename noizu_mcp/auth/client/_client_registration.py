@@ -12,6 +12,7 @@ import attrs
 from ..._errors import AuthError
 from ..._value import JSONObject
 from ...jsonrpc import render
+from .._configuration import check_url, read_text
 from .._fetch import Fetcher, FetchError, FetchRequest
 from ._discovery import IssuerMetadata, read_object
 from ._stores import CredentialStore
@@ -27,9 +28,13 @@ class ClientIdentity:
     Attributes:
         client_id: The name at the issuer, if it was registered beforehand.
         client_secret: Its secret, if it has one.
-        issuer: The issuer that `client_id` belongs to; None: the first that a server names.
+        issuer: The only authorization server that it uses; None: any that a server names.
         client_metadata_url: The URL of its metadata document, if it has one.
         client_name: The name that a person reads.
+
+    Raises:
+        ValueError: One of them is malformed, or there is a secret without a `client_id` or without
+            an `issuer`.
     """
 
     client_id: str | None = None
@@ -37,6 +42,15 @@ class ClientIdentity:
     issuer: str | None = None
     client_metadata_url: str | None = None
     client_name: str = "noizu-mcp"
+
+    def __attrs_post_init__(self) -> None:
+        if self.issuer is not None:
+            check_url(self.issuer, "issuer")
+        if self.client_secret is not None:
+            read_text(self.client_secret, "client_secret")
+            if self.client_id is None:
+                raise ValueError("client_secret belongs to a client_id, which is missing")
+            check_home(self.issuer, "client_secret")
 
     def known(self, issuer: IssuerMetadata, known_at: str | None = None) -> Registration | None:
         """Return the registration that needs no request; None if there is none.
@@ -49,11 +63,10 @@ class ClientIdentity:
             AuthError: `client_id` belongs to another issuer.
         """
         if self.client_id is not None:
-            home = self.issuer or known_at
-            if home is not None and home != issuer.issuer:
+            if known_at is not None and known_at != issuer.issuer:
                 raise AuthError(
                     f"the server wants tokens of {issuer.issuer}, but client_id {self.client_id!r}"
-                    f" belongs to {home}; it is not used elsewhere. Register at the new one"
+                    f" belongs to {known_at}; it is not used elsewhere. Register at the new one"
                 )
             secret = self.client_secret or ""
             method = choose_auth_method(issuer, secret)
@@ -61,6 +74,23 @@ class ClientIdentity:
         if self.client_metadata_url is not None and issuer.takes_metadata_urls:
             return Registration(client_id=self.client_metadata_url)
         return None
+
+
+def check_home(issuer: str | None, name: str) -> None:
+    """Check that a credential which anybody could use is bound to an authorization server.
+
+    Args:
+        issuer: The option `issuer`.
+        name: The option with the credential, for the message.
+
+    Raises:
+        ValueError: It is not.
+    """
+    if issuer is None:
+        raise ValueError(
+            f"{name} needs issuer=, the URL of the authorization server that it belongs to: a"
+            " server that lies about its authorization server would get it otherwise"
+        )
 
 
 def registration_key(issuer: str) -> str:
@@ -108,7 +138,7 @@ async def register(
     if not url:
         raise AuthError(
             f"{issuer.issuer} registers no clients by itself: register this program there, and give"
-            " client_id= (and client_secret=)"
+            " client_id= (and issuer= and client_secret=)"
         )
     document = _client_metadata(identity, issuer, redirect_uri, native=native)
     if scopes:

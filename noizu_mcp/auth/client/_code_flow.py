@@ -67,6 +67,10 @@ class CodeFlow:
         endpoint = self._found.issuer.authorization_endpoint
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{query}"
 
+    def is_answer(self, answer: Mapping[str, str]) -> bool:
+        """Tell whether the parameters of a redirect answer this login, by their `state`."""
+        return hmac.compare_digest(answer.get("state", "").encode(), self._state.encode())
+
     def code_of(self, answer: Mapping[str, str]) -> str:
         """Check the answer and return its code.
 
@@ -78,7 +82,7 @@ class CodeFlow:
                 refusal.
         """
         issuer = self._found.issuer
-        if not hmac.compare_digest(answer.get("state", "").encode(), self._state.encode()):
+        if not self.is_answer(answer):
             raise AuthError(
                 "the answer of the browser has another state than the login that was begun; it is"
                 " not used. Try again"

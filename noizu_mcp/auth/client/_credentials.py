@@ -102,6 +102,7 @@ class TokenCredentials:
         store: Keeps the tokens.
         key: Names them in the store.
         client_id: The client that they must belong to; None: any.
+        issuer: The only authorization server that is used; None: any.
         fetcher: Makes the requests for metadata and tokens.
         dpop: True to bind the tokens to a key (RFC 9449).
 
@@ -118,6 +119,7 @@ class TokenCredentials:
         store: CredentialStore,
         key: str,
         client_id: str | None,
+        issuer: str | None,
         fetcher: Fetcher,
         dpop: bool = False,
     ) -> None:
@@ -127,6 +129,7 @@ class TokenCredentials:
         self._store = store
         self._key = key
         self._client_id = client_id
+        self._issuer = issuer
         self._fetcher = fetcher
         self._tokens = TokenClient(fetcher, load_signing().Prover() if dpop else None)
         self._login: Login | None = None
@@ -173,6 +176,8 @@ class TokenCredentials:
         login = Login.from_json(await self._store.load(self._key))
         # The configuration may have changed since the tokens were stored.
         if login is None or self._client_id not in (None, login.client.client_id):
+            return None
+        if self._issuer not in (None, login.issuer):
             return None
         prover = self._tokens.prover
         if bool(login.proof_key) != (prover is not None):
@@ -250,8 +255,13 @@ class TokenCredentials:
 
     async def _replace(self, refusal: Refusal, login: Login | None) -> Login:
         """Get other tokens for those that the server has refused."""
-        preferred = () if login is None else (login.issuer,)
-        found = await discover(self._server, refusal, self._fetcher, preferred=preferred)
+        found = await discover(
+            self._server,
+            refusal,
+            self._fetcher,
+            preferred=None if login is None else login.issuer,
+            only=self._issuer,
+        )
         known = login if login is not None and login.issuer == found.issuer.issuer else None
         if known is not None and not self._wants_more(refusal, known):
             made = known.tokens.access_token if refusal.attempt > 1 else None

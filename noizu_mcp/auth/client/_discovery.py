@@ -4,7 +4,8 @@ Theory of operation. Each step leads to the next, or ends with one `AuthError`:
 
 1. *resource metadata* (RFC 9728): at the URL that the challenge names, else at the well-known URL
    for the path of the server, else at that of its root. Its `resource` must be the server;
-2. *the authorization server*: the first one in it, or the one that the client is known at;
+2. *the authorization server*: the first one in it, or the one that the client is known at. A
+   client may be bound to one: then no other gets a request;
 3. *its metadata*: RFC 8414, then OpenID Connect Discovery, at the URLs that `metadata_urls` lists.
    Its `issuer` must be the very string that step 2 gave: a server could send the client to the
    endpoints of another one otherwise;
@@ -94,7 +95,8 @@ async def discover(
     refusal: Refusal,
     fetcher: Fetcher,
     *,
-    preferred: Sequence[str] = (),
+    preferred: str | None = None,
+    only: str | None = None,
 ) -> Discovered:
     """Find the authorization server of an MCP server; see the theory of operation.
 
@@ -102,13 +104,16 @@ async def discover(
         server: The MCP server.
         refusal: Its answer 401 or 403.
         fetcher: Makes the requests.
-        preferred: Issuers that the client is known at; they win over the order of the metadata.
+        preferred: The issuer that the client is known at; it wins over the order of the metadata.
+        only: The issuer that the client is bound to.
 
     Raises:
-        AuthError: There is none, its metadata cannot be had, or it contradicts itself.
+        AuthError: There is none, or another one than `only`, its metadata cannot be had, or it
+            contradicts itself.
     """
     document = await _resource_metadata(server, refusal, fetcher)
     if document is None:
+        _choose(server, [server.origin], preferred, only)
         return Discovered(resource=None, scopes_supported=(), issuer=await _assume(server, fetcher))
     resource = document.get("resource")
     if not isinstance(resource, str) or not covers(resource, server.url):
@@ -119,12 +124,30 @@ async def discover(
     issuers = _texts(document, "authorization_servers") or ()
     if not issuers:
         raise AuthError(f"the resource metadata of {server.shown} names no authorization server")
-    issuer = next((each for each in issuers if each in preferred), issuers[0])
+    issuer = _choose(server, issuers, preferred, only)
     return Discovered(
         resource=resource,
         scopes_supported=_texts(document, "scopes_supported") or (),
         issuer=await issuer_metadata(issuer, fetcher),
     )
+
+
+def _choose(
+    server: ProtectedServer, issuers: Sequence[str], preferred: str | None, only: str | None
+) -> str:
+    """Choose one of the issuers that a server names.
+
+    Raises:
+        AuthError: The client is bound to another one.
+    """
+    if only is None:
+        return next((each for each in issuers if each == preferred), issuers[0])
+    if only not in issuers:
+        raise AuthError(
+            f"{server.shown} wants tokens of {issuers[0]}, but the credentials belong to {only};"
+            " they are not used elsewhere"
+        )
+    return only
 
 
 def resource_urls(server: ProtectedServer, refusal: Refusal) -> list[str]:

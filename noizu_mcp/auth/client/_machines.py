@@ -4,8 +4,9 @@ Each strategy is a grant of `TokenCredentials`, which has discovery, the store, 
 rules for refusals. A machine asks for a new token where a person would use a refresh token.
 
 The credentials of a machine were agreed on with one authorization server, but the MCP server names
-the one to use. `issuer=` keeps a server that lies from collecting them; the strategies also stay
-with the first issuer that they have got a token from.
+the one to use, and may lie. A secret, and a token of a platform, is of use to whoever gets it, so
+`issuer=` is required and nobody else gets it. A signature is made for one issuer and is of no use
+elsewhere; without `issuer=` such a strategy stays with the first issuer that gave it a token.
 
 Sources: RFC 6749 section 4.4 (client credentials), RFC 7523 (assertions), RFC 8693 (exchange); the
 extensions `io.modelcontextprotocol/oauth-client-credentials` and
@@ -26,7 +27,7 @@ from ..._errors import AuthError
 from ...types import as_scopes
 from .._configuration import check_url, read_text
 from .._fetch import Fetcher, HTTPFetcher
-from ._client_registration import ClientIdentity
+from ._client_registration import ClientIdentity, check_home
 from ._credentials import ClientFetcher, GrantRequest, TokenCredentials, load_signing
 from ._discovery import IssuerMetadata, issuer_metadata
 from ._stores import CredentialStore, MemoryStore
@@ -49,8 +50,9 @@ class MachineOptions(TypedDict, total=False):
     Attributes:
         scopes: The scopes to request besides those that the server asks for, a list or one text
             with spaces between them; None: those that its metadata lists.
-        issuer: The authorization server that the credentials belong to, exactly as it names itself.
-            Without it they go to the one that the MCP server names first.
+        issuer: The authorization server that the credentials belong to, exactly as it names itself;
+            no other one is used. It is required with a secret and with the token of a platform.
+            None: the one that the MCP server names first.
         store: Keeps the tokens; `MemoryStore()` by default.
         dpop: True to bind the tokens to a key (RFC 9449), so that a stolen one is of no use. An
             authorization server that does not do it is refused.
@@ -86,13 +88,9 @@ class Machine(ABC):
         if unknown := options.keys() - MachineOptions.__annotations__.keys():
             raise TypeError(f"{type(self).__name__} has no option {min(unknown)!r}")
         read_text(client_id, "client_id")
-        if client_secret is not None:
-            read_text(client_secret, "client_secret")
-        issuer, scopes = options.get("issuer"), options.get("scopes")
-        if issuer is not None:
-            check_url(issuer, "issuer")
+        scopes = options.get("scopes")
         self._identity = ClientIdentity(
-            client_id=client_id, client_secret=client_secret, issuer=issuer
+            client_id=client_id, client_secret=client_secret, issuer=options.get("issuer")
         )
         if isinstance(scopes, str):
             scopes = scopes.split()
@@ -120,6 +118,7 @@ class Machine(ABC):
             store=self._store,
             key=" ".join((type(self).__name__, str(client_id), server.url, self._person)).strip(),
             client_id=client_id,
+            issuer=self._identity.issuer,
             fetcher=self._fetcher or ClientFetcher(server, allow_private=self._allow_private),
             dpop=self._dpop,
         )
@@ -196,7 +195,7 @@ class ClientCredentials(Machine):
 
     Raises:
         TypeError: There is no such option.
-        ValueError: An option is malformed.
+        ValueError: An option is malformed, or `issuer` is missing.
     """
 
     def __init__(
@@ -277,7 +276,7 @@ class WorkloadIdentity(Machine):
 
     Raises:
         TypeError: There is no such option.
-        ValueError: An option is malformed.
+        ValueError: An option is malformed, or `issuer` is missing.
     """
 
     def __init__(
@@ -289,6 +288,7 @@ class WorkloadIdentity(Machine):
         **options: Unpack[MachineOptions],
     ) -> None:
         super().__init__(client_id, client_secret, options)
+        check_home(self._identity.issuer, "token")
         self._token = check_source(token, "token")
 
     async def _prove(self, request: GrantRequest) -> Params:
@@ -304,7 +304,7 @@ class EnterpriseManaged(Machine):
 
     Args:
         client_id: The name of the client at the authorization server of the MCP server.
-        client_secret: Its secret there; None: it has none.
+        client_secret: Its secret there, which needs `issuer`; None: it has none.
         idp: The identity provider, the URL of the issuer.
         id_token: The ID token of the person; the file that holds it; or a function, async or not,
             that returns it. It is read for each grant.

@@ -55,9 +55,9 @@ class OAuth:
             lists, and `offline_access` where the authorization server has it.
         client_id: The name of this program at the authorization server, if it is registered there;
             None: it registers itself.
-        client_secret: Its secret, if it has one.
-        issuer: The authorization server that `client_id` belongs to; None: the first one that a
-            server names.
+        client_secret: Its secret, if it has one; needs `issuer`.
+        issuer: The only authorization server that is used, exactly as it names itself; None: the
+            first one that a server names.
         client_metadata_url: The URL of the metadata document of this program, for authorization
             servers that support client id metadata documents.
         client_name: The name that the person reads at the login.
@@ -99,8 +99,6 @@ class OAuth:
         read_text(self.client_name, "client_name")
         if read_count(self.redirect_port, "redirect_port", zero=True) > 65535:
             raise ValueError(f"redirect_port must be a port, not {self.redirect_port!r}")
-        if self.client_secret is not None and self.client_id is None:
-            raise ValueError("client_secret belongs to a client_id, which is missing")
         if self.redirect_uri is not None:
             check_url(self.redirect_uri, "redirect_uri")
         if self.client_metadata_url is not None:
@@ -108,6 +106,7 @@ class OAuth:
             # 2025-11-25 `basic/authorization`, "Client ID Metadata Documents".
             if parts.scheme != "https" or parts.path in ("", "/"):
                 raise ValueError("client_metadata_url must be https, with a path")
+        self._identify()
 
     def bind(self, server: ProtectedServer) -> Credentials:
         """Make the credentials of one client; see `AuthStrategy`.
@@ -121,11 +120,12 @@ class OAuth:
         check_url(server.url, "the URL of the server")
         return TokenCredentials(
             server,
-            _CodeGrant(self),
+            _CodeGrant(self, self._identify()),
             scopes=self.scopes,
             store=self.store,
             key=_login_key(server.url),
             client_id=self.client_id,
+            issuer=self.issuer,
             fetcher=self._fetcher_for(server),
             dpop=self.dpop,
         )
@@ -155,6 +155,20 @@ class OAuth:
             logger.warning("the tokens for %s were not revoked: %s", url.partition("?")[0], error)
         return True
 
+    def _identify(self) -> ClientIdentity:
+        """Describe this program for authorization servers.
+
+        Raises:
+            ValueError: An option is malformed.
+        """
+        return ClientIdentity(
+            client_id=self.client_id,
+            client_secret=self.client_secret,
+            issuer=self.issuer,
+            client_metadata_url=self.client_metadata_url,
+            client_name=self.client_name,
+        )
+
     def _fetcher_for(self, server: ProtectedServer) -> Fetcher:
         return self.fetcher or ClientFetcher(server, allow_private=self.allow_private)
 
@@ -169,17 +183,12 @@ class _CodeGrant:
 
     Args:
         options: The strategy.
+        identity: The identity of the program.
     """
 
-    def __init__(self, options: OAuth) -> None:
+    def __init__(self, options: OAuth, identity: ClientIdentity) -> None:
         self._options = options
-        self._identity = ClientIdentity(
-            client_id=options.client_id,
-            client_secret=options.client_secret,
-            issuer=options.issuer,
-            client_metadata_url=options.client_metadata_url,
-            client_name=options.client_name,
-        )
+        self._identity = identity
 
     async def obtain(self, request: GrantRequest) -> Login:
         """Ask a person to log in."""
@@ -194,7 +203,7 @@ class _CodeGrant:
             flow = CodeFlow(request.found, client, uri, scopes)
             try:
                 with request.pause():
-                    answer = await _Login(self._options, listener).run(flow.url)
+                    answer = await _Login(self._options, listener).run(flow)
                 code = flow.code_of(answer)
                 tokens = await request.tokens.request(
                     issuer.token_endpoint,
@@ -269,11 +278,11 @@ class _Login:
         self._answer: Mapping[str, str] = {}
         self._scope = trio.CancelScope()
 
-    async def run(self, url: str) -> Mapping[str, str]:
+    async def run(self, flow: CodeFlow) -> Mapping[str, str]:
         """Open the browser and wait for its answer.
 
         Args:
-            url: The URL of the login.
+            flow: The login.
 
         Returns:
             The parameters of the answer.
@@ -287,10 +296,10 @@ class _Login:
         with self._scope, single_failure():
             # Side by side: some browsers return when they are closed.
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._browse, url)
-                self._finish(await self._listener.wait())
+                nursery.start_soon(self._browse, flow.url)
+                self._finish(await self._listener.wait(flow.is_answer))
         if not self._answer:
-            host = urlsplit(url).hostname
+            host = urlsplit(flow.url).hostname
             raise LoginTimeout(
                 f"nobody logged in at {host} within {self._options.timeout:g} s; try again"
             )

@@ -2,13 +2,14 @@
 
 Theory of operation. The listener opens a port before the browser opens, so that no answer is
 missed. Each connection brings one request, with limits of time and size; browsers open some that
-bring none. The first request for the path of the redirect that carries an answer, a code or an
-error, ends the wait, and its parameters are the result; they are checked later, by the flow. The
-person sees a plain page without scripts. Then the port is closed.
+bring none. The first request for the redirect URI that carries the answer to this login, a code or
+an error with its `state`, ends the wait, and its parameters are the result. Every other request,
+such as that of a page that guesses the port, gets a page that says so, and the wait goes on. The
+pages are plain, without scripts. Then the port is closed.
 """
 
 import html
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
@@ -55,18 +56,26 @@ class RedirectListener:
         self.uri = uri
         self.is_open = bool(listeners)
         self._listeners = listeners
-        self._path = urlsplit(uri).path or "/"
+        parts = urlsplit(uri)
+        self._path = parts.path or "/"
+        # A browser leaves out the usual port.
+        self._hosts = {parts.netloc.lower(), parts.netloc.lower().removesuffix(":80")}
         self._open = 0
+        self._is_answer: Callable[[Mapping[str, str]], bool] = bool
         self._answer: Mapping[str, str] = {}
         # Set when the person has got the page.
         self._answered = trio.Event()
 
-    async def wait(self) -> Mapping[str, str]:
+    async def wait(self, is_answer: Callable[[Mapping[str, str]], bool]) -> Mapping[str, str]:
         """Wait for the redirect.
+
+        Args:
+            is_answer: Tells whether the parameters of a request answer this login.
 
         Returns:
             The parameters of its query.
         """
+        self._is_answer = is_answer
         async with trio.open_nursery() as nursery:
             if self.is_open:
                 nursery.start_soon(trio.serve_listeners, self._serve, self._listeners)
@@ -90,17 +99,23 @@ class RedirectListener:
 
     def _respond(self, head: bytes) -> bytes:
         """Make the page for a request, and note its answer."""
-        words = head.partition(b"\r\n")[0].decode("latin-1").split(" ")
+        lines = head.decode("latin-1").split("\r\n")
+        fields = [line.partition(":") for line in lines[1:]]
+        hosts = [value.strip().lower() for name, _, value in fields if name.lower() == "host"]
         try:
-            method, target, _version = words
+            method, target, _version = lines[0].split(" ")
             path, _, query = target.partition("?")
             params = dict(parse_qsl(query, keep_blank_values=True, max_num_fields=MAX_PARAMS))
         except ValueError:
             method, path, params = "", "", {}
         if method != "GET":
             return _page("400 Bad Request", "Not understood", "This is not the request of a login.")
-        if path != self._path or not params.keys() & {"code", "error"}:
+        is_here = path == self._path and len(hosts) == 1 and hosts[0] in self._hosts
+        if not is_here or not params.keys() & {"code", "error"}:
             return _page("404 Not Found", "Nothing is here", "A login answers at another address.")
+        if not self._is_answer(params):
+            said = "The program waits for the answer to another login. Go on there, or begin again."
+            return _page("400 Bad Request", "Not this login", said)
         # The first answer counts.
         self._answer = self._answer or params
         if "error" in params:

@@ -14,7 +14,7 @@ from ..._errors import ProtocolError, ToolError
 from ..._limits import DEFAULTS
 from ..._util import json_text
 from ...schema import Shape, Violation, describe, dump_value, find_not_json
-from ...types import META_VIOLATIONS, Content, ToolResult, as_blocks
+from ...types import META_BROKEN_OUTPUT, META_VIOLATIONS, Content, ToolResult, as_blocks
 from ._bound import ToolSpec
 from ._signature import refuse_coroutine
 
@@ -79,7 +79,7 @@ def violations_result(name: str, violations: Sequence[Violation]) -> ToolResult:
     """Make the result that refuses the arguments of a call, where `call_tool` is overridden.
 
     It is the result that a server makes itself: a line for each violation, for the model, and the
-    list of them in `_meta["noizu.mcp/violations"]`, for programs.
+    list of them in `_meta["com.noizu.mcp/violations"]`, for programs.
 
     Args:
         name: The name of the tool.
@@ -196,11 +196,12 @@ def _broken_schema(spec: ToolSpec | None, output: Shape, ready: Any) -> Outcome:
 
 
 def _broken(spec: ToolSpec | None, detail: str) -> Outcome:
-    text = FAILED
+    result = ToolResult.error(FAILED)
     if spec is not None and spec.output is not None:
         text = f"Tool {spec.name} broke its output contract"
+        result = ToolResult.error(text, meta={META_BROKEN_OUTPUT: True})
     source = "an override" if spec is None else spec.source
-    return ToolResult.error(text), f"the answer of {source} was not sent: {detail}"
+    return result, f"the answer of {source} was not sent: {detail}"
 
 
 def error_result(error: ToolError) -> ToolResult:

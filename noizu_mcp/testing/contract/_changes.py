@@ -114,7 +114,6 @@ def _compare_components(
 
 
 def _compare_tools(name: str, old: JSONObject, new: JSONObject) -> Iterator[Change]:
-    schemas = ("inputSchema", "outputSchema")
     yield from _compare_schema(
         "input", name, old.get("inputSchema", {}), new.get("inputSchema", {})
     )
@@ -126,7 +125,17 @@ def _compare_tools(name: str, old: JSONObject, new: JSONObject) -> Iterator[Chan
     elif before is not None:
         text = "its results have no schema any more"
         yield Change("breaking", "tools", name, "outputSchema", text)
-    yield from _compare_rest("tools", name, old, new, schemas)
+    yield from _compare_execution(name, old.get("execution", {}), new.get("execution", {}))
+    yield from _compare_rest("tools", name, old, new, ("inputSchema", "outputSchema", "execution"))
+
+
+def _compare_execution(name: str, old: JSONObject, new: JSONObject) -> Iterator[Change]:
+    """Compare how a tool may be called: alone, as a task, or in both ways (2025-11-25)."""
+    before, after = (each.get("taskSupport", "forbidden") for each in (old, new))
+    if before != after:
+        # "optional" takes both calls.
+        effect: Effect = "compatible" if after == "optional" else "breaking"
+        yield Change(effect, "tools", name, "execution/taskSupport", _told(before, after))
 
 
 def _compare_schema(

@@ -18,11 +18,11 @@ from ..._util import part_of
 from ..._value import JSONObject
 from ...schema import Document
 
-#: Keywords that judge no value, and that a model may read.
+#: Keywords that judge no value, and that a model or a client may read.
 ANNOTATIONS: Final = frozenset(
     {
         *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"),
-        *("format", "contentEncoding", "contentMediaType"),
+        *("format", "contentEncoding", "contentMediaType", "x-mcp-header"),
     }
 )
 DEFINITIONS: Final = frozenset({"$defs", "definitions"})

@@ -11,16 +11,17 @@ Hypothesis, if it is installed. Both schemas are judged by the engine that judge
 example is always right. A change for which there is neither a proof nor an example counts as
 breaking.
 
-A schema that names properties and leaves open whether there may be others takes any others. Nobody
-sends them, and a result does not have them; a new optional property would otherwise break every
-such schema, since it says more about one of these others. So the giver is closed first.
+A schema that names properties and leaves open whether there may be others takes any others. A new
+optional property would break every such schema, since it says more about one of these others. So
+the giver is closed first, but for one property that neither schema mentions: it stands for all
+others, and shows whether they are refused now.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from itertools import islice
+from itertools import chain, count, islice
 from typing import Any, Final, Literal, NamedTuple
 
 from ..._errors import SchemaError, SchemaUnsupported
@@ -121,9 +122,10 @@ def compare_schemas(direction: Direction, old: JSONObject, new: JSONObject) -> D
             return found._replace(text=text, is_breaking=which == "new")
     is_input = direction == "input"
     taker, giver = (new, old) if is_input else (old, new)
-    closed = close(giver, is_input=is_input)
+    other = _new_name(old, new)
+    closed = close(giver, other, is_input=is_input)
     if _is_proved(taker, closed):
-        is_same = _is_proved(closed, close(taker, is_input=is_input))
+        is_same = _is_proved(closed, close(taker, other, is_input=is_input))
         return found._replace(text="" if is_same else _WIDENED[direction])
     example, reasons = _refute(taker, closed)
     text = (_UNPROVED if example is UNSET else _NARROWED)[direction]
@@ -176,11 +178,19 @@ def _copy(schema: Any, change: Callable[[JSONObject], JSONObject]) -> Any:
     return change(new)
 
 
-def close(schema: JSONObject, *, is_input: bool = False) -> JSONObject:
+def _new_name(*schemas: JSONObject) -> str:
+    """Choose the name of a property that no schema mentions."""
+    texts = "".join(map(text_of, schemas))
+    names = chain(["other"], map("other{}".format, count(2)))
+    return next(name for name in names if name not in texts)
+
+
+def close(schema: JSONObject, other: str = "", *, is_input: bool = False) -> JSONObject:
     """Exclude the properties that a schema neither names nor mentions.
 
     Args:
         schema: The schema; it is not changed.
+        other: The name of a property that stays, with any value; empty for none.
         is_input: True for the schema of arguments, which names all of them, if any.
 
     Returns:
@@ -192,7 +202,7 @@ def close(schema: JSONObject, *, is_input: bool = False) -> JSONObject:
         plain = _copy(plain, _without_neighbours)
     if is_input and not plain.keys() & {*_IN_PLACE, "properties"}:
         plain = {**plain, "properties": {}}
-    closed: JSONObject = _close(plain, _Closing(plain))
+    closed: JSONObject = _close(plain, _Closing(plain, other))
     return closed
 
 
@@ -221,11 +231,13 @@ class _Closing:
 
     Attributes:
         is_old: True up to draft 7.
+        other: The name of a property that every object keeps; empty for none.
         shared: The definitions that judge a value together with other schemas, by their `id`.
     """
 
-    def __init__(self, schema: JSONObject) -> None:
+    def __init__(self, schema: JSONObject, other: str) -> None:
         self.is_old = _is_old(schema)
+        self.other = other
         self._document = Document(schema)
         self.shared = set(self._find_shared(schema))
 
@@ -297,18 +309,25 @@ def _close(node: Any, closing: _Closing) -> Any:
             holder[path[-1]] = _close(child, closing)
     is_open = _CLOSING.isdisjoint(keywords) and not keywords <= {"$ref", *_EITHER}
     if is_open and keywords & {"properties", "patternProperties", "allOf", "$ref"}:
-        parts = [child for path, child in subschemas(node) if path[0] in _IN_PLACE]
-        if not ("$ref" in keywords or any(map(_names_properties, parts))):
-            new["additionalProperties"] = False
-        elif not closing.is_old:
-            new["unevaluatedProperties"] = False
-        else:
-            with suppress(LookupError):
-                for keyword, names in closing.named(node).items():
-                    if names:
-                        new[keyword] = {**names, **new.get(keyword, {})}
-                new["additionalProperties"] = False
+        _exclude_others(new, node, closing)
+        if closing.other and _CLOSING & new.keys():
+            new["properties"] = {**new.get("properties", {}), closing.other: {}}
     return new
+
+
+def _exclude_others(new: JSONObject, node: JSONObject, closing: _Closing) -> None:
+    """Exclude other properties from the copy of a schema, in the words of its dialect."""
+    parts = [child for path, child in subschemas(node) if path[0] in _IN_PLACE]
+    if not ("$ref" in node or any(map(_names_properties, parts))):
+        new["additionalProperties"] = False
+    elif not closing.is_old:
+        new["unevaluatedProperties"] = False
+    else:
+        with suppress(LookupError):
+            for keyword, names in closing.named(node).items():
+                if names:
+                    new[keyword] = {**names, **new.get(keyword, {})}
+            new["additionalProperties"] = False
 
 
 def _names_properties(part: Any) -> bool:

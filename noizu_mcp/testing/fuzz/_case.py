@@ -11,6 +11,7 @@ from ..._util import part_of
 from ..._value import JSON, JSONObject
 from ...protocol import LATEST_HANDSHAKE
 from ...schema import PeerSchema, coerce_text
+from ...types import META_BROKEN_OUTPUT
 from ..raw import Exchange
 
 Kind = Literal[
@@ -114,6 +115,14 @@ class Outcome:
     def refused(self) -> bool:
         """True for an error, and for the result of a tool that failed."""
         return bool(self.exchange.error) or bool((self.result or {}).get("isError"))
+
+    @property
+    def broke_output(self) -> bool:
+        """True if the server says itself that its tool broke the output schema."""
+        if not self.refused:
+            return False
+        marks = part_of(self.result or {}, "_meta", dict)
+        return META_BROKEN_OUTPUT in marks or "Output validation error" in self.error_text
 
     @property
     def error_text(self) -> str:

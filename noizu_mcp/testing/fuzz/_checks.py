@@ -137,6 +137,8 @@ def find_wrong_form(outcome: Outcome) -> str | None:
 
 
 def _find_wrong_output(outcome: Outcome, component: Component) -> str | None:
+    if outcome.broke_output:
+        return outcome.error_text
     schema, result = component.definition.get("outputSchema"), outcome.result
     if component.kind != "tool" or schema is None or result is None or outcome.refused:
         return None
@@ -161,7 +163,7 @@ def _find_accepted(outcome: Outcome, component: Component) -> str | None:
 
 def _find_refused(outcome: Outcome, component: Component) -> str | None:
     # The arguments of a prompt may have rules that no list tells.
-    if component.kind != "tool" or not outcome.refused:
+    if component.kind != "tool" or not outcome.refused or outcome.broke_output:
         return None
     text = outcome.error_text
     value = component.value_of(outcome.step)

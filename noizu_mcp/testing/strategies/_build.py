@@ -5,9 +5,11 @@ fewer items and members they add. From `DEEPEST` on they take the lowest choice,
 lower, so that values of a recursive schema end.
 """
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from functools import partial
+from itertools import accumulate, repeat
 from typing import Any
 
 from hypothesis import strategies as st
@@ -17,7 +19,7 @@ from ._case import Case, Goals, identity
 from ._containers import DEEPEST, Values, arrays, objects
 from ._expand import matches
 from ._numbers import floats, integers
-from ._plan import Planner
+from ._plan import Choice, Planner
 from ._texts import Formats, texts
 
 
@@ -57,10 +59,18 @@ class Builder:
         return found
 
     def _choose(self, goals: Goals, depth: int) -> Values:
-        choices = self._planner.choices(goals)
+        ways = self._planner.ways(goals)
         if depth == DEEPEST:
-            least = min(choice.height for choice in choices)
-            choices = [choice for choice in choices if choice.height == least]
+            least = min(choice.height for _, choices in ways for choice in choices)
+            low = [(1, [each for each in choices if each.height == least]) for _, choices in ways]
+            ways = [way for way in low if way[1]]
+        return pick(
+            [self._of_choices(choices, depth) for _, choices in ways],
+            [weight for weight, _ in ways],
+        )
+
+    def _of_choices(self, choices: list[Choice], depth: int) -> Values:
+        """Return the strategy that takes each case equally often, and each type of it."""
         cases: dict[int, list[Values]] = {}
         for each in choices:
             made = self._of_kind(each.case, each.kind, depth)
@@ -81,18 +91,19 @@ class Builder:
         return st.sampled_from(self._planner.candidates(case)).map(deepcopy)
 
 
-def pick(options: list[Values]) -> Values:
-    """Return the strategy that takes each of some others equally often.
+def pick(options: list[Values], weights: Iterable[int] = repeat(1)) -> Values:
+    """Return the strategy that takes each of some others equally often, or as their weights say.
 
     `one_of` would take apart the options that are made of several strategies, as those of integers
     are, and draw mostly from these.
     """
-    return options[0] if len(options) == 1 else _picked(options)
+    ends = list(accumulate(weight for _, weight in zip(options, weights, strict=False)))
+    return options[0] if len(options) == 1 else _picked(options, ends)
 
 
 @st.composite
-def _picked(draw: DrawFn, options: list[Values]) -> Any:
-    return draw(options[draw(st.integers(0, len(options) - 1))])
+def _picked(draw: DrawFn, options: list[Values], ends: list[int]) -> Any:
+    return draw(options[bisect_right(ends, draw(st.integers(0, ends[-1] - 1)))])
 
 
 def _booleans(case: Case) -> Values:

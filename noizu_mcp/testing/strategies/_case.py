@@ -165,6 +165,7 @@ class Case(Frozen):
         all_seen: True if these are all.
         seen_items: The number of first items that they have judged.
         seen_contains: Goals of the other items that they have judged.
+        breaks: The keywords that a value breaks narrowly, each with the `id` of its subschema.
     """
 
     kinds: frozenset[str] = _EVERY
@@ -196,6 +197,17 @@ class Case(Frozen):
     all_seen: bool = False
     seen_items: float = 0
     seen_contains: Goals = ()
+    breaks: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def near(self) -> tuple[Goal, ...]:
+        """The goals of items, members and names that are to be broken narrowly."""
+        rules: tuple[Items | Members | Somewhere, ...]
+        rules = (*self.items, *self.members, *self.somewhere)
+        goals = [*self.names, *(goal for rule in rules for goal in rule.goals)]
+        goals += [goal for rule in self.somewhere for goal in rule.names]
+        near = (goal for goal in goals if isinstance(goal, Goal) and goal.mood == "near")
+        return tuple(dict.fromkeys(near))
 
     def beside(self, rule: Somewhere) -> "Case":
         """Return the case without the goals that a rule replaces for its one member."""
@@ -251,7 +263,7 @@ _MERGED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     **dict.fromkeys(("max_length", "max_items", "max_members"), min),
     **dict.fromkeys(("multiples", "not_multiples", "patterns", "not_patterns", "formats"), join),
     **dict.fromkeys(("items", "contains", "required", "members", "names", "somewhere"), join),
-    "seen_contains": join,
+    **dict.fromkeys(("seen_contains", "breaks"), join),
     **dict.fromkeys(("unique", "repeated", "all_seen", "absent"), or_),
     "seen": _join_names,
 }

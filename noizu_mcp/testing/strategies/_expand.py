@@ -117,12 +117,14 @@ class Expander:
             if keyword in rules:
                 broken = rules[keyword](place, node[keyword])
                 if place.near:
+                    broken = [_marked(case, place.node, keyword) for case in broken]
                     broken = combine(broken, self._fitting(fitting, rest)) or broken
                 yield from broken
             elif keyword in unevaluated:
                 goal = place.goal(node[keyword])
                 for case in self._fitting(fitting, rest):
-                    yield from combine([case], left_over(keyword, case, goal))
+                    for made in combine([case], left_over(keyword, case, goal)):
+                        yield _marked(made, place.node, keyword) if place.near else made
 
     def excluding(self, cases: list[Case], goal: Goal) -> list[Case]:
         """Return the cases that reach another goal, too, which is the opposite of a subschema.
@@ -171,6 +173,11 @@ class Expander:
             return self._document.target(keyword, node, scope)
         except LookupError:
             return None
+
+
+def _marked(case: Case, node: JSONObject, keyword: str) -> Case:
+    """Return a case with the keyword that it breaks, unless a subschema has named another one."""
+    return case if case.breaks else case.but(breaks=((id(node), keyword),))
 
 
 def _demands(case: Case) -> int:

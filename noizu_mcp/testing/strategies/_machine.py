@@ -12,7 +12,7 @@ from ..._errors import McpError
 from ..._value import JSONObject
 from ...client import SyncClient
 from ...jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
-from ...types import ToolResult
+from ...types import META_BROKEN_OUTPUT, ToolResult
 from ._tools import arguments, invalid_arguments
 from ._violation import Unsatisfiable
 
@@ -43,9 +43,10 @@ class SessionMachine(RuleBasedStateMachine):
     names the server, and adds rules and invariants of its own; its attribute `TestCase` is the
     test.
 
-    A step fails if a tool crashes, takes arguments that its schema forbids, or refuses others as
-    invalid (-32602), or if a request is answered with an internal error (-32603). A tool may answer
-    with an error of its own, such as a `ToolError`; `check_call` can ask for more.
+    A step fails if a tool crashes, breaks its output schema, takes arguments that its schema
+    forbids, or refuses others as invalid (-32602), or if a request is answered with an internal
+    error (-32603). A tool may answer with an error of its own, such as a `ToolError`; `check_call`
+    can ask for more.
 
     Attributes:
         target: The server; see `connect`. A class is made anew for each session.
@@ -132,7 +133,7 @@ class SessionMachine(RuleBasedStateMachine):
                 raise
             self._read_lists()
         else:
-            _check_crash(call, result)
+            _check_failure(call, result)
             self.check_call(*call, result)
 
     @precondition(lambda self: self._refused)
@@ -145,7 +146,7 @@ class SessionMachine(RuleBasedStateMachine):
             if error.code != INVALID_PARAMS:
                 raise
             return
-        _check_crash(call, result)
+        _check_failure(call, result)
         if not result.is_error:
             raise AssertionError(f"{call.name} takes {call.arguments}, which its schema forbids")
 
@@ -162,7 +163,12 @@ class SessionMachine(RuleBasedStateMachine):
         self._answer(lambda: self.client.get_prompt(*call))
 
 
-def _check_crash(call: Call, result: ToolResult) -> None:
+def _check_failure(call: Call, result: ToolResult) -> None:
+    """Fail for an error that no tool chooses."""
+    # A server that checks its results marks them; those of others the client has checked.
+    if result.violations or META_BROKEN_OUTPUT in (result.meta or ()):
+        said = "".join(f": {each}" for each in result.violations[:1])
+        raise AssertionError(f"{call.name} broke its output schema with {call.arguments}{said}")
     if result.is_error and result.text == _CRASH:
         raise AssertionError(f"{call.name} crashed with {call.arguments}")
 

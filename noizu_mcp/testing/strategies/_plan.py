@@ -82,6 +82,8 @@ class Planner:
         self._heights: dict[Goals, float] = {}
         self._open: set[Goals] = set()
         self._cuts = 0
+        self._weights: dict[Goal, int] = {}
+        self._weighed: set[Goal] = set()
 
     def height(self, goals: Goals) -> float:
         """Return the depth of the least value that reaches all goals; infinite if none does."""
@@ -116,6 +118,34 @@ class Planner:
                     if kind in case.kinds
                 ]
             found += [option for option in options if option.height < inf]
+        return found
+
+    def ways(self, goals: Goals) -> list[tuple[int, list[Choice]]]:
+        """Return the choices for goals in groups, each with its weight.
+
+        A near miss breaks one keyword. The cases of one keyword are a group of weight 1; if the
+        keyword is broken in an item or a member, the group weighs as much as all keywords that can
+        be broken there. So each keyword of a schema is as likely as any other, however deep it is.
+        """
+        groups: dict[Any, list[Choice]] = {}
+        for choice in self.choices(goals):
+            case = choice.case
+            groups.setdefault((case.breaks, case.near) if case.breaks else id(case), []).append(
+                choice
+            )
+        return [(self._weight(each[0].case), each) for each in groups.values()]
+
+    def _weight(self, case: Case) -> int:
+        """Return the number of keywords that a case can break; a schema counts once in itself."""
+        if not case.near or len(self._weighed) > _DEEPEST:
+            return 1
+        found = 0
+        for goal in case.near:
+            if goal not in self._weights and goal not in self._weighed:
+                self._weighed.add(goal)
+                self._weights[goal] = sum(weight for weight, _ in self.ways((goal,)))
+                self._weighed.discard(goal)
+            found += self._weights.get(goal, 1)
         return found
 
     def candidates(self, case: Case) -> list[Any]:

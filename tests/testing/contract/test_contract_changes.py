@@ -80,6 +80,21 @@ class NarrowKit(Toolkit):
         return [query] * limit
 
 
+class StrictKit(Toolkit):
+    """Tools."""
+
+    @mcp(annotations=Annotations(read_only_hint=True), strict=True)
+    def find(self, query: str, limit: int = 5) -> list[str]:
+        """Find pages."""
+        return [query] * limit
+
+
+class Strict(Docs, name="docs", version="3"):
+    """The same server, which refuses unknown arguments."""
+
+    tools = (StrictKit,)
+
+
 class Narrow(Docs, name="docs", version="2"):
     """The same server, with a bound."""
 
@@ -132,6 +147,22 @@ def test_a_broken_contract_is_an_assertion_error(path):
     assert "breaking: tool find inputSchema: it refuses arguments that it took; example: {" in text
     assert caught.value.changes[0].example["limit"] == 11
     assert caught.value.changes[0].reasons == ("/limit: 11 is greater than the maximum of 10",)
+
+
+def test_unknown_arguments_that_are_refused_now(path, tmp_path):
+    """A call with one was right, and fails; to take them again breaks nobody."""
+    with pytest.raises(ContractBroken) as caught:
+        contract.check(Strict, path)
+
+    (change,) = caught.value.changes
+    assert (change.place, change.example) == (
+        "tool find inputSchema",
+        {"query": "", "other": 0},
+    )
+    assert change.reasons == ('(root): unknown property "other", known are ["query", "limit"]',)
+    contract.write(Strict, tmp_path / "strict.json")
+    (change,) = contract.check(Docs, tmp_path / "strict.json")
+    assert change.effect == "compatible"
 
 
 def test_an_exact_check_refuses_every_change(tmp_path):
@@ -293,6 +324,40 @@ def test_texts_are_visible():
     assert told(of(instructions="a"), of()) == [
         ("visible", "server instructions", 'it is gone: "a"')
     ]
+
+
+def test_headers_are_visible():
+    """A client reads which argument it mirrors, and lists the tools again if it has missed it."""
+
+    def of_tool(**more):
+        return of(tools={"t": {"inputSchema": {"properties": {"a": {"type": "string", **more}}}}})
+
+    assert told(of_tool(), of_tool(**{"x-mcp-header": "Region"})) == [
+        ("visible", "tool t inputSchema/properties/a/x-mcp-header", 'it is new: "Region"')
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "effect"),
+    [
+        ({}, {"taskSupport": "optional"}, "compatible"),
+        ({"taskSupport": "required"}, {"taskSupport": "optional"}, "compatible"),
+        ({}, {"taskSupport": "required"}, "breaking"),
+        ({"taskSupport": "optional"}, {"taskSupport": "required"}, "breaking"),
+        ({"taskSupport": "optional"}, {}, "breaking"),
+        ({}, {"taskSupport": "forbidden"}, None),
+    ],
+)
+def test_calls_as_tasks(old, new, effect):
+    """A tool that must, or must no more, be called as a task refuses calls that were right."""
+
+    def of_tool(execution):
+        return of(
+            tools={"t": {"inputSchema": {}, **({"execution": execution} if execution else {})}}
+        )
+
+    changes = compare(of_tool(old), of_tool(new))
+    assert [each.effect for each in changes] == ([] if effect is None else [effect])
 
 
 def test_properties_are_told():

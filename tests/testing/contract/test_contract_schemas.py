@@ -34,6 +34,10 @@ def shape(**properties):
     return {"type": "object", "properties": properties}
 
 
+def strict(**properties):
+    return {**shape(**properties), "additionalProperties": False}
+
+
 def tree(required=(), **properties):
     node = shape(next={"$ref": "#/$defs/Node"}, **properties)
     return {"$ref": "#/$defs/Node", "$defs": {"Node": {**node, "required": list(required)}}}
@@ -58,6 +62,38 @@ CHANGES = {
     "a property is refused": (
         shape(a=INTEGER, b=TEXT),
         {**shape(a=INTEGER), "additionalProperties": False},
+        "breaking",
+        "compatible",
+    ),
+    "others are refused": (shape(a=INTEGER), strict(a=INTEGER), "breaking", "compatible"),
+    "others are refused without a name": (shape(), strict(), "breaking", "compatible"),
+    "others are refused below": (
+        shape(a={"type": "array", "items": shape(b=INTEGER)}),
+        shape(a={"type": "array", "items": strict(b=INTEGER)}),
+        "breaking",
+        "compatible",
+    ),
+    "others are refused in an alternative": (
+        shape(a={"anyOf": [shape(b=INTEGER), {"type": "null"}]}),
+        shape(a={"anyOf": [strict(b=INTEGER), {"type": "null"}]}),
+        "breaking",
+        "compatible",
+    ),
+    "others are refused on the way round": (
+        tree(v=INTEGER),
+        {**tree(), "$defs": {"Node": strict(v=INTEGER, next={"$ref": "#/$defs/Node"})}},
+        "breaking",
+        "compatible",
+    ),
+    "others are refused beside parts": (
+        {**shape(a=INTEGER), "allOf": [shape(b=INTEGER)]},
+        {**shape(a=INTEGER), "allOf": [shape(b=INTEGER)], "unevaluatedProperties": False},
+        "breaking",
+        "compatible",
+    ),
+    "others have a type": (
+        shape(a=INTEGER),
+        {**shape(a=INTEGER), "additionalProperties": INTEGER},
         "breaking",
         "compatible",
     ),
@@ -148,6 +184,15 @@ def test_the_effect_of_a_change(name):
     assert effect("input", old, old) == effect("output", new, new) == "same"
 
 
+@pytest.mark.parametrize("name", [name for name in CHANGES if name.startswith("others")])
+def test_others_are_taken_again(name):
+    """More arguments break nobody; more members of a result do."""
+    new, old, *_ = CHANGES[name]
+
+    assert effect("input", old, new) == "compatible"
+    assert effect("output", old, new) == "breaking"
+
+
 @pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.parametrize("direction", ["input", "output"])
 def test_an_example_is_right(name, direction):
@@ -169,6 +214,13 @@ def test_an_example_is_right(name, direction):
         (shape(a=INTEGER), {**shape(a=INTEGER), "required": ["a"]}, {}, "/a: required"),
         (shape(a=TEXT), shape(a={**TEXT, "minLength": 1}), {"a": ""}, "/a: "),
         (tree(v=INTEGER), tree(["v"], v=INTEGER), {}, "/v: required"),
+        (shape(a=TEXT), strict(a=TEXT), {"other": 0}, '(root): unknown property "other"'),
+        (
+            shape(other=TEXT, other2=TEXT),
+            strict(other=TEXT, other2=TEXT),
+            {"other3": 0},
+            'unknown property "other3"',
+        ),
     ],
 )
 def test_the_example_is_small(old, new, example, reason):
@@ -215,7 +267,11 @@ def test_hypothesis_is_an_extra(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", sorted(CHANGES.keys() - {"another way to write it", "a property beside parts"})
+    "name",
+    sorted(
+        CHANGES.keys()
+        - {"another way to write it", "a property beside parts", "others are refused beside parts"}
+    ),
 )
 def test_without_the_native_engine(name, monkeypatch):
     """Plain changes are proved and refuted without it, too."""
@@ -329,6 +385,13 @@ def test_closing(schema, closed):
     assert close(schema) == expected
 
 
+def test_closing_but_for_one_property():
+    """It may have any value, in every object that is closed."""
+    nested = shape(a=shape(b=TEXT), c=strict(d=TEXT))
+
+    assert close(nested, "x") == strict(a=strict(b=TEXT, x={}), c=strict(d=TEXT), x={})
+
+
 def test_closing_leaves_the_schema_alone():
     """A copy is closed."""
     schema = shape(a=shape(b=TEXT))
@@ -390,7 +453,7 @@ roots = st.dictionaries(st.sampled_from("abc"), schemas, max_size=2).map(lambda 
 def test_a_change_that_is_not_breaking_has_no_counterexample(old, new):
     """The new version takes each value that the old one allows and names; examples are right."""
     found = compare_schemas("input", old, new)
-    gives, takes = compile_schema(close(old, is_input=True)), compile_schema(new)
+    gives, takes = compile_schema(close(old, "other", is_input=True)), compile_schema(new)
     values = [value for _, value in zip(range(300), instances(old), strict=False)]
 
     if not found.is_breaking:

@@ -55,6 +55,9 @@ HELD = {
     "a result": result(RIGHT),
     "a deliberate failure": failed("the shop is closed"),
     "a deliberate error": error(-32002, "no such thing", data={"uri": "a:b"}),
+    "a deliberate failure with marks": result(
+        {"content": [TEXT], "isError": True, "_meta": {"com.example/x": True}}
+    ),
     "a refusal of wrong arguments": error(-32602, "Input validation error: 'n'", {}),
     "text that stands for a number": result(RIGHT, {"n": "1"}),
     "a question": result({"resultType": "input_required", "inputRequests": {}}),
@@ -95,6 +98,28 @@ BROKEN = {
     "a result of 2026-07-28 without a type": ({"message"}, result(RIGHT, version="2026-07-28")),
     "no structured content": ({"output"}, result({"content": [TEXT]})),
     "a wrong type": ({"output"}, result({**RIGHT, "structuredContent": {"n": "1"}})),
+    "marks that are no object": (
+        {"message"},
+        result({"content": [TEXT], "isError": True, "_meta": 1}),
+    ),
+    "our broken output contract": (
+        {"output"},
+        result(
+            {
+                "content": [{"type": "text", "text": "Tool t broke its output contract"}],
+                "isError": True,
+                "_meta": {"com.noizu.mcp/broken-output": True},
+            }
+        ),
+    ),
+    "a broken output contract in words": (
+        {"output"},
+        failed("MCP error -32602: Output validation error: 1 is not of type 'string'"),
+    ),
+    "a broken output contract as an error": (
+        {"output"},
+        error(-32602, "Output validation error: Invalid structured content for tool t"),
+    ),
     "a missing argument": ({"accepts-invalid"}, result(RIGHT, {})),
     "a refusal of right arguments": ({"refuses-valid"}, error(-32602, "'n' is not of type")),
     "a traceback": ({"leak"}, failed("Traceback (most recent call last):\n ...")),

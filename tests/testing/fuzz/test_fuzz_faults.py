@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from noizu_mcp import Stdio
+from noizu_mcp import Schema, Server, Stdio, Tool
 from noizu_mcp.testing.fuzz import Finding, fuzz, replay
 
 from .faults import FAULTS, least_steps, say
@@ -67,6 +67,28 @@ async def test_a_seed_makes_the_same_findings(in_process, autojump_clock):
     first, second = [await fuzz("crash", seed=7, examples=4) for _ in "ab"]
 
     assert first.to_json()["findings"] == second.to_json()["findings"]
+
+
+class Stats(Tool):
+    """Split a text into words; an empty one is the fault."""
+
+    class Output(Schema):
+        words: list[str]
+
+    def call(self, text: str) -> Output:
+        return {"words": text.split() if text else None}
+
+
+class Splitting(Server, name="splitting", version="1"):
+    tools = [Stats]
+
+
+async def test_a_broken_output_contract_of_this_package(autojump_clock):
+    """The server does not send the value, and says so; that is no error which the tool chose."""
+    report = await fuzz(Splitting, examples=4)
+
+    assert [{"name": "stats", "arguments": {"text": ""}}] in least_steps(report, "output")
+    assert {each.check for each in report.findings} == {"output"}
 
 
 @pytest.fixture
