@@ -290,9 +290,9 @@ async def test_a_schema_is_compiled_once(scripted, monkeypatch):
     """Tools that share a schema, and lists that are read again, need it once for each text."""
     compiled = []
 
-    def compile_schema(schema):
+    def compile_schema(schema, engine):
         compiled.append(schema)
-        return original(schema)
+        return original(schema, engine)
 
     original = _checks.PeerSchema
     monkeypatch.setattr(_checks, "PeerSchema", compile_schema)

@@ -24,7 +24,7 @@ from fastjsonschema.ref_resolver import RefResolver
 from ..._errors import SchemaUnsupported
 from ..._value import JSONObject
 from ..jsonschema._document import REFERENCES, Document, is_local, schema_error
-from ..jsonschema._keywords import LATEST, RULES
+from ..jsonschema._keywords import DIALECTS, LATEST, RULES
 from ..jsonschema._values import equal_pairs, is_encodable, is_multiple
 from ..jsonschema._violation import show
 from ..report._explain import Explainer
@@ -66,8 +66,11 @@ _SILENT = frozenset(
         *("contentEncoding", "contentMediaType", "contentSchema"),
     }
 )
-# What only code serves, or only the walk; everything else that a keyword may be is free.
+# What the walk alone serves.
 _WALKED = RULES.keys() - _SERVED - _SILENT
+# The dialects that are served with the keywords that have kept their meaning.
+_OLDER = frozenset(uri for uri, name in DIALECTS.items() if name in ("6", "7", "201909"))
+_LASTING = (_SERVED | _SILENT | {"not", "patternProperties"}) - {"prefixItems"}
 
 
 def compile_document(
@@ -81,7 +84,7 @@ def compile_document(
         except PatternRefusedError as error:
             raise _unsupported("pattern", f"a pattern: {error}") from None
     common = all(_WALKED.isdisjoint(node) for node in document.reachable())
-    if trusted and common:
+    if trusted and common and document.dialect == LATEST:
         # The generator fails in many ways where it cannot express a schema.
         with suppress(Exception):
             return _generated(document), _refuse_part
@@ -118,12 +121,14 @@ def _unsupported(keyword: str, text: str) -> SchemaUnsupported:
 
 def _check_served(document: Document) -> None:
     """Raise SchemaUnsupported, or SchemaError, for a schema that cannot be judged exactly."""
-    if document.dialect != LATEST:
-        raise _unsupported("$schema", f'"$schema": {show(document.dialect)}')
+    nodes, dialect = document.reachable(), document.dialect
+    lasting = dialect in _OLDER and all(_LASTING.issuperset(node.keys()) for node in nodes)
+    if dialect != LATEST and not lasting:
+        raise _unsupported("$schema", f'"$schema": {show(dialect)} with these keywords')
     faults = document.faults()
     if faults:
         raise schema_error(faults)
-    for node in document.reachable():
+    for node in nodes:
         for keyword in (*REFERENCES[1:], "$vocabulary"):
             if keyword in node:
                 raise _unsupported(keyword, f'"{keyword}"')
