@@ -9,12 +9,13 @@ import pytest
 
 WEATHER = Path(__file__).parents[2] / "docs" / "examples" / "weather.py"
 CLIENT = f"""
-import sys
+import os, sys
 import trio
-from noizu_mcp import McpError, Stdio, connect
+from noizu_mcp import Stdio, connect
 
 async def main():
-    async with connect(Stdio(sys.executable, {str(WEATHER)!r}), strictness="strict") as client:
+    server = Stdio(sys.executable, {str(WEATHER)!r}, env=dict(os.environ))
+    async with connect(server, strictness="strict") as client:
         print(*(tool.name for tool in await client.list_tools()))
         print((await client.call_tool("get_weather", {{"city": "Oslo"}})).structured)
         for wrong in ({{"city": "O"}}, {{"city": "Bergen"}}, {{}}):

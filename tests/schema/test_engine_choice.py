@@ -113,6 +113,22 @@ def test_a_server_names_its_engine(without_native):
     assert [shape.engine for shape in shapes] == ["python"] * 3
 
 
+def test_a_server_names_the_engine_of_the_process(python_engine):
+    """What is compiled for it already is used."""
+
+    class Echo(Tool):
+        """Repeat a text."""
+
+        def call(self, text: str):
+            return text
+
+    class Echoes(Server, name="echoes", version="1", schema_engine="python"):
+        tools = (Echo,)
+
+    (one,), (other,) = Echoes().tools, Echoes().tools
+    assert one.input is other.input
+
+
 @pytest.mark.parametrize("wrong", ["rust", "", 1, ["python"]])
 def test_a_server_names_a_wrong_engine(wrong):
     """The class statement names both values."""

@@ -14,7 +14,8 @@ REFUSALS = [
     ("$id", {"items": {"$id": "urn:a"}}),
     ("$ref", {"$id": "urn:a", "items": {"$ref": "urn:a"}}),
     ("$ref", {"$ref": "https://json-schema.org/draft/2020-12/schema"}),
-    ("$schema", {"$schema": "http://json-schema.org/draft-07/schema#"}),
+    ("$schema", {"$schema": "http://json-schema.org/draft-04/schema#"}),
+    ("$schema", {"$schema": "http://json-schema.org/draft-07/schema#", "if": True}),
     ("$ref", {"$ref": "#"}),
     ("$ref", {"$ref": "#/$defs/a", "$defs": {"a": {"not": {"$ref": "#/$defs/a"}}}}),
     ("$ref", {"items": {"dependentSchemas": {"a": {"$ref": "#/items"}}}}),
@@ -78,6 +79,17 @@ def test_a_number_that_python_does_not_print():
         ({"prefixItems": [True], "unevaluatedItems": False}, [[1]], [[1, 2]]),
         ({"$ref": "#/vendor", "vendor": {"unevaluatedItems": False}}, [[]], [[1]]),
         ({"dependencies": {"a": ["b"], "c": False}}, [{"b": 1}], [{"a": 1}, {"c": 1}]),
+        (
+            # Up to draft 7 all that stands beside a reference is ignored.
+            {
+                "$schema": "http://json-schema.org/draft-07/schema#",
+                "$ref": "#/definitions/a",
+                "minimum": 2,
+                "definitions": {"a": {"maximum": 3}},
+            },
+            [1],
+            [4],
+        ),
         ({"contains": {"type": "null"}, "maxContains": 1}, [[1, None]], [[1], [None, None]]),
         ({"not": {"required": ["a"]}, "items": {}}, [{}], [{"a": 1}]),
         ({"allOf": [{"minimum": 2}], "$ref": "#/$defs/a", "$defs": {"a": {}}}, [2], [1]),
