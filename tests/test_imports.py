@@ -11,7 +11,6 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # Everything that the import loads, and `import trio` does not.
 LOADED = {"json", "json.decoder", "json.encoder", "json.scanner", "_json"}
-LOADED |= {"importlib.util", "importlib._abc"}
 # For URIs; before 3.13 `import trio` loads them, too.
 MAYBE_LOADED = {"urllib", "urllib.parse", "ipaddress"}
 HEAVY = {
@@ -141,11 +140,11 @@ def test_the_native_engine_loads_with_the_first_value() -> None:
         "    text: str = field(max_length=9)\n"
         "    repeat: int = field(default=1, min=1)\n"
         "compiled = read_shape(Echo)[0].compiled\n"
-        "print(compiled.engine, 'jsonschema_rs' in sys.modules)\n"
+        "print('jsonschema_rs' in sys.modules)\n"
         "print(compiled.is_valid({'text': 'a'}), 'jsonschema_rs' in sys.modules)\n"
     )
 
-    assert loaded.split() == ["native", "False", "True", "True"]
+    assert loaded.split() == ["False", "True", "True"]
 
 
 def test_the_native_engine_loads_with_the_first_pattern() -> None:

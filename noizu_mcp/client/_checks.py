@@ -18,10 +18,11 @@ import attrs
 import trio
 
 from .._errors import PEER_FAILURES, ProtocolError, SchemaError
+from .._schema_engine import EngineName
 from .._util import UNSET, Unset, json_text
 from .._value import JSONObject
 from ..engine import logger
-from ..schema import PeerSchema, describe
+from ..schema import PeerSchema, choose_engine, describe
 from ..server import Page
 from ..types import ToolDefinition, ToolResult
 from ._session import ClientSession
@@ -62,9 +63,11 @@ class OutputChecks:
         strictness: The mode; see `connect`.
         session: The connection; 2025-03-26 has no output schemas.
         list_tools: Lists the tools, whose schemas come back by `learn`.
+        engine: The schema engine; see `connect`.
 
     Raises:
-        ValueError: There is no such mode.
+        ValueError: There is no such mode or engine, or the native engine was named, and cannot be
+            loaded.
     """
 
     def __init__(
@@ -72,10 +75,12 @@ class OutputChecks:
         strictness: Strictness,
         session: ClientSession,
         list_tools: Callable[[], Awaitable[object]],
+        engine: EngineName | None,
     ) -> None:
         if strictness not in get_args(Strictness):
             raise ValueError(f'strictness is "strict", "warn" or "off", not {strictness!r}')
         self._strictness = strictness
+        self._engine = choose_engine(engine)
         self._session = session
         self._list_tools = list_tools
         # None for a tool without an output schema.
@@ -181,7 +186,7 @@ class OutputChecks:
                 del self._compiled[next(iter(self._compiled))]
             self._compiled[text] = None
             try:
-                self._compiled[text] = PeerSchema(schema)
+                self._compiled[text] = PeerSchema(schema, self._engine)
             except SchemaError as error:
                 shown = str(error)[:SHOWN]
                 logger.warning("results of the tool %r are not checked: %s", name, shown)

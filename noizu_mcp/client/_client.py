@@ -8,6 +8,7 @@ from typing import Any, overload
 import trio
 
 from .._errors import ConnectionClosed
+from .._schema_engine import EngineName
 from .._value import JSONObject
 from ..engine import Arrival, single_failure
 from ..jsonrpc import Notification
@@ -68,6 +69,7 @@ class Client:
         timeout: float,
         *,
         strictness: Strictness = "warn",
+        schema_engine: EngineName | None = None,
         cache: bool = True,
     ) -> None:
         self.server_info = Implementation("unknown", "")
@@ -80,7 +82,7 @@ class Client:
         async def read_tools() -> None:
             await self._lists.all(TOOLS, anew=True)
 
-        self._checks = OutputChecks(strictness, session, read_tools)
+        self._checks = OutputChecks(strictness, session, read_tools, schema_engine)
         self._lists = ListReader(self.request, self._cache, self._checks.learn)
         self._calls = ToolCalls(session, self.request, read_tools, self._checks)
         session.observers.append(self._note)

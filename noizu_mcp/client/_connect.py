@@ -10,6 +10,7 @@ import trio
 from .. import transports
 from .._errors import ConnectionClosed, TargetError
 from .._limits import CLIENT_LIMITS, Limits
+from .._schema_engine import EngineName
 from .._value import JSONObject
 from .._version import __version__
 from ..engine import MessageStream, check_on_trio, single_failure
@@ -59,6 +60,7 @@ async def connect(
     replay: bool = False,
     telemetry: Sequence[Listen] = (),
     strictness: Strictness = "warn",
+    schema_engine: EngineName | None = None,
     cache: bool = True,
 ) -> AsyncIterator[Client]:
     """Connect to a server for as long as the block runs.
@@ -93,6 +95,8 @@ async def connect(
         strictness: The reaction to a result that breaks the output schema of its tool: `warn` logs
             it, once for each tool, and lists `result.violations`; `strict` raises `ProtocolError`;
             `off` checks nothing.
+        schema_engine: The engine of this check, `native` or `python`; None: the one that
+            `NOIZU_MCP_SCHEMA_ENGINE` names, else the native one where it can be loaded.
         cache: False to keep no answers (2026-07-28), and to ignore which servers answered a probe
             with a handshake before.
 
@@ -110,7 +114,8 @@ async def connect(
             server; `auth` is not a strategy, or the target has no URL; `limits` is no `Limits`; or
             a listener cannot be called with an event.
         ValueError: The URL is not valid, or not one that `auth` sends credentials to; a root has
-            no `file://` URI; or there is no such `strictness`.
+            no `file://` URI; or there is no such `strictness` or `schema_engine`, or that cannot be
+            loaded.
     """
     check_on_trio("connect", _ELSEWHERE)
     own = _OwnSide(
@@ -128,7 +133,13 @@ async def connect(
                 how = _Given(principal, limits, replay, _bind(auth, opened))
                 stream = await _open(opened, stack, nursery, background, how)
                 session = own.session(stream, tap, how.auth)
-                client = Client(session, timeout, strictness=strictness, cache=cache)
+                client = Client(
+                    session,
+                    timeout,
+                    strictness=strictness,
+                    schema_engine=schema_engine,
+                    cache=cache,
+                )
                 stack.enter_context(own.handler.connected(client))
                 # In the background: a cancelled block must still be able to send cancellations.
                 await background.start(session.run)

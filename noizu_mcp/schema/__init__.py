@@ -23,6 +23,7 @@ from .declare._field import argument as argument
 from .declare._field import field as field
 from .engines._compile import CompiledSchema as CompiledSchema
 from .engines._compile import compile_schema as compile_schema
+from .engines._engine import choose_engine as choose_engine
 from .jsonschema._document import Document as Document
 from .jsonschema._keywords import or_null as or_null
 from .jsonschema._keywords import subschemas as subschemas

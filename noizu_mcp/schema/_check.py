@@ -6,7 +6,9 @@ from math import inf
 from typing import Any
 
 from .._errors import SchemaError
-from .engines._compile import CompiledSchema, EngineName, compile_document, pattern_compiler
+from .._schema_engine import EngineName
+from .engines._compile import CompiledSchema, compile_document, pattern_compiler
+from .engines._engine import choose_engine
 from .jsonschema._document import MAX_SCHEMA_DEPTH, Document, as_plain
 from .jsonschema._keywords import DIALECTS, LATEST, Path
 from .jsonschema._values import find_not_json
@@ -32,7 +34,7 @@ def check_schema(
 def read_schema(
     schema: Mapping[str, Any] | bool,
     documents: Mapping[str, Any] | None = None,
-    engine: EngineName = "auto",
+    engine: EngineName | None = None,
 ) -> tuple[CompiledSchema | None, list[Fault]]:
     """Check a schema and compile it, in one go.
 
@@ -43,7 +45,11 @@ def read_schema(
 
     Returns:
         The compiled schema and its faults; one of the two is empty.
+
+    Raises:
+        ValueError: The engine that was named does not exist, or cannot be loaded.
     """
+    engine = choose_engine(engine)
     plain = as_plain(schema)
     if plain is None:
         text = f"a schema is an object, true or false, not {show(schema)}"
@@ -81,13 +87,13 @@ def read_schema(
 
 
 def rejected_values(
-    document: Document, engine: EngineName = "auto"
+    document: Document, engine: EngineName | None = None
 ) -> Iterator[tuple[Path, Path, Any, list[Violation]]]:
     """Yield each default and example that its own schema rejects.
 
     Args:
         document: The schema.
-        engine: The engine that compiles its patterns.
+        engine: The engine that compiles its patterns, a result of `choose_engine`.
 
     Yields:
         The path of the own schema, the path of the value in it, the value, and its violations.

@@ -6,11 +6,13 @@ and dumps values (`convert/`). A raw JSON Schema has no nodes: it is checked and
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial, wraps
 from inspect import Parameter, unwrap
 from json import JSONDecodeError, loads
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ParamSpec
 
+from .._schema_engine import EngineName, named_engine, using_engine
 from .._value import Frozen, JSONObject
 from ._check import read_schema
 from .convert import _dump
@@ -44,6 +46,8 @@ class Shape(Frozen):
         coerces: True if text for other types may be read as what it says; see `coerce_text`.
         titles: The titles that a form shows for a field and its choices, by field.
         completions: The source of completions, unchecked, by field.
+        engine: The engine that was named when the declaration was read, or None.
+        again: Reads the declaration again.
     """
 
     schema: JSONObject
@@ -54,6 +58,22 @@ class Shape(Frozen):
     coerces: bool = True
     titles: Mapping[str, Titles] = MappingProxyType({})
     completions: Mapping[str, Any] = MappingProxyType({})
+    engine: EngineName | None
+    again: "Callable[[], Read]"
+
+    def on_engine(self, engine: EngineName) -> "Read":
+        """Return the same declaration with values judged by an engine.
+
+        Args:
+            engine: The engine.
+
+        Returns:
+            The shape, or None if the engine does not serve the schema; and the faults.
+        """
+        if engine == self.engine:
+            return self, []
+        with using_engine(engine):
+            return self.again()
 
     def read(self, value: Any) -> tuple[Any, list[Violation]]:
         """Check a JSON value and build the typed one.
@@ -84,6 +104,23 @@ class Shape(Frozen):
 #: A shape, or None; and the faults. One of the two is empty.
 Read = tuple[Shape | None, list[Fault]]
 
+_P = ParamSpec("_P")
+
+
+def _repeatable(read: Callable[_P, Read]) -> Callable[_P, Read]:
+    """Let the shapes that a function reads be read again; see `Shape.on_engine`."""
+
+    @wraps(read)
+    def reading(*args: _P.args, **options: _P.kwargs) -> Read:
+        shape, faults = read(*args, **options)
+        if shape is not None:
+            # Of several readers the first one, which another one may have called, has read it.
+            vars(shape).setdefault("again", partial(reading, *args, **options))
+        return shape, faults
+
+    return reading
+
+
 _NOT_AN_OBJECT = (
     'the root of an input must be of type "object"; '
     "declare a class with fields, a mapping of fields, or a schema with that type"
@@ -96,6 +133,7 @@ _NOT_STRICT = (
 _CLOSING = ("additionalProperties", "unevaluatedProperties")
 
 
+@_repeatable
 def read_shape(
     declared: Any,
     *,
@@ -152,7 +190,8 @@ def read_annotation(state: ParseState, declared: Any) -> Read:
         The result of `read_shape`.
     """
     made = declared.__dict__.get(SHAPE) if isinstance(declared, type) else None
-    if made is not None and not state.strict and not state.descriptions:
+    plain = not state.strict and not state.descriptions
+    if made is not None and plain and made.engine == named_engine():
         return made, []
     name = getattr(declared, "__qualname__", None) or str(declared)
     return _finish(state, _node_of(state, declared), name)
@@ -170,6 +209,7 @@ def _node_of(state: ParseState, declared: Any) -> Node:
     return state.node(declared, class_scope(declared, {}))
 
 
+@_repeatable
 def read_parameters(
     fn: Callable[..., Any],
     parameters: Sequence[Parameter],
@@ -302,6 +342,7 @@ def _shape(
         refusals=refusals,
         titles=titles,
         completions=_completions(fields),
+        engine=named_engine(),
     )
     return shape, []
 
@@ -326,6 +367,7 @@ def _tester(
     return compile_test
 
 
+@_repeatable
 def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read:
     """Read a JSON Schema: a mapping, or JSON text.
 
@@ -356,8 +398,14 @@ def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read
         faults = [*faults, Fault((), _NOT_STRICT)]
     if faults or compiled is None:
         return None, faults
-    accepts = compiled.is_valid
-    shape = Shape(schema=schema, build=None, compiled=compiled, accepts=accepts, coerces=False)
+    shape = Shape(
+        schema=schema,
+        build=None,
+        compiled=compiled,
+        accepts=compiled.is_valid,
+        coerces=False,
+        engine=named_engine(),
+    )
     return shape, []
 
 

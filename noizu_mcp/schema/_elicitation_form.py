@@ -141,7 +141,6 @@ def _answered(shape: Shape, flat: JSONObject, absent: dict[str, None]) -> Shape:
     declared = shape.compiled
     compiled = CompiledSchema(
         flat,
-        declared.engine,
         lambda answer: declared.is_valid(answers.complete(answer)),
         lambda answer: declared.violations(answers.complete(answer)),
     )

@@ -11,12 +11,12 @@ for all of its violations.
 from collections.abc import Mapping
 from typing import Any, Final
 
+from .._schema_engine import EngineName
 from .engines._compile import compile_schema
+from .engines._engine import choose_engine, load_engine
 from .jsonschema._document import Document, as_plain
 from .jsonschema._violation import Violation
 
-#: Checks of a part of a value against a subschema; they take about a second.
-MAX_WORK: Final = 5_000_000
 #: Checks of a value whose violations are told one by one.
 MAX_EXPLAINED: Final = 100_000
 #: Characters of texts, times the number of patterns; to match them takes about a second.
@@ -28,13 +28,18 @@ class PeerSchema:
 
     Args:
         schema: The schema.
+        engine: As for `compile_schema`.
 
     Raises:
-        SchemaError: It is not valid, refers to another document, or breaks a limit.
+        SchemaError: It is not valid, refers to another document, breaks a limit, or the engine does
+            not serve it.
+        ValueError: As for `compile_schema`.
     """
 
-    def __init__(self, schema: Mapping[str, Any] | bool) -> None:
-        self._compiled = compile_schema(schema, trusted=False)
+    def __init__(self, schema: Mapping[str, Any] | bool, engine: EngineName | None = None) -> None:
+        engine = choose_engine(engine)
+        self._compiled = compile_schema(schema, engine, trusted=False)
+        self._most = load_engine(engine).MAX_WORK
         document = Document(as_plain(schema))
         self._patterns = len(document.patterns())
         self._cost = document.survey(_weigh).cost
@@ -43,7 +48,7 @@ class PeerSchema:
         """Return the violations of a value, `[]` if it fits; None if that would take too long."""
         parts, characters = _measure(value)
         work = parts * self._cost
-        if work > MAX_WORK or characters * self._patterns > MAX_MATCHED:
+        if work > self._most or characters * self._patterns > MAX_MATCHED:
             return None
         if work > MAX_EXPLAINED:
             fits = self._compiled.is_valid(value)

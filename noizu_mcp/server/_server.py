@@ -143,13 +143,13 @@ class Server(metaclass=ComponentMeta):
         server.bus = Bus()
         server.telemetry = Telemetry(cls.telemetry)
         server.policies = PolicySet(cls.policies, partial(bind_policy, loop=options.loop))
-        resources = bind_all(cls.resources, "resources", options.loop)
+        resources = bind_all(cls.resources, "resources", options)
         server.registry = registry = Registry(
-            bind_all(cls.tools, "tools", options.loop),
+            bind_all(cls.tools, "tools", options),
             options.page_size,
             resources=[spec for spec in resources if isinstance(spec, ResourceSpec)],
             templates=[spec for spec in resources if isinstance(spec, TemplateSpec)],
-            prompts=bind_all(cls.prompts, "prompts", options.loop),
+            prompts=bind_all(cls.prompts, "prompts", options),
             skills=expand_skills(cls.skills),
             declared=cls._declared,
             overridden=cls._overridden,
@@ -157,7 +157,7 @@ class Server(metaclass=ComponentMeta):
         server.skills = tuple(registry.skills.specs.values())
         for feature in CHANGES:
             changed = partial(server.bus.publish, feature)
-            bind = partial(bind_all, feature=feature, loop=options.loop)
+            bind = partial(bind_all, feature=feature, options=options)
             running = RunningSet(registry.parts[feature], changed, bind)
             setattr(server, feature, running)
         server.info = _implementation(options).to_wire()

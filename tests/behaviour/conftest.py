@@ -25,6 +25,8 @@ from noizu_mcp.transports import HttpStream, LineStream, memory_pair
 from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions, serve_asgi
 
 HERE = Path(__file__).parent
+#: In memory, where the Python schema engine judges everything.
+PYTHON = "memory, python engine"
 
 
 def load(name: str) -> ModuleType:
@@ -99,7 +101,7 @@ def revision(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.fixture(params=["memory", "stdio", "http"])
+@pytest.fixture(params=["memory", "stdio", "http", PYTHON])
 def transport(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -244,15 +246,28 @@ def hosted(servers: ModuleType, official: Official) -> Any:
 
 
 @pytest.fixture
-def opened(revision: str, transport: str, served: Any, forked: Any, hosted: Any) -> Any:
+def opened(
+    revision: str,
+    transport: str,
+    served: Any,
+    forked: Any,
+    hosted: Any,
+    servers: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Any:
     """Give what opens a connection to a server, by the name of its class in `servers.py`."""
+    ways = {"memory": served, "stdio": forked, "http": hosted, PYTHON: served}
 
     @asynccontextmanager
     async def open_wire(
         name: str, *, start: bool = True, grace: float = 0.2
     ) -> AsyncIterator[Wire]:
-        serve = {"memory": served, "stdio": forked, "http": hosted}[transport]
-        async with serve(name, revision, grace) as wire:
+        if transport == PYTHON:
+            cls = getattr(servers, name)
+            monkeypatch.setattr(cls, "options", cls.options._replace(schema_engine="python"))
+            # For what no server lists: forms, and the checks of the client.
+            monkeypatch.setenv("NOIZU_MCP_SCHEMA_ENGINE", "python")
+        async with ways[transport](name, revision, grace) as wire:
             if start:
                 await wire.start()
             yield wire

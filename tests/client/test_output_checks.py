@@ -286,13 +286,33 @@ async def test_a_schema_that_cannot_be_used(scripted, name, log):
     assert text in line
 
 
+@pytest.mark.parametrize("engine", ["native", "python", None])
+async def test_the_engine_of_a_client(scripted, engine, log, monkeypatch):
+    """It judges the results; by default it is the one that the environment names."""
+    monkeypatch.setenv("NOIZU_MCP_SCHEMA_ENGINE", "native" if engine == "python" else "python")
+    output = {"properties": {"n": {"type": "string", "pattern": r"\p{L}"}}}
+    async with scripted(answers({"n": "3"}, output), schema_engine=engine) as (client, _):
+        await client.list_tools()
+        found = (await client.call_tool("t")).violations
+    assert len(found) == (engine == "native")
+    assert any("the Python engine cannot serve" in line for line in log()) is (engine != "native")
+
+
+async def test_there_is_no_such_engine(scripted):
+    """A client names both engines."""
+    text = 'the schema engine must be "native" or "python"'
+    with pytest.raises(ValueError, match=text), single_failure():
+        async with scripted({}, schema_engine="rust"):
+            pass
+
+
 async def test_a_schema_is_compiled_once(scripted, monkeypatch):
     """Tools that share a schema, and lists that are read again, need it once for each text."""
     compiled = []
 
-    def compile_schema(schema):
+    def compile_schema(schema, engine):
         compiled.append(schema)
-        return original(schema)
+        return original(schema, engine)
 
     original = _checks.PeerSchema
     monkeypatch.setattr(_checks, "PeerSchema", compile_schema)

@@ -10,6 +10,7 @@ from noizu_mcp import SchemaUnsupported
 from noizu_mcp.schema import compile_schema, describe
 from noizu_mcp.schema.engines._compile import pattern_compiler
 from noizu_mcp.schema.jsonschema._document import Document
+from noizu_mcp.schema.jsonschema._keywords import DIALECTS
 from noizu_mcp.schema.report._explain import Explainer
 
 NAMES = ["a", "b", '"', "\\", "{a}", "%s", "$ref", "id", "é", "a\nb", "a b", "0", "", "/", "~"]
@@ -106,6 +107,31 @@ def test_engines_agree(schema, instances):
             assert lines == describe(python.violations(value))
             assert "(root): does not match the schema" not in lines
     assert before == (schema, instances)
+
+
+CHANGED = {"contains", "minContains", "maxContains", "prefixItems", "if", "then", "else"}
+CHANGED |= {"dependentRequired", "dependentSchemas", "unevaluatedProperties"}
+
+
+def lasting(node):
+    """Leave out the keywords that not all drafts from 6 on have, below the root, too."""
+    if isinstance(node, list):
+        return [lasting(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {name: lasting(item) for name, item in node.items() if name not in CHANGED}
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(schemas(), st.sampled_from(sorted(DIALECTS)), st.lists(values, min_size=1, max_size=5))
+def test_engines_agree_on_older_dialects(schema, dialect, instances):
+    """The Python engine serves the keywords that have kept their meaning."""
+    schema = {**lasting(schema), "$schema": dialect}
+    python = compiled_in_python(schema)
+    if python is not None:
+        native = compile_schema(schema, "native")
+        assert list(map(native.is_valid, instances)) == list(map(python.is_valid, instances))
 
 
 def of_a_class(kind, **fields):

@@ -194,17 +194,16 @@ def test_a_plain_lookaround_is_found_late_in_a_text(pattern):
     assert compile_schema({"pattern": pattern}, "native").is_valid("a" * 4000 + " foo")
 
 
-def test_a_class_with_a_slow_pattern_is_told_so(without_native):
+def test_a_class_with_a_slow_pattern_is_told_so(python_engine):
     """Without the native engine a refusal comes with the class, and says what to write."""
     _, (fault,) = read_shape(
         {"type": "object", "properties": {"q": {"type": "string", "pattern": "[a-z]+@[a-z]+"}}}
     )
     assert fault.path == ("properties", "q", "pattern")
     assert "begin it with ^, and let no repetition begin like what follows it" in fault.text
-    assert without_native == compile_schema({}).engine
 
 
-def test_common_schemas_work_without_the_native_engine(without_native):
+def test_common_schemas_work_without_the_native_engine(python_engine):
     """Nested, nullable and recursive objects, maps, tuples and usual patterns are served."""
     schema = {
         "type": "object",
@@ -223,10 +222,9 @@ def test_common_schemas_work_without_the_native_engine(without_native):
     }
     assert check_schema(schema) == []
     compiled = compile_schema(schema)
-    assert compiled.engine == without_native == "python"
     assert compiled.is_valid({"id": "a-1", "next": {"id": "b", "at": [1, 2.5], "tags": ["x"]}})
     assert describe(compiled.violations({"id": "a-1", "next": {"id": "-"}})) == [
         '/next/id: "-" does not match "^[a-z0-9]+(?:-[a-z0-9]+)*$"'
     ]
-    with pytest.raises(SchemaError, match='cannot serve "contains"'):
-        compile_schema({"contains": {}})
+    with pytest.raises(SchemaError, match=r'cannot serve "[$]dynamicRef"'):
+        compile_schema({"$dynamicRef": "#a"})

@@ -5,13 +5,14 @@ the options: an option that is given becomes the field.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
 
-from ..._errors import McpError
+from ..._errors import DefinitionError, McpError, Problem
 from ..._nearest import nearest
+from ..._schema_engine import EngineName
 from ..._util import UNSET, Unset, final
 from ..._value import Frozen, JSONObject
-from ...schema import Shape, describe
+from ...schema import Shape, describe, to_problems
 from ...types import META_VIOLATIONS, Annotations, Icon
 from ._signature import Mode
 
@@ -78,6 +79,25 @@ class Bound(Frozen):
     invoke: Callable[..., Any]
     definition: JSONObject
     source: str
+
+    def on_engine(self, engine: EngineName) -> Self:
+        """Return the component with its values judged by an engine.
+
+        Args:
+            engine: The engine.
+
+        Raises:
+            DefinitionError: The engine does not serve one of the schemas.
+        """
+        fields, problems = dict(vars(self)), list[Problem]()
+        for name in ("input", "output", "texts"):
+            # A component of a definition hands on what it gets.
+            if hasattr(fields.get(name), "on_engine"):
+                fields[name], faults = fields[name].on_engine(engine)
+                problems += to_problems(faults, f"{self.source}.{name}")
+        if problems:
+            raise DefinitionError(problems)
+        return type(self)(**fields)
 
     # The definition names it as clients do; all fields would fill a screen.
     def __repr__(self) -> str:

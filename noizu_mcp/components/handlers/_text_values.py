@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ...schema import Shape, Violation
+from ..._schema_engine import EngineName
+from ...schema import Fault, Shape, Violation
 
 Cast = Callable[[str], Any]
 
@@ -119,6 +120,11 @@ class TextValues:
         """
         values = {name: self._cast(name, value) for name, value in given.items()}
         return self.shape.read(values)
+
+    def on_engine(self, engine: EngineName) -> tuple["TextValues | None", list[Fault]]:
+        """Return the same fields with values judged by an engine; see `Shape.on_engine`."""
+        shape, faults = self.shape.on_engine(engine)
+        return None if shape is None else TextValues(shape, self.lists), faults
 
     def _cast(self, name: str, value: Any) -> Any:
         cast = self._casts.get(name)

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from importlib.util import find_spec
 from math import inf
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from ..._errors import SchemaError, SchemaUnsupported
+from ..._errors import SchemaError
+from ..._schema_engine import EngineName
 from ..jsonschema._document import (
     MAX_SCHEMA_DEPTH,
     MAX_TRUSTED_DEPTH,
@@ -17,14 +17,12 @@ from ..jsonschema._document import (
 from ..jsonschema._keywords import LATEST
 from ..jsonschema._values import MAX_VALUE_DEPTH, find_not_json, is_deeper
 from ..jsonschema._violation import Fault, Violation
+from ._engine import CompilePart, Verdict, choose_engine, load_engine
 
 # A pattern of a few characters may take a millisecond to compile.
 MAX_PATTERNS = 100
 MAX_PATTERN_SIZE = 10_000
 
-EngineName = Literal["auto", "native", "python"]
-Verdict = Callable[[Any], bool]
-CompilePart = Callable[[Any], Verdict]
 Explain = Callable[[Any], list[Violation]]
 CompileMatcher = Callable[[str], Callable[[str], bool]]
 
@@ -34,7 +32,6 @@ class CompiledSchema(NamedTuple):
 
     Attributes:
         schema: The schema that was compiled; it is never changed.
-        engine: The engine that judges: "native" or "python".
         is_valid: Tells if a value fits. Never raises, never changes the value. A value that JSON
             cannot express, such as a lone surrogate that a keyword looks at, does not fit. Nor does
             a value nested deeper than 128 levels if the schema is recursive.
@@ -43,14 +40,13 @@ class CompiledSchema(NamedTuple):
     """
 
     schema: Mapping[str, Any] | bool
-    engine: str
     is_valid: Callable[[Any], bool]
     violations: Callable[[Any], list[Violation]]
 
 
 def compile_schema(
     schema: Mapping[str, Any] | bool,
-    engine: EngineName = "auto",
+    engine: EngineName | None = None,
     documents: Mapping[str, Any] | None = None,
     *,
     trusted: bool = True,
@@ -61,18 +57,20 @@ def compile_schema(
 
     Args:
         schema: The schema, made of plain JSON types.
-        engine: "native" is jsonschema-rs, which serves everything; "python" serves the common
-            keywords of 2020-12 and refuses the rest; "auto" is the native one if it is installed.
+        engine: "native" is jsonschema-rs; "python" is written in Python, and refuses what it cannot
+            judge exactly. None: the one that `NOIZU_MCP_SCHEMA_ENGINE` names, else the native one
+            where it can be loaded, else the Python one.
         documents: Other schema documents by their URI, for `$ref`.
         trusted: False for a schema that came from a peer: limits on size, depth, cost and patterns
-            apply, and the Python engine refuses it.
+            apply.
 
     Raises:
         SchemaError: The schema is not valid, has a reference that leads nowhere, or breaks a limit.
-        SchemaUnsupported: The engine cannot serve the schema; the keyword is named. Or "native"
-            was asked for, and is not installed.
+        SchemaUnsupported: The engine cannot serve the schema; the keyword is named. Or the native
+            engine was named, and cannot be loaded.
         ValueError: There is no such engine.
     """
+    engine = choose_engine(engine)
     plain = as_plain(schema)
     if plain is None:
         raise SchemaError(f"a schema is an object, true or false, not {type(schema).__name__}")
@@ -100,7 +98,7 @@ def _broken_pattern_caps(document: Document) -> list[str]:
 def compile_document(
     schema: Mapping[str, Any] | bool,
     document: Document,
-    engine: EngineName,
+    engine: EngineName | None,
     *,
     trusted: bool = True,
     sound: bool = False,
@@ -110,102 +108,72 @@ def compile_document(
     Args:
         schema: The schema that `CompiledSchema.schema` shows.
         document: The document made of it, within the limits.
-        engine: As for `compile_schema`.
+        engine: A result of `choose_engine`.
         trusted: As for `compile_schema`.
-        sound: True if no engine can refuse the schema, so that the native one need not see it now.
+        sound: True if no engine can refuse the schema, so that none need be loaded now.
     """
-    compile_part: CompilePart | None = None
-    if _is_native(engine):
-        used = "native"
-        if sound:
-            verdict, compile_part = _native_later(document.root)
-        else:
-            from ._native import compile_native, guarded
-
-            bare, compile_part = compile_native(document, trusted=trusted)
-            verdict = guarded(bare)
-    else:
-        from ._python import compile_python
-
-        used = "python"
-        verdict = compile_python(document, trusted=trusted)
+    verdict, compile_part = _compile(document, engine, trusted=trusted, sound=sound)
     # Other documents may hold more than is referred to, and older drafts refer in other ways.
     wide = bool(document.documents) or document.dialect != LATEST
     recursive = wide or document.survey().recursive
     is_valid = partial(_is_valid_within, verdict) if recursive else verdict
     explain = cache(partial(_explainer, document.root, document.documents, engine, compile_part))
-    return CompiledSchema(
-        schema, used, is_valid, partial(_violations, is_valid, explain, recursive)
-    )
+    return CompiledSchema(schema, is_valid, partial(_violations, is_valid, explain, recursive))
 
 
-def _native_later(root: Any) -> tuple[Verdict, CompilePart]:
-    """Return what `compile_native` returns; it runs with the first value.
+def _compile(
+    document: Document, engine: EngineName | None, *, trusted: bool, sound: bool
+) -> tuple[Verdict, CompilePart]:
+    """Return a verdict that never raises, and the function that compiles a part of the schema.
 
-    The engine takes a tenth of the time in which a small server starts, and 4 MiB. A client starts
-    all of its servers, and calls tools of a few.
+    A sound schema is compiled with the first value. To load an engine takes a tenth of the time in
+    which a small server starts, and 4 MiB. A client starts all of its servers, and calls tools of
+    a few.
     """
+    root = document.root
+    made: tuple[Verdict, CompilePart] | None = None
+    if not sound:
+        made = load_engine(engine).compile_document(document, trusted=trusted)
+    verdict = made and made[0]
 
-    @cache
     def compiled() -> tuple[Verdict, CompilePart]:
-        from ._native import compile_native
-
-        return compile_native(Document(root))
-
-    verdict: Verdict | None = None
+        nonlocal made
+        made = made or load_engine(engine).compile_document(Document(root), trusted=trusted)
+        return made
 
     def is_valid(value: Any) -> bool:
         nonlocal verdict
         if verdict is None:
-            verdict, _ = compiled()
-        # The guard of the engine, here: one call less on the way of each request.
+            verdict = compiled()[0]
         try:
             return verdict(value)
+        # For a value that the engine cannot read.
         except ValueError:
             return False
 
-    def compile_part(schema: Any) -> Verdict:
-        return compiled()[1](schema)
+    def compile_part(part: Any) -> Verdict:
+        return compiled()[1](part)
 
     return is_valid, compile_part
 
 
-@cache
-def has_native() -> bool:
-    """Tell if the native engine is installed, without loading it."""
-    return find_spec("jsonschema_rs") is not None
+def pattern_compiler(engine: EngineName | None) -> CompileMatcher:
+    """Return the function that compiles a pattern as an engine does; it raises ValueError.
 
-
-def pattern_compiler(engine: EngineName) -> CompileMatcher:
-    """Return the function that compiles a pattern as an engine does; it raises ValueError."""
-    native = _is_native(engine)
+    Args:
+        engine: A result of `choose_engine`.
+    """
 
     def compile_matcher(pattern: str) -> Callable[[str], bool]:
-        if native:
-            from ._native import match_pattern
-
-            return match_pattern(pattern)
-        from ._patterns import match_pattern as match_translated
-
-        return match_translated(pattern)
+        return load_engine(engine).match_pattern(pattern)
 
     return compile_matcher
-
-
-def _is_native(engine: str) -> bool:
-    if engine not in ("auto", "native", "python"):
-        raise ValueError(f'engine is "auto", "native" or "python", not {engine!r}')
-    if engine == "native" and not has_native():
-        raise SchemaUnsupported(
-            "the native engine is not installed: pip install jsonschema-rs", "engine"
-        )
-    return engine != "python" and has_native()
 
 
 def _explainer(
     root: Any,
     documents: Mapping[str, Any],
-    engine: EngineName,
+    engine: EngineName | None,
     compile_part: CompilePart | None,
 ) -> Explain:
     # Most programs never see a violation, so the module is not imported before.

@@ -12,8 +12,10 @@ from ..._value import JSONObject
 from ..jsonschema._document import Document, patterns_of, schema_error
 from ..jsonschema._keywords import DIALECTS, LATEST
 from ..jsonschema._violation import Fault
+from ._engine import CompilePart, Verdict
 
-Verdict = Callable[[Any], bool]
+#: See `Engine`.
+MAX_WORK = 5_000_000
 
 # Steps back for one pattern and one text. Past it the text does not match, so that a pattern made
 # to explode fails closed. A search takes a step for each character that it starts anew at, so a
@@ -31,23 +33,8 @@ _VALIDATORS: Mapping[str, Any] = {
 }
 
 
-def compile_native(
-    document: Document, *, trusted: bool = True
-) -> tuple[Verdict, Callable[[JSONObject], Verdict]]:
-    """Compile a schema with jsonschema-rs. Nothing is ever fetched.
-
-    Args:
-        document: The schema.
-        trusted: False for a schema of a peer: its patterns must be matched in linear time.
-
-    Returns:
-        The verdict of the schema, not `guarded` yet; and a function that returns the verdict of
-        another schema of the same dialect, guarded, or raises ValueError.
-
-    Raises:
-        SchemaUnsupported: The dialect is unknown.
-        SchemaError: The schema is not valid, or has a reference that leads nowhere.
-    """
+def compile_document(document: Document, *, trusted: bool) -> tuple[Verdict, CompilePart]:
+    """Compile a schema with jsonschema-rs; see `Engine`."""
     dialect, documents = document.dialect, document.documents
     if dialect not in _VALIDATORS and dialect not in documents:
         raise SchemaUnsupported(
@@ -83,7 +70,7 @@ def match_pattern(pattern: str, *, trusted: bool = True) -> Callable[[str], bool
 
     Args:
         pattern: The pattern.
-        trusted: As for `compile_native`.
+        trusted: As for `compile_document`.
 
     Raises:
         ValueError: The pattern is not a regular expression of the engine.

@@ -1,7 +1,9 @@
-"""The pure-Python engine: fastjsonschema, for the part of 2020-12 in which it is proven right.
+"""The pure-Python engine: code where fastjsonschema is proven right, else a walk.
 
-A schema is rewritten into the draft-07 words that fastjsonschema gets right, which makes Python
-code of it. A keyword outside of the tables below is refused by name, never guessed.
+A schema of the common keywords is rewritten into the draft-07 words that fastjsonschema gets right,
+which makes Python code of it. Any other schema, and one that came from a peer, is judged by the
+walk that also finds the words for violations: several times slower, and no text of a peer becomes
+code. What neither can judge exactly is refused by name, never guessed.
 
 The code of a subschema that is referred to is a function. It remembers its verdicts for the parts
 of one value, so that alternatives that refer back judge each part once, instead of twice as often
@@ -12,6 +14,7 @@ suite shows whether a new one may be let in. It is loaded when the first schema 
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from fastjsonschema import JsonSchemaValueException
@@ -21,13 +24,19 @@ from fastjsonschema.ref_resolver import RefResolver
 from ..._errors import SchemaUnsupported
 from ..._value import JSONObject
 from ..jsonschema._document import REFERENCES, Document, is_local, schema_error
-from ..jsonschema._keywords import LATEST
+from ..jsonschema._keywords import DIALECTS, LATEST, RULES
 from ..jsonschema._values import equal_pairs, is_encodable, is_multiple
 from ..jsonschema._violation import show
-from ._patterns import PatternRefusedError, translate
+from ..report._explain import Explainer
+from ._engine import Verdict
+from ._patterns import PatternRefusedError, match_pattern, translate
+
+__all__ = ["MAX_WORK", "compile_document", "match_pattern"]
+
+#: See `Engine`.
+MAX_WORK = 300_000
 
 Schema = JSONObject
-Verdict = Callable[[Any], bool]
 
 # Loops and trials that one function nests at most, at up to three per level of the schema: Python
 # nests at most 20 blocks.
@@ -44,35 +53,52 @@ _COUNTS = frozenset(
 )
 _NESTED = frozenset(
     {
-        *("allOf", "anyOf", "oneOf", "not", "if", "then", "else"),
+        *("allOf", "anyOf", "oneOf"),
         *("items", "prefixItems", "properties", "additionalProperties", "propertyNames"),
     }
 )
-_UNSERVED = (
-    *REFERENCES[1:],
-    *("unevaluatedProperties", "unevaluatedItems", "contains", "dependencies", "$vocabulary"),
+_SERVED = _COPIED | _COUNTS | _NESTED | {"pattern", "$ref", "const", "required"}
+# Keywords that reject nothing.
+_SILENT = frozenset(
+    {
+        *("$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "title", "description"),
+        *("default", "examples", "deprecated", "readOnly", "writeOnly", "format"),
+        *("contentEncoding", "contentMediaType", "contentSchema"),
+    }
 )
+# What the walk alone serves.
+_WALKED = RULES.keys() - _SERVED - _SILENT
+# The dialects that are served with the keywords that have kept their meaning.
+_OLDER = frozenset(uri for uri, name in DIALECTS.items() if name in ("6", "7", "201909"))
+_LASTING = (_SERVED | _SILENT | {"not", "patternProperties"}) - {"prefixItems"}
 
 
-def compile_python(document: Document, *, trusted: bool) -> Verdict:
-    """Compile a schema into Python code.
+def compile_document(
+    document: Document, *, trusted: bool
+) -> tuple[Verdict, Callable[[Any], Verdict]]:
+    """Compile a schema into Python code, or a walk; see `Engine`."""
+    _check_served(document)
+    for pattern in document.patterns():
+        try:
+            translate(pattern)
+        except PatternRefusedError as error:
+            raise _unsupported("pattern", f"a pattern: {error}") from None
+    common = all(_WALKED.isdisjoint(node) for node in document.reachable())
+    if trusted and common and document.dialect == LATEST:
+        # The generator fails in many ways where it cannot express a schema.
+        with suppress(Exception):
+            return _generated(document), _refuse_part
+    return Explainer(document, match_pattern).judge, _refuse_part
 
-    Args:
-        document: The schema.
-        trusted: False for a schema from a peer, which is refused: it would become code.
 
-    Raises:
-        SchemaUnsupported: This engine does not serve the schema.
-        SchemaError: The schema is not valid, or has a reference that leads nowhere.
-    """
-    _check_served(document, trusted=trusted)
-    try:
-        function = _generate(_Writer(document).document(), remember=document.survey().recursive)
-    except PatternRefusedError as error:
-        raise _unsupported("pattern", f"a pattern: {error}") from None
-    # The generator fails in many ways where it cannot express a schema; each is a refusal.
-    except Exception as error:
-        raise _unsupported("", f"this schema ({type(error).__name__})") from error
+def _refuse_part(_part: Any) -> Verdict:
+    """Refuse to compile a part of a schema: the walk goes through the parts by itself."""
+    raise ValueError("the Python engine compiles whole schemas")
+
+
+def _generated(document: Document) -> Verdict:
+    """Return a verdict in Python code."""
+    function = _generate(_Writer(document).document(), remember=document.survey().recursive)
 
     def is_valid(value: Any) -> bool:
         try:
@@ -93,16 +119,17 @@ def _unsupported(keyword: str, text: str) -> SchemaUnsupported:
     return SchemaUnsupported(f"the Python engine cannot serve {text}; {way_out}", keyword)
 
 
-def _check_served(document: Document, *, trusted: bool) -> None:
-    if not trusted:
-        raise _unsupported("", "a schema that came from a peer")
-    if document.dialect != LATEST:
-        raise _unsupported("$schema", f'"$schema": {show(document.dialect)}')
+def _check_served(document: Document) -> None:
+    """Raise SchemaUnsupported, or SchemaError, for a schema that cannot be judged exactly."""
+    nodes, dialect = document.reachable(), document.dialect
+    lasting = dialect in _OLDER and all(_LASTING.issuperset(node.keys()) for node in nodes)
+    if dialect != LATEST and not lasting:
+        raise _unsupported("$schema", f'"$schema": {show(dialect)} with these keywords')
     faults = document.faults()
     if faults:
         raise schema_error(faults)
-    for node in document.reachable():
-        for keyword in _UNSERVED:
+    for node in nodes:
+        for keyword in (*REFERENCES[1:], "$vocabulary"):
             if keyword in node:
                 raise _unsupported(keyword, f'"{keyword}"')
         if "$id" in node and node is not document.root:
@@ -126,11 +153,7 @@ class _Writer:
         self._waiting: list[tuple[str, Schema]] = []
 
     def document(self) -> Schema:
-        """Return a new schema with the same meaning for the generator.
-
-        Raises:
-            PatternRefusedError: A pattern is not served.
-        """
+        """Return a new schema with the same meaning for the generator."""
         whole: Schema = {"allOf": [self._inline(self._document.root, 0)], "definitions": {}}
         while self._waiting:
             name, target = self._waiting.pop()
@@ -161,16 +184,9 @@ class _Writer:
             elif keyword in _NESTED:
                 self._nest(keyword, value, node, out, depth + 1)
             else:
-                aside += self._aside(keyword, value, node, depth + 1)
+                aside += self._aside(keyword, value, node)
         if aside:
             out["allOf"] = [*aside, *out.get("allOf", ())]
-        if "additionalProperties" in out and "patternProperties" in node:
-            # It leaves the names alone that a pattern beside it matches.
-            sources = map(translate, node["patternProperties"])
-            out["patternProperties"] = dict.fromkeys(sources, True)
-        if out.keys().isdisjoint(("then", "else")):
-            # The generator takes a condition without a consequence for one that must hold.
-            out.pop("if", None)
         return out
 
     def _nest(self, keyword: str, value: Any, node: Schema, out: Schema, depth: int) -> None:
@@ -187,11 +203,11 @@ class _Writer:
         elif keyword == "items" and "prefixItems" in node:
             keyword = "additionalItems"
         # For a schema that allows everything the generator would write a loop without a body.
-        if own not in (True, {}) or keyword in ("not", "if"):
+        if own not in (True, {}):
             out[keyword] = own
 
-    def _aside(self, keyword: str, value: Any, node: Schema, depth: int) -> Iterator[Any]:
-        """Yield the schemas for a keyword that the generator mixes up beside others."""
+    def _aside(self, keyword: str, value: Any, node: Schema) -> Iterator[Any]:
+        """Yield the schema for a keyword that the generator mixes up beside others."""
         if keyword == "$ref":
             yield self._function(self._document.find(value, node))
         elif keyword == "const":
@@ -200,15 +216,6 @@ class _Writer:
             # Beside `additionalProperties` the generator takes a required property that is not
             # allowed for a mistake; it is only false.
             yield {keyword: value}
-        elif keyword == "patternProperties":
-            # Two ways to write one pattern are one name, but both hold.
-            for pattern, own in value.items():
-                yield {keyword: {translate(pattern): self._inline(own, depth)}}
-        elif keyword == "dependentRequired":
-            yield {"dependencies": dict(value)}
-        elif keyword == "dependentSchemas":
-            own = {name: self._inline(item, depth) for name, item in value.items()}
-            yield {"dependencies": own}
 
 
 class Mismatch(JsonSchemaValueException):

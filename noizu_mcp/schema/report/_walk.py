@@ -15,12 +15,16 @@ import attrs
 from ..jsonschema._document import REFERENCES, Document, Node
 from ..jsonschema._keywords import DIALECTS, LATEST, Path
 from ..jsonschema._keywords import walk as walk_schema
-from ..jsonschema._values import has_type, identity
+from ..jsonschema._values import find_not_json, has_type, identity
 from ..jsonschema._violation import MAX_VIOLATIONS, Violation
 from ._messages import broken, several_types
 
 # One step is one subschema looked at for one place of the value: about 3 microseconds.
 MAX_STEPS = 50_000
+# A verdict is worth more steps than words: about three seconds.
+MAX_JUDGED = 1_000_000
+# Levels of a value; deeper ones are no JSON that anybody sends.
+_MAX_LEVELS = 1000
 # The words for a violation take longer to find.
 _STEPS_FOR_WORDS = 10
 
@@ -94,11 +98,21 @@ class BaseExplainer:
         Each of them is certain. Some are missing if there are more than `MAX_VIOLATIONS`, or if the
         value is large beyond reason.
         """
-        current = Walk(self)
+        current = Walk(self, MAX_STEPS)
         found = Found(current)
         with suppress(_FullError, _ExhaustedError, RecursionError):
             current.judge(self.document.root if schema is None else schema, value, (), found)
         return found.violations
+
+    def judge(self, value: Any) -> bool:
+        """Tell if a value fits the schema; False too if it is too large or too deep to tell."""
+        current = Walk(self, MAX_JUDGED)
+        found = Found(current)
+        try:
+            current.judge(self.document.root, value, (), found)
+        except (_FullError, _ExhaustedError, RecursionError):
+            return False
+        return not found.violations and find_not_json(value, MAX_JUDGED, _MAX_LEVELS) is None
 
     def matches(self, pattern: str, text: Any) -> bool:
         """Tell if a pattern is found in a text; a name that is no text has no pattern."""
@@ -187,12 +201,12 @@ class Found:
 
 
 class Walk:
-    """One explanation: the steps so far, and the verdicts that may be asked for again."""
+    """One walk: the steps that are left, and the verdicts that may be asked for again."""
 
-    def __init__(self, explainer: BaseExplainer) -> None:
+    def __init__(self, explainer: BaseExplainer, steps: int) -> None:
         self.explainer = explainer
         self._document = explainer.document
-        self._steps = 0
+        self._steps = steps
         self._judged: dict[Hashable, list[Violation]] = {}
         # The base URIs on the way to the current node, outermost first: the dynamic scope (2020-12
         # core section 7.1).
@@ -200,8 +214,8 @@ class Walk:
 
     def step(self, count: int = 1) -> None:
         """Count work; raises when it is too much."""
-        self._steps += count
-        if self._steps > MAX_STEPS:
+        self._steps -= count
+        if self._steps < 0:
             raise _ExhaustedError
 
     def each(self, parts: Iterable[_Part]) -> Iterator[_Part]:

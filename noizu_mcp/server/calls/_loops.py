@@ -1,4 +1,6 @@
-"""The loop of each component: that of its option `loop`, or that of its server.
+"""Components bound for one server: to the loop of each, and to the schema engine of the server.
+
+The loop of a component is that of its option `loop`, or that of its server.
 
 A handler on asyncio is bound as a coroutine function of trio that runs it there. So the way of a
 request is the same for both, and a server without asyncio neither loads nor pays anything.
@@ -9,30 +11,40 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ... import components
+from ..._schema_engine import using_engine
 from ...components import expand
 
 if TYPE_CHECKING:
     from ...components import Source
     from ..policies._policy import Policy
+    from ..registry._server_options import ServerOptions
 
 Result = TypeVar("Result")
 
 
-def bind_all(items: Iterable[Any], feature: str, loop: str) -> list[Any]:
-    """Bind registered components to instances, and their coroutine functions to loops.
+def bind_all(items: Iterable[Any], feature: str, options: "ServerOptions") -> list[Any]:
+    """Bind registered components to instances, and to the loops and the engine of a server.
 
     Args:
         items: Component classes, instances, functions, and registrations.
         feature: The list of the server that they are for: `tools`, `resources` or `prompts`.
-        loop: The loop of those that name none: `trio` or `asyncio`.
+        options: The options of the server.
 
     Returns:
-        The bound components, each with its loop.
+        The bound components.
 
     Raises:
-        DefinitionError: An item cannot be registered, or two have one name, URI or template.
+        DefinitionError: An item cannot be registered, two have one name, URI or template, or the
+            engine does not serve a schema.
     """
-    return [_bind(spec, spec.loop or loop) for spec in expand(items, feature)]
+    engine = options.schema_engine
+    if engine is None:
+        specs = expand(items, feature)
+    else:
+        # Functions are read here, classes have been.
+        with using_engine(engine):
+            specs = [spec.on_engine(engine) for spec in expand(items, feature)]
+    return [_bind(spec, spec.loop or options.loop) for spec in specs]
 
 
 def _bind(spec: Any, loop: str) -> Any:

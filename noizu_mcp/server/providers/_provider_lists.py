@@ -388,7 +388,7 @@ class ProviderLists:
                 bound[id(item)] = item, [item]
             else:
                 try:
-                    bound[id(item)] = item, bind_all([item], feature, server.options.loop)
+                    bound[id(item)] = item, bind_all([item], feature, server.options)
                 except DefinitionError as error:
                     text = "an item of %s is left out: %s"
                     server.crash_log.warning(

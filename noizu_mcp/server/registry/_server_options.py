@@ -4,11 +4,12 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 import attrs
 
 from ..._limits import DEFAULTS, Limits
+from ..._schema_engine import EngineName
 from ..._util import got
 from ..._value import JSONObject, Value
 from ...components import (
@@ -20,6 +21,7 @@ from ...components import (
     read_seconds,
     read_text,
 )
+from ...schema import choose_engine
 from ._pages import PAGE_SIZE
 
 if TYPE_CHECKING:
@@ -116,6 +118,8 @@ class ServerOptions(NamedTuple):
         max_result_bytes: Bytes of the result of a tool, as JSON; None for no limit.
         requires: Scopes that every request needs but those of `OPEN`; None for none.
         loop: The loop of its own coroutine functions, and of components that name none.
+        schema_engine: The engine that judges the values of its components; None: the one of the
+            environment, else the native one where it loads.
     """
 
     name: str
@@ -138,6 +142,7 @@ class ServerOptions(NamedTuple):
     max_result_bytes: int | None = None
     requires: "RequireScopes | None" = None
     loop: str = "trio"
+    schema_engine: EngineName | None = None
 
     def cache_of(self, kind: str, *, guarded: bool = False) -> Cache:
         """Return the cache hints of a kind of results; by default they are stale at once.
@@ -225,6 +230,13 @@ def _read_bytes(value: Any) -> int | None:
     return value
 
 
+def _read_engine(value: Any) -> EngineName | None:
+    if value is not None and value not in get_args(EngineName):
+        raise ValueError(f'must be "native" or "python", {got(value)}')
+    # The native one may not load here.
+    return value and choose_engine(value)
+
+
 #: The options of a `Server` statement, and their readers.
 SERVER_OPTIONS: Final[Table] = {
     "name": read_text,
@@ -247,6 +259,7 @@ SERVER_OPTIONS: Final[Table] = {
     "max_result_bytes": _read_bytes,
     "requires": read_requires,
     "loop": read_loop,
+    "schema_engine": _read_engine,
     "abstract": read_flag,
 }
 

@@ -284,7 +284,8 @@ def test_the_python_engine_may_not_judge_an_example(monkeypatch):
     """Nothing is known about schemas that only the native engine serves when they are closed."""
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
     monkeypatch.setattr(_schemas, "compile_schema", partial(compile_schema, engine="python"))
-    parts = {"allOf": [shape(b=INTEGER)], **shape(a=INTEGER)}
+    older = {"$schema": "https://json-schema.org/draft/2019-09/schema"}
+    parts = {"allOf": [shape(b=INTEGER)], **shape(a=INTEGER), **older}
     found = compare_schemas("input", parts, {**parts, "required": ["a"]})
 
     assert (found.is_breaking, found.example) == (True, UNSET)
