@@ -151,7 +151,8 @@ class Backend:
             from . import _network
         except ImportError:
             raise TransportError(_INSTALL) from None
-        from urllib.request import getproxies  # the library has loaded it
+        from http.cookiejar import CookieJar, DefaultCookiePolicy  # the library has loaded these
+        from urllib.request import getproxies
 
         self.auth = auth
         self._sent: frozenset[tuple[str, str]] = frozenset()
@@ -176,8 +177,15 @@ class Backend:
         if not getproxies():
             context = httpx2.create_ssl_context(verify) if verify else None
             self._transport = _network.JoiningTransport(context, limits)
+        # A client of a gateway serves many users: a cookie that came with the answer to one of them
+        # must not go with the call of another. Sessions of MCP need none.
+        none = CookieJar(DefaultCookiePolicy(allowed_domains=()))
         self._client = httpx2.AsyncClient(
-            limits=limits, timeout=timeout, verify=verify, transport=self._transport
+            limits=limits,
+            timeout=timeout,
+            verify=verify,
+            transport=self._transport,
+            cookies=none,
         )
 
     @asynccontextmanager
@@ -252,7 +260,6 @@ class Backend:
             method,
             self._url,
             headers=[(name.encode(), value.encode()) for name, value in headers.items()],
-            cookies=self._client.cookies,
             stream=None if body is None else self._make_body(body, on_written),
             extensions={"timeout": self._timeout},
         )
@@ -262,8 +269,6 @@ class Backend:
         # own: a tenth of the time of a call.
         response = await self._transport.handle_async_request(request)
         response.request = request
-        if "set-cookie" in response.headers:
-            self._client.cookies.extract_cookies(response)
         return response
 
     @property
