@@ -211,6 +211,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             self._target,
             options,
             most=self._connections,
+            patience=self.timeout,
             changed=changed,
             updated=updated,
         )
