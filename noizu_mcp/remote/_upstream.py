@@ -235,14 +235,14 @@ class Upstream:
     async def _read(client: Client, name: str) -> Sequence[Any]:
         if not client.capabilities.has(_KINDS[name]):
             return ()
+        found: Sequence[Any] = ()
         try:
-            found: Sequence[Any] = await getattr(client, f"list_{name}")()
-            return found
+            found = await getattr(client, f"list_{name}")()
         except McpError as error:
             # Some servers have resources, and no list of templates.
             if error.code != METHOD_NOT_FOUND:
                 raise
-            return ()
+        return found
 
     # Watched resources
 
