@@ -91,7 +91,7 @@ class _Budget:
         text = json_text(result)
         # One of these stands before each value; some in texts are counted, too.
         self._size += len(text) + _VALUE * sum(map(text.count, ",[{"))
-        self._entries += entries
+        self._entries += max(entries, 1)  # pages without entries could go on for ever, too
         if self._size > self._limits.list_size:
             raise self._over("list_size", "has more than {} bytes")
         if self._entries > self._limits.list_entries:

@@ -1,0 +1,151 @@
+"""Hostile servers beside a good one: each request has one clear end, and the good one is whole."""
+
+import logging
+from functools import partial
+
+import pytest
+import trio
+
+from noizu_mcp import (
+    ConnectionClosed,
+    Limits,
+    McpError,
+    ProtocolError,
+    Remote,
+    RequestTimeout,
+    Server,
+    TransportError,
+    connect,
+    connect_all,
+    prompt,
+    resource,
+    tool,
+)
+from noizu_mcp.transports import memory_pair
+
+from .conftest import front_of
+from .hostile import MISBEHAVIOURS, MODERN, Hostile
+
+ERAS = ("2025-11-25", MODERN)
+LIMITS = Limits(message_size=500_000, message_values=50_000, list_entries=100, list_size=2_000_000)
+#: Everything that a request to a hostile server may raise.
+FAILURES = (ConnectionClosed, McpError, ProtocolError, RequestTimeout, TransportError)
+#: Seconds of a request to the hostile server, and those in which all of a test must end; on a
+#: clock that jumps.
+TIMEOUT, LONG = 5, 3600
+#: Log lines of one hostile server, and characters of each.
+LINES, LENGTH = 60, 2000
+
+
+async def echo() -> str:
+    return "good"
+
+
+class Good(Server, name="good", version="1"):
+    """The neighbour."""
+
+    tools = [tool(echo, name="echo"), tool(echo, name="other")]
+    prompts = [prompt(echo, name="hello")]
+    resources = [resource(echo, uri="a://1", name="one")]
+
+
+GOOD_TOOLS = {"b_good_echo", "b_good_other"}
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog):
+    """No traceback is logged, and neither many lines nor long ones."""
+    caplog.set_level(logging.INFO, "noizu_mcp")
+    yield
+    records = [each for each in caplog.get_records("call") if each.levelno >= logging.INFO]
+    assert [each.getMessage() for each in records if each.exc_info] == []
+    assert len(records) <= LINES
+    assert max((len(each.getMessage()) for each in records), default=0) <= LENGTH
+
+
+async def attempt(request, *args, **options):
+    """Send a request that may fail, but only as a request to a server may."""
+    try:
+        return await request(*args, **options)
+    except FAILURES as error:
+        return error
+
+
+async def use(client, prefix="", uri=""):
+    """Use everything that the hostile server may have."""
+    for listing in ("tools", "prompts", "resources", "resource_templates", "skills"):
+        await attempt(getattr(client, f"list_{listing}"))
+    for _ in range(3):
+        await attempt(client.call_tool, f"{prefix}echo", {"a": 1}, progress=lambda _: None)
+    await attempt(client.get_prompt, f"{prefix}hello")
+    await attempt(client.read_resource, f"{uri}a://1")
+    await attempt(client.read_resource, f"{uri}b://2")
+    ref = {"type": "ref/prompt", "name": f"{prefix}hello"}
+    await attempt(client.complete, ref, "a", "b")
+    if client.protocol_version != MODERN:
+        await attempt(client.subscribe, f"{uri}a://1")
+        await attempt(client.unsubscribe, f"{uri}a://1")
+
+
+async def check_neighbour(client):
+    """The good server offers what it has, in no time on the clock of the test."""
+    began = trio.current_time()
+    listed = [each.name for each in await client.list_tools()]
+    assert {name for name in listed if name.startswith("b_good_")} == GOOD_TOOLS
+    assert len(listed) == len(set(listed))
+    assert (await client.call_tool("b_good_echo")).text == "good"
+    assert "b_good_hello" in [each.name for each in await client.list_prompts()]
+    assert (await client.get_prompt("b_good_hello")).messages[0].content.text == "good"
+    assert "b-good+a://1" in [each.uri for each in await client.list_resources()]
+    assert (await client.read_resource("b-good+a://1")).contents[0].text == "good"
+    assert trio.current_time() == began
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize("name", MISBEHAVIOURS)
+async def test_behind_a_gateway(name, version, autojump_clock):
+    """Its requests end; the lists and the answers of its neighbour come at once."""
+    before = trio.lowlevel.current_statistics().tasks_living
+    with trio.fail_after(LONG):
+        async with trio.open_nursery() as nursery:
+            server = Hostile(name, nursery, partial(memory_pair, LIMITS))
+            options = {"version": version, "call_timeout": TIMEOUT, "list_timeout": 1}
+            bad = Remote(server, prefix="b", limits=LIMITS, **options)
+            front = front_of(bad, Remote(Good, prefix="b_good"))
+            async with connect(front, version=version) as client:
+                await client.list_tools()
+                await trio.sleep(2)
+                async with trio.open_nursery() as using:
+                    using.start_soon(use, client, "b_", "b+")
+                    for _ in range(3):
+                        await check_neighbour(client)
+                        await trio.sleep(1)
+                await check_neighbour(client)
+            nursery.cancel_scope.cancel()
+    assert trio.lowlevel.current_statistics().tasks_living == before
+    assert server.asked <= 2000
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize("name", MISBEHAVIOURS)
+async def test_among_several_clients(name, version, autojump_clock):
+    """Its requests end; the tools of the other server are listed and called."""
+    before = trio.lowlevel.current_statistics().tasks_living
+    with trio.fail_after(LONG):
+        async with trio.open_nursery() as nursery:
+            server = Hostile(name, nursery, partial(memory_pair, LIMITS))
+            options = {"version": version, "timeout": TIMEOUT, "start_timeout": 1}
+            targets = {"b": server, "b_good": Good}
+            async with connect_all(targets, limits=LIMITS, **options) as clients:
+                began = trio.current_time()
+                assert (await clients.call_tool("b_good_echo")).text == "good"
+                assert trio.current_time() == began
+                if clients.status["b"] == "connected":
+                    await use(clients["b"])
+                await attempt(clients.call_tool, "b_echo")
+                listed = {each.name for each in await clients.list_tools()}
+                assert {each for each in listed if each.startswith("b_good_")} == GOOD_TOOLS
+                assert (await clients.call_tool("b_good_echo")).text == "good"
+            nursery.cancel_scope.cancel()
+    assert trio.lowlevel.current_statistics().tasks_living == before
+    assert server.asked <= 2000
