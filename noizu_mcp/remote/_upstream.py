@@ -24,7 +24,7 @@ from typing import Any, Final
 
 import trio
 
-from .._errors import PEER_FAILURES, McpError, ProtocolError, RequestTimeout, TargetError
+from .._errors import PEER_FAILURES, McpError, ProtocolError, TargetError
 from .._log import SHOWN, ThrottledLog, logger
 from .._value import JSONObject
 from ..client import Client, Opened, told
@@ -213,7 +213,9 @@ class Upstream:
             self._stale[name] = trio.Event()
             try:
                 found = await self._read(client, name)
-            except (McpError, ProtocolError, RequestTimeout) as error:
+            except PEER_FAILURES as error:
+                # Over HTTP one request may fail in any way, and others go well. If the connection
+                # has ended, this task is cancelled.
                 self._refused[name] = told(error)
                 self._wake()
                 text = "%s does not list its %s: %s"

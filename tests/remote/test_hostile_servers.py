@@ -2,11 +2,13 @@
 
 import logging
 from functools import partial
+from itertools import cycle
 
 import pytest
 import trio
 
 from noizu_mcp import (
+    AuthError,
     ConnectionClosed,
     Limits,
     McpError,
@@ -21,15 +23,17 @@ from noizu_mcp import (
     resource,
     tool,
 )
+from noizu_mcp.cli import main
 from noizu_mcp.transports import memory_pair
 
 from .conftest import front_of
 from .hostile import MISBEHAVIOURS, MODERN, Hostile
+from .hostile_http import WEB, hostile_http, hostile_thread
 
 ERAS = ("2025-11-25", MODERN)
 LIMITS = Limits(message_size=500_000, message_values=50_000, list_entries=100, list_size=2_000_000)
 #: Everything that a request to a hostile server may raise.
-FAILURES = (ConnectionClosed, McpError, ProtocolError, RequestTimeout, TransportError)
+FAILURES = (AuthError, ConnectionClosed, McpError, ProtocolError, RequestTimeout, TransportError)
 #: Seconds of a request to the hostile server, and those in which all of a test must end; on a
 #: clock that jumps.
 TIMEOUT, LONG = 5, 3600
@@ -90,6 +94,12 @@ async def use(client, prefix="", uri=""):
 async def check_neighbour(client):
     """The good server offers what it has, in no time on the clock of the test."""
     began = trio.current_time()
+    await check_lists(client)
+    assert trio.current_time() == began
+
+
+async def check_lists(client):
+    """The good server offers what it has."""
     listed = [each.name for each in await client.list_tools()]
     assert {name for name in listed if name.startswith("b_good_")} == GOOD_TOOLS
     assert len(listed) == len(set(listed))
@@ -98,7 +108,6 @@ async def check_neighbour(client):
     assert (await client.get_prompt("b_good_hello")).messages[0].content.text == "good"
     assert "b-good+a://1" in [each.uri for each in await client.list_resources()]
     assert (await client.read_resource("b-good+a://1")).contents[0].text == "good"
-    assert trio.current_time() == began
 
 
 @pytest.mark.parametrize("version", ERAS)
@@ -149,3 +158,61 @@ async def test_among_several_clients(name, version, autojump_clock):
             nursery.cancel_scope.cancel()
     assert trio.lowlevel.current_statistics().tasks_living == before
     assert server.asked <= 2000
+
+
+async def use_over_http(client, prefix=""):
+    """Use what the hostile server has over HTTP."""
+    for _ in range(2):
+        await attempt(client.list_prompts)
+        await attempt(client.call_tool, f"{prefix}echo", {})
+    await attempt(client.list_tools)
+
+
+SLOW_OLD = (pytest.param(ERAS[0], marks=pytest.mark.slow), MODERN)
+
+
+@pytest.mark.parametrize("version", SLOW_OLD)
+@pytest.mark.parametrize("name", WEB)
+async def test_over_http(name, version):
+    """Whatever it does with HTTP, its requests end, and its neighbour is whole."""
+    with trio.fail_after(LONG):
+        async with hostile_http(name) as server:
+            options = {"version": version, "limits": LIMITS}
+            bad = Remote(server.url, prefix="b", call_timeout=0.5, list_timeout=0.5, **options)
+            async with connect(front_of(bad, Remote(Good, prefix="b_good"))) as client:
+                await use_over_http(client, "b_")
+                await check_lists(client)
+            async with connect_all(
+                {"b": server.url, "b_good": Good}, timeout=0.5, **options
+            ) as clients:
+                assert clients.status == dict.fromkeys(clients, "connected")
+                await use_over_http(clients["b"])
+                assert (await clients.call_tool("b_good_echo")).text == "good"
+                assert len(await clients.list_tools()) == 3
+            assert server.requests <= 100
+
+
+COMMANDS = (
+    ("list", "{url}"),
+    ("describe", "{url}", "echo"),
+    ("call", "{url}", "echo", "--timeout", "0.5"),
+)
+
+
+#: Lists whose end a command waits for in real time: at most a minute, or two.
+ENDLESS = ("pages_without_end", "empty_pages_without_end", "silence", "silence_on_lists")
+NAMES = [name for name in (*WEB, *MISBEHAVIOURS) if name not in ENDLESS]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "version"), zip(NAMES, cycle(ERAS), strict=False))
+def test_on_the_command_line(name, version, capsys):
+    """Each command ends with a status and a few lines, and never with a traceback."""
+    with hostile_thread(name) as server:
+        for words in COMMANDS:
+            given = [word.format(url=server.url) for word in words]
+            assert main([*given, "--protocol", version]) in (0, 1, 2)
+    out, err = capsys.readouterr()
+    assert "Traceback" not in out + err
+    assert len(err) < 20_000
+    assert server.requests <= 2000
