@@ -62,6 +62,11 @@ class Limits(Value):
             One client may use a part. The next call gets a result with `isError`.
         abandoned_threads: Threads of one sync handler that go on after their calls, since Python
             cannot stop them. While there are so many, its calls are refused.
+        list_size: Bytes of the JSON of a list that a client reads page by page, and 64 more for
+            each value in it, which is about the memory that it takes. This limit and the next two
+            end the reading; a list on a single page is bounded by the limits of a message.
+        list_entries: Entries of such a list.
+        list_seconds: Seconds after which no further page of such a list is asked for.
 
     Raises:
         ValueError: A limit is not an integer of at least 1; of `parked` and `call_queue`, of at
@@ -86,6 +91,9 @@ class Limits(Value):
     call_depth: int = _limit(8)
     call_queue: int = _limit(1000, least=0)
     abandoned_threads: int = _limit(10)
+    list_size: int = _limit(64 * MIB)
+    list_entries: int = _limit(50_000)
+    list_seconds: int = _limit(120)
 
 
 #: The advice for an answer over a limit, which the caller on this side can raise.

@@ -83,7 +83,7 @@ class Client:
             await self._lists.all(TOOLS, anew=True)
 
         self._checks = OutputChecks(strictness, session, read_tools, schema_engine)
-        self._lists = ListReader(self.request, self._cache, self._checks.learn)
+        self._lists = ListReader(self.request, session.limits, self._cache, self._checks.learn)
         self._calls = ToolCalls(session, self.request, read_tools, self._checks)
         session.observers.append(self._note)
 
@@ -177,7 +177,8 @@ class Client:
 
         Raises:
             McpError: The server has no such page (-32602).
-            ProtocolError: A cursor came twice, or a definition is malformed.
+            ProtocolError: A cursor came twice, the list is over a limit of the connection, or a
+                definition is malformed.
         """
         return await self._list(TOOLS, page)
 

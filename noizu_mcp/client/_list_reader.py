@@ -4,9 +4,13 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+import trio
+
 from .._errors import McpError, ProtocolError
+from .._limits import RAISE_LIMIT, Limits
+from .._util import json_text
 from .._value import JSONObject
-from ..engine import logger
+from ..engine import throttled_log
 from ..jsonrpc import INVALID_PARAMS
 from ..schema import header_faults, header_paths
 from ..server import Page
@@ -20,8 +24,12 @@ from ..types import (
 )
 from ._cache import Key, ResponseCache
 
-#: Pages of one list that are read in a row: a server could go on for ever.
-MAX_PAGES: Final = 10_000
+#: Bytes of memory for each value of a list, beside its JSON.
+_VALUE: Final = 64
+#: Tools of one server whose headers are known.
+MAX_MIRRORED: Final = 10_000
+#: Characters of a name that the log shows.
+SHOWN: Final = 200
 
 Definition = TypeVar("Definition", bound=Wire)
 #: Sends a request with a method and params, and returns its result.
@@ -55,11 +63,53 @@ TEMPLATES: Final = ListKind(
 )
 
 
+class _Budget:
+    """The room that is left for one list: a server can give new pages without end.
+
+    Args:
+        method: The method of the list, for errors.
+        limits: The limits of the connection.
+    """
+
+    def __init__(self, method: str, limits: Limits) -> None:
+        self._method = method
+        self._limits = limits
+        self._size = self._entries = 0
+        self._until = trio.current_time() + limits.list_seconds
+
+    def take(self, result: JSONObject, entries: int, *, is_last: bool) -> None:
+        """Count a page.
+
+        Args:
+            result: The page as it came.
+            entries: The number of its entries.
+            is_last: Whether it is the last page.
+
+        Raises:
+            ProtocolError: The list is over a limit.
+        """
+        text = json_text(result)
+        # One of these stands before each value; some in texts are counted, too.
+        self._size += len(text) + _VALUE * sum(map(text.count, ",[{"))
+        self._entries += max(entries, 1)  # pages without entries could go on for ever, too
+        if self._size > self._limits.list_size:
+            raise self._over("list_size", "has more than {} bytes")
+        if self._entries > self._limits.list_entries:
+            raise self._over("list_entries", "has more than {} entries")
+        if not is_last and trio.current_time() > self._until:
+            raise self._over("list_seconds", "gave pages for {} s, and no last one")
+
+    def _over(self, limit: str, text: str) -> ProtocolError:
+        told = text.format(getattr(self._limits, limit))
+        return ProtocolError(f"{self._method} {told}; {RAISE_LIMIT.format(limit)}")
+
+
 class ListReader:
     """Reads the lists of one server.
 
     Args:
         send: Sends a request.
+        limits: The limits of the connection.
         cache: Keeps the pages for as long as the server allows.
         learn: Called with each page of tools that comes from the server, and `first=True` for the
             first page.
@@ -68,10 +118,12 @@ class ListReader:
     def __init__(
         self,
         send: Send,
+        limits: Limits,
         cache: ResponseCache,
         learn: Callable[..., None],
     ) -> None:
         self._send = send
+        self._limits = limits
         self._cache = cache
         self._learn = learn
 
@@ -101,7 +153,7 @@ class ListReader:
             anew: Whether the pages that were kept are dropped before.
 
         Raises:
-            ProtocolError: A cursor came twice, there are too many pages, or an answer is no page.
+            ProtocolError: A cursor came twice, the list is over a limit, or an answer is no page.
         """
         if anew:
             self._cache.drop(kind.method)
@@ -109,9 +161,10 @@ class ListReader:
         cursors: set[str] = set()
         cursor: str | None = None
         may_restart = True
-        while len(cursors) < MAX_PAGES:
+        budget = _Budget(kind.method, self._limits)
+        while True:
             try:
-                page = await self._page(kind, cursor)
+                page = await self._page(kind, cursor, budget)
             except McpError as error:
                 # A cursor may end with the list that it was made for; then the pages before it are
                 # of the past, too (2026-07-28 `server/utilities/caching`).
@@ -127,12 +180,13 @@ class ListReader:
             if cursor in cursors:
                 raise ProtocolError(f"{kind.method} gave the same cursor twice")
             cursors.add(cursor)
-        raise ProtocolError(f"{kind.method} gave {MAX_PAGES} pages and no last one")
 
-    async def _page(self, kind: ListKind[Definition], cursor: str | None) -> Page[Definition]:
+    async def _page(
+        self, kind: ListKind[Definition], cursor: str | None, budget: _Budget | None = None
+    ) -> Page[Definition]:
         params = {} if cursor is None else {"cursor": cursor}
         send = partial(self._send, kind.method, params)
-        read = partial(self._read, kind, cursor)
+        read = partial(self._read, kind, cursor, budget)
         try:
             return await self._cache.answer(Key(kind.method, cursor), send, read)
         except McpError as error:
@@ -141,11 +195,18 @@ class ListReader:
             raise
 
     def _read(
-        self, kind: ListKind[Definition], cursor: str | None, result: JSONObject
+        self,
+        kind: ListKind[Definition],
+        cursor: str | None,
+        budget: _Budget | None,
+        result: JSONObject,
     ) -> Page[Definition]:
         listed, following = result.get(kind.member), result.get("nextCursor")
         if not isinstance(listed, list) or not isinstance(following, str | None):
             raise ProtocolError(f"{kind.method} gave no list of {kind.member}")
+        # The only page of a list is bounded as a message is.
+        if budget is not None and (cursor, following) != (None, None):
+            budget.take(result, len(listed), is_last=following is None)
         page = Page(tuple(map(kind.definition.from_wire, listed)), following)
         if kind.definition is ToolDefinition:
             self._learn(page, first=cursor is None)
@@ -174,8 +235,13 @@ def note_headers(
         if isinstance(schema, Mapping) and isinstance(tool.get("name"), str):
             fault = next(header_faults(schema), None)
             if fault is not None:
-                logger.warning("left out the tool %r: %s", tool["name"], fault.text)
+                text = "left out the tool %r: %s"
+                throttled_log.warning(text, text, tool["name"][:SHOWN], fault.text)
                 continue
+            # The name that was noted first goes: a server can give new names in each list.
+            mirrored.pop(tool["name"], None)
+            if len(mirrored) >= MAX_MIRRORED:
+                del mirrored[next(iter(mirrored))]
             mirrored[tool["name"]] = header_paths(schema)
         kept.append(tool)  # `ToolDefinition.from_wire` reports other mistakes
     return {**page, "tools": kept}

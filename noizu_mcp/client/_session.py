@@ -53,6 +53,7 @@ class ClientSession(Dispatcher):
         limits: The limits of the connection.
 
     Attributes:
+        limits: See Args.
         renewal: Begins a new session when the server has ended the one before.
         watched: URIs of resources that the client has subscribed to; a dict keeps their order.
         observers: Called with each notification before it waits for the handler; must not raise.
@@ -67,6 +68,7 @@ class ClientSession(Dispatcher):
         limits: Limits,
     ) -> None:
         self.mirrored = stream.mirrored
+        self.limits = limits
         self.peer = ClientPeer(info, capabilities, limits.in_flight)
         super().__init__(self.peer)
         self.loop = MessageLoop(stream, self, limits)

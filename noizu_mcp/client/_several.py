@@ -12,6 +12,7 @@ import attrs
 import trio
 
 from .._errors import McpError, TargetError
+from .._log import SHOWN, ThrottledLog
 from .._nearest import hint_at, nearest
 from ..engine import check_on_trio, single_failure
 from ..jsonrpc import INVALID_PARAMS
@@ -58,7 +59,9 @@ class Clients:
     ) -> None:
         self._connections = connections
         self._prefixes = prefixes
-        self._owners: Mapping[str, list[tuple[KeptConnection, str]]] = {}
+        # The server of each tool that was listed, also of those that are down, and its name there.
+        self._owners: dict[str, tuple[KeptConnection, str]] = {}
+        self._log = ThrottledLog(shown=SHOWN)
 
     def __getitem__(self, name: str) -> Client:
         connection = self._connections.get(name)
@@ -95,8 +98,8 @@ class Clients:
         The servers are asked at the same time. The tools of a server that is not connected, or
         fails to list them, are left out. An attempt to connect that runs is waited for.
 
-        Raises:
-            ValueError: Two tools have one name.
+        A name that begins with the prefix of a server is of no other server. Of two tools with one
+        name, the one counts that had it before, and otherwise the first. The log names the other.
         """
         return await self._merge(KeptConnection.list_tools)
 
@@ -148,14 +151,12 @@ class Clients:
             async with trio.open_nursery() as nursery:
                 for each in self._connections.values():
                     nursery.start_soon(take, each)
-        self._owners = self._find_owners()
-        found: list[ToolDefinition] = []
-        for server in self._connections:
-            for tool in listed[server].values():
-                name = join_name(self._prefixes[server], tool.name)
-                self._check_single(name)
-                found.append(attrs.evolve(tool, name=name))
-        return found
+        self._settle_owners()
+        return [
+            attrs.evolve(listed[connection.name][tool], name=name)
+            for name, (connection, tool) in self._owners.items()
+            if tool in listed[connection.name]
+        ]
 
     async def call_tool(
         self,
@@ -184,7 +185,6 @@ class Clients:
             ConnectionClosed: The server is not connected, or ended meanwhile; the text names it. A
                 call that was sent is not sent again.
             RequestTimeout: The server did not connect, or did not answer, in time.
-            ValueError: Two tools have this name.
         """
         connection, tool = await self._find(name)
         patience = connection.timeout if timeout is None else timeout
@@ -194,49 +194,73 @@ class Clients:
 
     def _known(self, name: str) -> tuple[KeptConnection, Client, str] | None:
         """Find a tool that was listed, with its name there, if its server is connected now."""
-        owners = self._owners.get(name, ())
-        if len(owners) != 1:
+        owner = self._owners.get(name)
+        if owner is None:
             return None
-        connection, tool = owners[0]
+        connection, tool = owner
         client = connection.client
         return None if client is None else (connection, client, tool)
 
     async def _find(self, name: str) -> tuple[KeptConnection, str]:
-        """Find the server of a tool, and its name there; if nobody has it, list all tools again."""
+        """Find the server of a tool, and its name there; if nobody has it, list the tools again."""
+        homes = self._homes_of(name)
         if name not in self._owners:
-            await self.list_tools()
+            if len(homes) == 1:
+                # No other server can have it, and others may be slow.
+                await homes[0].list_tools()
+                self._settle_owners()
+            else:
+                await self.list_tools()
         if name in self._owners:
-            self._check_single(name)
-            return self._owners[name][0]
-        for server, connection in self._connections.items():
-            prefix = f"{self._prefixes[server]}_"
-            if len(prefix) > 1 and name.startswith(prefix) and not connection.is_listed:
+            return self._owners[name]
+        for home in homes:
+            if not home.is_listed:
                 # It is down, and says so, or has its tools again by now.
-                return connection, name.removeprefix(prefix)
+                return home, name.removeprefix(self._start_of(home))
         meant = nearest(name, self._owners)
         text = f"Unknown tool: {name}" + (f"; did you mean {meant}?" if meant else "")
         if self.failures:
             text += f"; not connected: {', '.join(self.failures)}"
         raise McpError(INVALID_PARAMS, text)
 
-    def _find_owners(self) -> dict[str, list[tuple[KeptConnection, str]]]:
-        """Find the server of each tool that was listed, also those of servers that are down."""
-        owners: dict[str, list[tuple[KeptConnection, str]]] = {}
-        for server, connection in self._connections.items():
-            for tool in connection.tools:
-                name = join_name(self._prefixes[server], tool)
-                owners.setdefault(name, []).append((connection, tool))
-        return owners
+    def _start_of(self, connection: KeptConnection) -> str:
+        """Return the beginning of the names of a server; empty without a prefix."""
+        prefix = self._prefixes[connection.name]
+        return f"{prefix}_" if prefix else ""
 
-    def _check_single(self, name: str) -> None:
-        owners = self._owners[name]
-        if len(owners) > 1:
-            # Nobody is preferred: a server could take the place of a tool of another one.
-            shown = " and ".join(f"{tool} of {each.name}" for each, tool in owners)
-            raise ValueError(
-                f"two tools are called {name}: {shown}; give a server another prefix: "
-                "connect_all(prefix={'server': 'prefix'})"
+    def _homes_of(self, name: str) -> list[KeptConnection]:
+        """List the servers with the longest prefix that a name has."""
+        starts = {each: self._start_of(each) for each in self._connections.values()}
+        longest = max(filter(name.startswith, starts.values()), key=len, default="")
+        return [each for each, start in starts.items() if start and start == longest]
+
+    def _settle_owners(self) -> None:
+        """Find the server of each name; see `list_tools`."""
+        before, self._owners = self._owners, {}
+        for connection in self._connections.values():
+            own = len(self._start_of(connection))
+            others = tuple(
+                start
+                for each in self._connections.values()
+                if len(start := self._start_of(each)) > own
             )
+            for tool in connection.tools:
+                name = join_name(self._prefixes[connection.name], tool)
+                if name.startswith(others):
+                    self._log_clash(name, connection, "the prefix of another server")
+                    continue
+                first = self._owners.setdefault(name, (connection, tool))
+                if first[0] is connection:
+                    continue
+                if before.get(name, first)[0] is connection:
+                    self._owners[name] = connection, tool
+                    self._log_clash(name, first[0], connection.name)
+                else:
+                    self._log_clash(name, connection, first[0].name)
+
+    def _log_clash(self, name: str, connection: KeptConnection, holder: str) -> None:
+        text = "the tool %.200r of %s is left out: the name is taken by %s; connect_all(prefix=…)"
+        self._log.warning(connection.name, text, name, connection.name, holder)
 
 
 def join_name(prefix: str, tool: str) -> str:

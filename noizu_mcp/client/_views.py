@@ -214,7 +214,7 @@ class LiveList(ListView[Definition]):
             await trio.sleep(SETTLE)
             try:
                 failures = 0 if await self._refresh() else failures + 1
-            except (*PEER_FAILURES, ValueError) as error:  # ValueError: see `Clients.list_tools`
+            except PEER_FAILURES as error:
                 failures += 1
                 if failures == 1:
                     logger.warning("%s failed, and is tried again: %s", self._kind.method, error)

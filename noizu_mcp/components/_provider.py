@@ -214,6 +214,17 @@ class BaseProvider:
         """
         return Introduction()
 
+    def namespace(self, key: str) -> str:
+        """Return the text with which all its names or URIs begin, such as a prefix; empty for none.
+
+        A name or URI that begins so is of this provider. A provider with a shorter text cannot
+        offer it, also while this one has failed: the log tells that it is left out.
+
+        Args:
+            key: `name` or `uri`.
+        """
+        return ""
+
     def unknown(self, name: str) -> str | None:
         """Word the error for a name that nothing has.
 

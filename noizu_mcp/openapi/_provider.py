@@ -154,6 +154,10 @@ class OpenAPI(ToolProvider, shared=True):
         """The name of the provider in logs and metrics."""
         return f"OpenAPI {self._prefix or self._url.partition('?')[0]}".strip()
 
+    def namespace(self, key: str) -> str:
+        """Return the prefix of the names; see `BaseProvider`."""
+        return add_prefix(self._prefix, key, "") if self._prefix else ""
+
     async def tools(self, _ctx: Context) -> Iterable[Registration]:
         """List the tools; see `ToolProvider`."""
         while self._operations is None:

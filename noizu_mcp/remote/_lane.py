@@ -10,7 +10,8 @@ these callers:
   With several of them, or none, nobody can tell whose they are: a question is refused, since it
   may show the data of one person to another, and a log message is dropped.
 
-A question ends with the request that it belongs to.
+A question ends with the request that it belongs to. A request ends by its own answer: the server
+may do without an answer to its question, which may even belong to no request at all.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -163,13 +164,15 @@ class Lane:
                 try:
                     result = await send()
                 except McpError as error:
+                    if call.missing is not None:
+                        raise call.missing from error
                     if error.code != HEADER_MISMATCH:
                         raise
                     # The server has not run the tool. Listing notes the headers that each wants.
                     await client.list_tools()
                     result = await send()
-            if call.missing is not None:
-                # A client of 2026-07-28 must get this error, whatever the server made of it.
+            if call.missing is not None and result.get("isError"):
+                # A client of 2026-07-28 must get this error (`basic/index`, "Capabilities").
                 raise call.missing
             return result
 
@@ -229,7 +232,9 @@ class Lane:
             try:
                 answer: Mapping[str, Any] = await call.ctx.relay(InputRequest(method, params))
             except McpError as error:
-                if error.code == MISSING_CLIENT_CAPABILITY:
+                # Servers ask for roots when a session begins, whoever calls then: the refusal is
+                # for the server, and the call goes on.
+                if error.code == MISSING_CLIENT_CAPABILITY and method != ROOTS:
                     call.missing = error
                 raise
             except (ToolError, LocalProtocolError) as error:

@@ -18,7 +18,7 @@ from .._errors import (
     TargetError,
     ToolError,
 )
-from .._log import logger
+from .._log import SHOWN, ThrottledLog
 from .._nearest import hint_at
 from .._value import JSONObject
 from ..client import TIMEOUT, Target, bound_name, connect, read_entry
@@ -158,6 +158,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         # One for each served server that has this provider: it ends with that server.
         self._upstreams: dict[Any, Upstream] = {}
         self._made: dict[str, tuple[Sequence[Any], list[Bound]]] = {}
+        self._log = ThrottledLog(shown=SHOWN)
         self._anything = self._bind_anything()
 
     @classmethod
@@ -191,6 +192,10 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         """The name of the provider in logs and metrics."""
         return f"Remote {self._label}"
 
+    def namespace(self, key: str) -> str:
+        """Return the prefix of the names or URIs; see `BaseProvider`."""
+        return add_prefix(self._prefix, key, "") if self._prefix else ""
+
     def unknown(self, name: str) -> str | None:
         """Word the error for a name of this server while it is not connected."""
         upstream = next(iter(self._upstreams.values()), None)
@@ -211,6 +216,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             self._target,
             options,
             most=self._connections,
+            patience=self.timeout,
             changed=changed,
             updated=updated,
         )
@@ -263,7 +269,8 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         try:
             return bind(upstream, definition)
         except ValueError as error:
-            logger.warning("left out %r of %s: %s", definition.name, self._label, error)
+            # The server chooses the names, and their number.
+            self._log.warning("", "left out %.200r of %s: %s", definition.name, self._label, error)
             return None
 
     def _upstream_of(self, ctx: Any) -> Upstream:

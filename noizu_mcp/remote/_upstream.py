@@ -7,8 +7,11 @@ that questions find it; see `_lane.py`. A lane that is free is used again, first
 had it last, and one that was free for `IDLE` seconds is closed. Where all of them are taken, the
 first one is shared. Servers that never ask, and those of 2026-07-28, have one lane.
 
-The lists of the server are read when it connects, and again when it says that they changed. So a
-list request of a client never waits for a slow server, and many clients cause one request.
+The lists of the server are read when it connects, and again when it says that they changed, each in
+a task of its own: a list that it refuses, or does not end, delays no other one. After a reading
+comes a pause, so that notices without end cause few requests. Clients are told of a list that is
+another one than before. A list request of a client waits for no server, except in the first
+`patience` seconds; many clients cause one request.
 
 Watched resources are counted: the server is asked to tell of a URI once, for the first caller that
 watches it, and after each new connection. On 2026-07-28 one listen request has all URIs; a new one
@@ -21,12 +24,12 @@ from typing import Any, Final
 
 import trio
 
-from .._errors import PEER_FAILURES, McpError, ProtocolError, RequestTimeout, TargetError
-from .._log import logger
+from .._errors import PEER_FAILURES, McpError, ProtocolError, TargetError
+from .._log import SHOWN, ThrottledLog, logger
 from .._value import JSONObject
 from ..client import Client, Opened, told
 from ..engine import MessageStream
-from ..jsonrpc import Notification
+from ..jsonrpc import METHOD_NOT_FOUND, Notification
 from ..protocol import CHANGES, RESOURCE_UPDATED, REVISIONS
 from ..server import ServerContext
 from ._lane import Lane, caller_of
@@ -34,9 +37,13 @@ from ._lane import Lane, caller_of
 #: The pauses before a list is read again that could not be read, in seconds.
 FIRST_PAUSE: Final = 1.0
 MAX_PAUSE: Final = 60.0
+#: Seconds between a reading of a list and the next one, in which further notices are merged.
+SETTLE: Final = 0.1
 #: Seconds after which a further connection that nobody uses is closed.
 IDLE: Final = 60.0
+#: The lists that a notice makes stale, and the kind of change that tells of each list.
 _LISTS: Final = {method: kind for kind, (method, _) in CHANGES.items()}
+_KINDS: Final = {**{kind: kind for kind in CHANGES}, "resource_templates": "resources"}
 
 
 class Upstream:
@@ -47,6 +54,7 @@ class Upstream:
         target: The server; or the failure to read its target.
         options: The options of `connect`.
         most: The number of connections; see above.
+        patience: Seconds from now on in which a list request waits for a list.
         changed: Called with the kind of each list that was read anew, or is not served any more.
         updated: Called with the URI of each resource that changed.
 
@@ -64,6 +72,7 @@ class Upstream:
         options: Mapping[str, Any],
         *,
         most: int,
+        patience: float,
         changed: Callable[[str], object],
         updated: Callable[[str], object],
     ) -> None:
@@ -71,9 +80,12 @@ class Upstream:
         self._began = trio.current_time()
         self._changed = changed
         self._updated = updated
-        # Lists to be read, and what to wait for until there is one, or one was read.
-        self._outdated: set[str] = set()
+        self._until = self._began + patience
+        # Lists that are to be read, those that could not be, and what to wait for until one was.
+        self._stale = {name: trio.Event() for name in _KINDS}
+        self._refused: dict[str, str] = {}
         self._turn = trio.Event()
+        self._log = ThrottledLog(shown=SHOWN)
         self._watched: dict[str, int] = {}
         self._rewatch = trio.Event()
         self._acknowledged: set[str] = set()
@@ -144,14 +156,15 @@ class Upstream:
         params = notice.params or {}
         kind = _LISTS.get(notice.method)
         if kind is not None:
-            self._outdated.add(kind)
-            self._wake()
+            self._note_stale(kind)
         elif notice.method == RESOURCE_UPDATED:
             self._updated(str(params.get("uri")))
 
     def _note_status(self, status: str) -> None:
         if status == "connected":
-            self._outdated.update(CHANGES)
+            self._refused.clear()
+            for kind in CHANGES:
+                self._note_stale(kind)
         elif status != "connecting" and self.lists:
             # An attempt has failed: nobody knows how long it will be away.
             self.lists.clear()
@@ -165,42 +178,73 @@ class Upstream:
 
     # Lists
 
-    async def list(self, kind: str) -> Sequence[Any]:
-        """Return the definitions of a kind that the server listed last.
+    def _note_stale(self, kind: str) -> None:
+        for name, its_kind in _KINDS.items():
+            if its_kind == kind:
+                self._stale[name].set()
+
+    async def list(self, name: str) -> Sequence[Any]:
+        """Return the definitions that the server listed last.
 
         Args:
-            kind: `tools`, `prompts`, `resources` or `resource_templates`.
+            name: `tools`, `prompts`, `resources` or `resource_templates`.
 
         Raises:
             ConnectionClosed: The server is not connected.
+            ProtocolError: It does not list them.
         """
-        while kind not in self.lists:
-            if self.connection.status in ("waiting", "failed"):
-                raise self.connection.unavailable()
-            await self._turn.wait()
-        return self.lists[kind]
-
-    async def _refresh(self, client: Client) -> None:
-        """Read each list that has changed, for as long as the server is connected."""
-        pause = FIRST_PAUSE
-        while True:
-            while not self._outdated:
-                pause = FIRST_PAUSE
+        with trio.move_on_at(self._until):
+            while name not in self.lists and name not in self._refused:
+                if self.connection.status in ("waiting", "failed"):
+                    break
                 await self._turn.wait()
-            kind = self._outdated.pop()
+        if name in self.lists:
+            return self.lists[name]
+        if self.connection.client is None:
+            raise self.connection.unavailable()
+        why = self._refused.get(name, "it has not answered yet")
+        raise ProtocolError(f"{self.connection.name} does not list its {name}: {why}")
+
+    async def _keep_list(self, client: Client, name: str) -> None:
+        """Read a list whenever it has changed, for as long as the server is connected."""
+        kind, pause, is_first = _KINDS[name], FIRST_PAUSE, True
+        while True:
+            await self._stale[name].wait()
+            self._stale[name] = trio.Event()
             try:
-                for part in ("resources", "resource_templates") if kind == "resources" else (kind,):
-                    has = client.capabilities.has(kind)
-                    self.lists[part] = await getattr(client, f"list_{part}")() if has else ()
-            except (McpError, ProtocolError, RequestTimeout) as error:
-                name = self.connection.name
-                logger.warning("%s does not list its %s: %s", name, kind, told(error))
-                self._outdated.add(kind)
+                found = await self._read(client, name)
+            except PEER_FAILURES as error:
+                # Over HTTP one request may fail in any way, and others go well. If the connection
+                # has ended, this task is cancelled.
+                self._refused[name] = told(error)
+                self._wake()
+                text = "%s does not list its %s: %s"
+                self._log.warning(name, text, self.connection.name, name, self._refused[name])
+                self._stale[name].set()
                 await trio.sleep(pause)
                 pause = min(2 * pause, MAX_PAUSE)
                 continue
-            self._wake()
-            self._changed(kind)
+            pause = FIRST_PAUSE
+            # The capabilities of a new connection may differ, and components depend on them.
+            if is_first or found != self.lists.get(name):
+                self.lists[name] = found
+                self._wake()
+                self._changed(kind)
+            is_first = False
+            await trio.sleep(SETTLE)
+
+    @staticmethod
+    async def _read(client: Client, name: str) -> Sequence[Any]:
+        if not client.capabilities.has(_KINDS[name]):
+            return ()
+        found: Sequence[Any] = ()
+        try:
+            found = await getattr(client, f"list_{name}")()
+        except McpError as error:
+            # Some servers have resources, and no list of templates.
+            if error.code != METHOD_NOT_FOUND:
+                raise
+        return found
 
     # Watched resources
 
@@ -254,7 +298,8 @@ class Upstream:
     async def _use(self, client: Client) -> None:
         """Read the lists, and keep the watched resources watched, on a new connection."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._refresh, client)
+            for name in _KINDS:
+                nursery.start_soon(self._keep_list, client, name)
             again = tuple(self._watched)
             if _is_stateless(client):
                 self._acknowledged = set()

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import asynccontextmanager
+from inspect import isawaitable
 
 import pytest
 import trio
@@ -29,7 +30,8 @@ class Script:
     """Answers each request by what its method is mapped to.
 
     A dict is a result, an exception an error, None silence, bytes are sent as they are; a list is
-    a sequence of these, one for each request; a function is called with the request.
+    a sequence of these, one for each request; a function is called with the request, and may be
+    async.
     """
 
     def __init__(self, stream, answers):
@@ -54,6 +56,8 @@ class Script:
             answer = answer.pop(0)
         if callable(answer):
             answer = answer(request)
+        if isawaitable(answer):
+            answer = await answer
         if isinstance(answer, bytes):
             await self.stream.send([answer])
         elif isinstance(answer, Exception):

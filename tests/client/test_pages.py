@@ -1,9 +1,12 @@
 """Lists page by page, and all pages in a row."""
 
-import pytest
+import re
+from itertools import count
 
-from noizu_mcp import McpError, Page, ProtocolError
-from noizu_mcp.client import _list_reader
+import pytest
+import trio
+
+from noizu_mcp import Limits, McpError, Page, ProtocolError
 
 LISTS = {
     "list_tools": ("tools/list", "tools", {"name": "t", "inputSchema": {"type": "object"}}),
@@ -60,12 +63,37 @@ async def test_a_cursor_that_ends_in_the_middle(scripted):
             await client.list_tools()
 
 
-async def test_a_list_without_an_end(scripted, monkeypatch):
-    """Pages without end are a `ProtocolError`, also if every cursor is new."""
-    monkeypatch.setattr(_list_reader, "MAX_PAGES", 3)
-    cursors = iter("abcdef")
-    async with scripted() as (client, script):
-        script.answers["tools/list"] = lambda _: {"tools": [], "nextCursor": next(cursors)}
-        with pytest.raises(ProtocolError, match="3 pages and no last one"):
-            await client.list_tools()
-    assert next(cursors) == "d"
+@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize(
+    ("limits", "text"),
+    [
+        (Limits(list_entries=5), "has more than 5 entries; limits=Limits(list_entries=…)"),
+        (Limits(list_size=5000), "has more than 5000 bytes; limits=Limits(list_size=…)"),
+        (Limits(list_seconds=9), "gave pages for 9 s, and no last one; limits=Limits(list_seconds"),
+    ],
+)
+async def test_a_list_without_an_end(scripted, name, limits, text, autojump_clock):
+    """A list with a new cursor on each page ends at each of its limits, which the error names."""
+    method, member, entry = LISTS[name]
+    numbers = count()
+
+    async def answer(_):
+        await trio.sleep(1)
+        return {member: [entry], "nextCursor": str(next(numbers))}
+
+    async with scripted({method: answer}, limits=limits) as (client, script):
+        with pytest.raises(ProtocolError, match=f"^{method} {re.escape(text)}"):
+            await getattr(client, name)()
+        asked = next(numbers)
+        assert asked <= 30
+        # The connection goes on, and a shorter list is read.
+        script.answers[method] = [{member: [entry], "nextCursor": "b"}, {member: [entry]}]
+        assert len(await getattr(client, name)()) == 2
+
+
+async def test_a_list_on_one_page_is_as_large_as_a_message(scripted):
+    """The limits of lists do not concern a list that has one page."""
+    page = {"tools": [LISTS["list_tools"][2]] * 20}
+    limits = Limits(list_entries=5, list_size=50)
+    async with scripted({"tools/list": page}, limits=limits) as (client, _):
+        assert len(await client.list_tools()) == 20

@@ -188,17 +188,29 @@ async def test_prefixes(prefix, expected):
         assert shown(await clients.call_tool(expected[1])) == "get"
 
 
+def telling(name, text=None):
+    """Make a tool that tells its name, or a text."""
+
+    async def call() -> str:
+        return name if text is None else text
+
+    return tool(call, name=name)
+
+
 def one_tool(*names):
     """Make a server of tools that tell their names."""
 
-    def made(name):
-        def call() -> str:
-            return name
+    class One(Server, name="one", version="1"):
+        tools = [telling(name) for name in names]
 
-        return tool(call, name=name)
+    return One
+
+
+def saying(text, *names):
+    """Make a server of tools that tell a text."""
 
     class One(Server, name="one", version="1"):
-        tools = [made(name) for name in names]
+        tools = [telling(name, text) for name in names]
 
     return One
 
@@ -236,18 +248,68 @@ async def test_long_names():
         assert [each.name for each in await clients.list_tools()] == long
 
 
-async def test_two_tools_of_one_name():
-    """Neither is preferred: the error names both, and what to write; other tools are called."""
-    targets = {"a": one_tool("get", "b_get"), "a_b": one_tool("get")}
-    message = "two tools are called a_b_get: b_get of a and get of a_b; give a server another prefi"
-    async with connect_all(targets) as clients:
-        with pytest.raises(ValueError, match=message):
-            await clients.list_tools()
-        with pytest.raises(ValueError, match=message):
-            await clients.call_tool("a_b_get")
-        assert shown(await clients.call_tool("a_get")) == "get"
+@pytest.mark.parametrize("order", [1, -1])
+async def test_a_name_with_the_prefix_of_another_server(order, caplog):
+    """It is that of the server with the prefix, whoever comes first; the log names the other."""
+    targets = {"a": saying("bad", "b_get", "b_put", "get"), "a_b": saying("good", "get")}
+    async with connect_all(dict(list(targets.items())[::order])) as clients:
+        assert shown(await clients.call_tool("a_b_get")) == "good"
+        names = [each.name for each in await clients.list_tools()]
+        assert sorted(names) == ["a_b_get", "a_get"]
+        assert shown(await clients.call_tool("a_get")) == "bad"
+        with pytest.raises(McpError, match="Unknown tool: a_b_put"):
+            await clients.call_tool("a_b_put")
+    text = "the tool 'a_b_get' of a is left out: the name is taken by the prefix of another server"
+    assert text in caplog.text
+    assert len([each for each in caplog.messages if "left out" in each]) <= 6
     async with connect_all(targets, prefix={"a_b": "other"}) as clients:
-        assert len(await clients.list_tools()) == 3
+        assert len(await clients.list_tools()) == 4
+
+
+async def test_a_name_of_a_server_that_is_down():
+    """It is no name of the server with the shorter prefix, though that one lists it."""
+    targets = {"a": saying("bad", "b_get"), "a_b": Stdio("no-such-command")}
+    async with connect_all(targets) as clients:
+        with pytest.raises(ConnectionClosed, match="a_b is not connected"):
+            await clients.call_tool("a_b_get")
+        assert await clients.list_tools() == []
+
+
+async def test_two_servers_with_one_prefix():
+    """Both are asked for a tool with it; of two tools with one name, that of the first counts."""
+    targets = {"one": saying("one", "get"), "two": saying("two", "get", "put")}
+    async with connect_all(targets, prefix={"one": "x", "two": "x"}) as clients:
+        assert shown(await clients.call_tool("x_put")) == "two"
+        assert shown(await clients.call_tool("x_get")) == "one"
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_the_present_owner_of_a_name_stays(is_first, caplog):
+    """A name without a prefix stays with its server when another one lists it, too."""
+    owner, taker = saying("mine", "get")(), saying("other", "put")()
+    targets = {"a": owner, "b": taker} if is_first else {"b": taker, "a": owner}
+    async with connect_all(targets, prefix=None) as clients:
+        assert len(await clients.list_tools()) == 2
+        taker.tools.add(telling("get", "other"))
+        assert sorted(each.name for each in await clients.list_tools()) == ["get", "put"]
+        assert shown(await clients.call_tool("get")) == "mine"
+        owner.tools.remove("get")
+        assert len(await clients.list_tools()) == 2
+        assert shown(await clients.call_tool("get")) == "other"
+    assert "the tool 'get' of b is left out: the name is taken by a; connect" in caplog.text
+
+
+async def test_a_silent_server_delays_no_call(script_on, autojump_clock):
+    """The first call of a tool asks only the server with its prefix for its list."""
+    ours, theirs = memory_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(script_on(theirs, {"tools/list": None}).run)
+        targets = {"silent": ours, "good": saying("good", "get")}
+        async with connect_all(targets, version="2025-11-25") as clients:
+            began = trio.current_time()
+            assert shown(await clients.call_tool("good_get")) == "good"
+            assert trio.current_time() == began
+        nursery.cancel_scope.cancel()
 
 
 WORDS = st.text("ab_", min_size=1, max_size=140)

@@ -2,12 +2,13 @@
 
 import json
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 import trio
 
 from noizu_mcp import Remote, Server
-from noizu_mcp.jsonrpc import Request
+from noizu_mcp.jsonrpc import ErrorResponse, Request
 from noizu_mcp.transports import memory_pair
 
 
@@ -77,15 +78,19 @@ class Life:
 def scripted():
     """Makes a stream to a server of 2026-07-28 whose answers are data, by method.
 
-    An exception with a code is an error; a function is called with the request.
+    An exception with a code is an error; a tuple is the method and params of a notice, and there is
+    no answer; a function is called with the request.
     """
-    running = []
 
     def make(**answers):
         ours, theirs = memory_pair()
         discover = {
             "supportedVersions": ["2026-07-28"],
-            "capabilities": {"tools": {}, "prompts": {}, "resources": {"subscribe": True}},
+            "capabilities": {
+                "tools": {"listChanged": True},
+                "prompts": {},
+                "resources": {"subscribe": True},
+            },
             "serverInfo": {"name": "script", "version": "1"},
         }
         table = {"server/discover": discover, "tools/list": {"tools": []}}
@@ -100,17 +105,67 @@ def scripted():
                     if isinstance(request, Request):
                         _answer(theirs, request, table.get(request.method))
 
-        running.append(run)
+        ours.script = run
+        ours.say = partial(_say, theirs)
+        return ours
+
+    return make
+
+
+@pytest.fixture
+def old_script():
+    """Makes a stream to a server of 2025-11-25 that asks a question in the middle of each call."""
+
+    def make(question, result):
+        ours, theirs = memory_pair()
+        begun = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
+        begun["serverInfo"] = {"name": "script", "version": "1"}
+        tool = {"name": "x", "inputSchema": {"type": "object"}}
+        table = {"initialize": begun, "tools/list": {"tools": [tool]}, "tools/call": result}
+        waiting, ours.refusals = [], []
+
+        async def run():
+            while messages := await theirs.receive():
+                for received in messages:
+                    message = received.message
+                    if isinstance(message, ErrorResponse):
+                        ours.refusals.append(message)
+                        _answer(theirs, waiting.pop(), result)
+                    elif isinstance(message, Request) and message.method == "tools/call":
+                        waiting.append(message)
+                        asked = {"message": "?", "requestedSchema": {"type": "object"}}
+                        if question == "sampling/createMessage":
+                            asked = {"messages": [], "maxTokens": 1}
+                        _say(theirs, question, asked, id="q")
+                    elif isinstance(message, Request):
+                        answer = table.get(message.method, Exception(-32601, "no"))
+                        _answer(theirs, message, answer)
+
         ours.script = run
         return ours
 
     return make
 
 
+def acknowledged(request):
+    """Answer a listen request by its acknowledgement."""
+    params = {"notifications": request.params["notifications"]}
+    params["_meta"] = {"io.modelcontextprotocol/subscriptionId": request.id}
+    return "notifications/subscriptions/acknowledged", params
+
+
+def _say(stream, method, params=None, **members):
+    message = {"jsonrpc": "2.0", "method": method, "params": params or {}, **members}
+    stream.send_nowait([json.dumps(message).encode()])
+
+
 def _answer(stream, request, answer):
     if callable(answer):
         answer = answer(request)
     if answer is None:
+        return
+    if isinstance(answer, tuple):
+        _say(stream, *answer)
         return
     message = {"jsonrpc": "2.0", "id": request.id}
     if isinstance(answer, Exception):

@@ -25,13 +25,13 @@ from noizu_mcp import (
     serve_http,
     tool,
 )
-from noizu_mcp.jsonrpc import HEADER_MISMATCH
+from noizu_mcp.jsonrpc import HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY
 from noizu_mcp.server import serve
 from noizu_mcp.testing import ScriptedHandler
 from noizu_mcp.transports import memory_pair
 from noizu_mcp.types import Principal
 
-from .conftest import Life, front_of, until
+from .conftest import Life, acknowledged, front_of, until
 
 OLD, NEW = "2025-11-25", "2026-07-28"
 ERAS = pytest.mark.parametrize("version", [OLD, NEW])
@@ -489,23 +489,119 @@ async def test_silence_is_an_error(scripted, autojump_clock):
     assert (result.is_error, result.text) == (True, "up did not answer in time")
 
 
+X = {"name": "x", "inputSchema": {"type": "object"}}
+
+
 async def test_lists_that_fail(scripted, autojump_clock, caplog):
-    """A list that cannot be read is read again, with growing pauses."""
+    """A list that cannot be read is left out at once, and read again, with growing pauses."""
     count = iter(range(100))
 
     def listing(request):
-        if next(count) < 3:
-            return Exception(-32000, "not now")
-        return {"tools": [{"name": "x", "inputSchema": {"type": "object"}}]}
+        return Exception(-32000, "not now") if next(count) < 3 else {"tools": [X]}
 
     ours = scripted(tools__list=listing)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ours.script)
         async with connect(front_of(Remote(ours, prefix="up", list_timeout=100))) as client:
+            began = trio.current_time()
+            assert await client.list_tools() == []
+            assert trio.current_time() == began
+            await trio.sleep(10)
             assert [each.name for each in await client.list_tools()] == ["up_x"]
         nursery.cancel_scope.cancel()
 
     assert caplog.messages.count("up does not list its tools: not now (-32000)") == 3
+
+
+@pytest.mark.parametrize("answer", [Exception(-32000, "not now"), None])
+async def test_a_list_that_fails_delays_no_other(scripted, answer, autojump_clock):
+    """A refused or silent list has pauses of its own: changes of the others are seen at once."""
+    tools = []
+    ours = scripted(
+        prompts__list=lambda _: answer,
+        tools__list=lambda _: {"tools": tools},
+        subscriptions__listen=acknowledged,
+    )
+    front = front_of(Remote(ours, prefix="up", list_timeout=3))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ours.script)
+        async with connect(front) as client:
+            await trio.sleep(30)
+            began = trio.current_time()
+            assert await client.list_prompts() == []
+            tools.append(X)
+            ours.say("notifications/tools/list_changed")
+            while not await client.list_tools():  # noqa: ASYNC110 - nothing tells of it
+                await trio.sleep(0.05)
+            assert trio.current_time() - began < 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_notices_without_end(scripted, autojump_clock):
+    """Notices cause a reading each tenth of a second at most; the same list is no change."""
+    read = []
+
+    def listing(request):
+        read.append(trio.current_time())
+        return {"tools": [X]}
+
+    ours = scripted(tools__list=listing, subscriptions__listen=acknowledged)
+    handler = ScriptedHandler()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ours.script)
+        async with (
+            connect(front_of(Remote(ours, prefix="up")), handler=handler) as client,
+            client.listen(tools=True),
+        ):
+            await trio.sleep(10)
+            handler.notifications.clear()
+            before = len(read)
+            for _ in range(1000):
+                ours.say("notifications/tools/list_changed")
+                await trio.sleep(0.01)
+            await trio.sleep(10)
+            assert [each.name for each in await client.list_tools()] == ["up_x"]
+        nursery.cancel_scope.cancel()
+    assert 50 < len(read) - before <= 101
+    assert handler.notifications == []
+
+
+async def test_a_list_that_the_server_does_not_have(scripted):
+    """Resources are listed although the server has no list of templates, or no such method."""
+    listed = {"resources": [{"name": "x", "uri": "x://y"}]}
+    ours = scripted(
+        resources__list=listed, resources__templates__list=Exception(-32601, "Method not found")
+    )
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ours.script)
+        async with connect(front_of(Remote(ours, prefix="up"))) as client:
+            assert [each.uri for each in await client.list_resources()] == ["up+x://y"]
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("is_error", [False, True])
+@pytest.mark.parametrize("version", [OLD, NEW])
+@pytest.mark.parametrize("method", ["roots/list", "elicitation/create", "sampling/createMessage"])
+async def test_a_question_of_the_server_itself(old_script, method, version, is_error):
+    """It comes while a caller that takes no questions waits: it is refused, the call goes on.
+
+    A call that fails for want of an answer is the error of 2026-07-28 that says so. Roots are no
+    reason: servers ask for them when they please.
+    """
+    ours = old_script(method, {"content": [], "isError": is_error})
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ours.script)
+        async with connect(front_of(Remote(ours, prefix="up")), version=version) as client:
+            for _ in range(2):
+                if is_error and version == NEW and method != "roots/list":
+                    with pytest.raises(McpError) as caught:
+                        await client.call_tool("up_x")
+                    assert caught.value.code == MISSING_CLIENT_CAPABILITY
+                else:
+                    assert (await client.call_tool("up_x")).is_error == is_error
+        nursery.cancel_scope.cancel()
+
+    assert len(ours.refusals) == 2
 
 
 async def test_listen_requests_that_fail(scripted, caplog):

@@ -25,7 +25,8 @@ async def introduce(server: "Server", ctx: Any) -> Introduction:
         server: The server.
         ctx: The request, as the server sees it.
     """
-    found = await _ask_all(server, [*_providers_of(server)], "introduce", ctx)
+    asked = await _ask_all(server, [*_providers_of(server)], "introduce", ctx)
+    found = [each for _, each in asked]
     texts = [server.options.instructions, *(each.instructions for each in found)]
     extensions: dict[str, JSONObject] = {}
     for offered in (server.registry.extensions(), *(each.extensions for each in found)):
@@ -37,14 +38,19 @@ async def introduce(server: "Server", ctx: Any) -> Introduction:
 async def list_skills(server: "Server", ctx: Any) -> list[Any]:
     """List the skills of a server and of its providers; of two with one URI the first counts.
 
+    A URI with the prefix of a provider is of no other one.
+
     Returns:
         Specs, and entries in the form of the wire.
     """
     registered = server.registry.skills
     skills: dict[str, Any] = {registered.key_of(each): each for each in registered.shown}
-    for entries in await _ask_all(server, [*_skill_providers_of(server)], "skills", ctx):
+    providers = [*_skill_providers_of(server)]
+    for provider, entries in await _ask_all(server, providers, "skills", ctx):
+        others = _others_than(server, provider)
         for entry in entries:
-            skills.setdefault(entry["uri"], entry)
+            if not entry["uri"].startswith(others):
+                skills.setdefault(entry["uri"], entry)
     return [*skills.values()]
 
 
@@ -55,7 +61,7 @@ async def find_skill(server: "Server", uri: str, ctx: Any) -> JSONObject | None:
         McpError: The skill cannot be had now.
         InsufficientScope: The caller may not have it.
     """
-    for provider in _skill_providers_of(server):
+    for provider in _skill_providers_of(server, uri):
         entry = await run_user_code(provider.skill(uri, ctx))
         if entry is not None:
             return entry
@@ -69,7 +75,7 @@ async def read_directory(server: "Server", uri: str, cursor: Any, ctx: Any) -> J
         McpError: The cursor is invalid (-32602), or the directory cannot be had now.
         InsufficientScope: The caller may not have it.
     """
-    for provider in _skill_providers_of(server):
+    for provider in _skill_providers_of(server, uri):
         page = await run_user_code(provider.directory(uri, cursor, ctx))
         if page is not None:
             return page
@@ -81,11 +87,23 @@ def _providers_of(server: "Server") -> Iterator[BaseProvider]:
     return iter(() if providers is None else providers)
 
 
-def _skill_providers_of(server: "Server") -> Iterator[SkillProvider]:
-    return (each for each in _providers_of(server) if isinstance(each, SkillProvider))
+def _skill_providers_of(server: "Server", uri: str = "") -> Iterator[SkillProvider]:
+    """Iterate over the providers that have skills; not those that cannot have one of this URI."""
+    for each in _providers_of(server):
+        if isinstance(each, SkillProvider) and not uri.startswith(_others_than(server, each)):
+            yield each
 
 
-async def _ask_all(server: "Server", providers: list[Any], method: str, ctx: Any) -> list[Any]:
+def _others_than(server: "Server", provider: Any) -> tuple[str, ...]:
+    """List the beginnings of URIs that are of other providers."""
+    providers: Any = server.registry.providers
+    found: tuple[str, ...] = providers.others_than(provider, "uri")
+    return found
+
+
+async def _ask_all(
+    server: "Server", providers: list[Any], method: str, ctx: Any
+) -> list[tuple[Any, Any]]:
     """Ask all providers at the same time; those that fail are left out."""
     answers: dict[int, Any] = {}
 
@@ -102,4 +120,4 @@ async def _ask_all(server: "Server", providers: list[Any], method: str, ctx: Any
     async with trio.open_nursery() as nursery:
         for index, provider in enumerate(providers):
             nursery.start_soon(ask, index, provider)
-    return [answers[index] for index in sorted(answers)]
+    return [(providers[index], answers[index]) for index in sorted(answers)]

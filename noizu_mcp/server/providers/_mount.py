@@ -130,6 +130,10 @@ class Mount(Provider, SkillProvider):
         """Return the name or URI under which something of the mounted server is listed."""
         return value if self.prefix is None else add_prefix(self.prefix, option, value)
 
+    def namespace(self, key: str) -> str:
+        """Return the prefix of the names or URIs; see `BaseProvider`."""
+        return self.rename(key, "")
+
     def unknown(self, name: str) -> str | None:
         """Word the error as the providers of the mounted server do."""
         start, providers = self.rename("name", ""), self.server.registry.providers

@@ -14,7 +14,7 @@ sessions and with that constant, and no list outlives a change that was told.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -26,7 +26,7 @@ from ..._errors import PEER_FAILURES, DefinitionError, InsufficientScope
 from ...components import Bound
 from ...engine import logger, run_user_code, split_cancellation
 from ..calls._loops import bind_all
-from ..registry._collection import Collection
+from ..registry._collection import Collection, Kind
 from ._mount import FIRST_PAUSE, GRACE, LONGEST_PAUSE, Mount, MountedServer
 from ._providers import NEEDED, Entry, Providers
 
@@ -110,6 +110,8 @@ class ProviderLists:
         self._asking: dict[tuple[Entry, str], trio.Lock] = {}
         self._watches: dict[Entry, trio.CancelScope] = {}
         self.mounts: dict[Mount, MountedServer] = {}
+        # The provider of each item of lists that are the same for all callers, by kind and name.
+        self._owners: dict[str, dict[str, Entry]] = {}
 
     # What runs beside the requests
 
@@ -292,30 +294,79 @@ class ProviderLists:
         until = min((each.until for each in kept.values()), default=math.inf)
         others = {key: each for key, each in caller.kept.items() if key[1] != feature}
         caller.kept = others | kept
-        caller.lists.update(self._merge(feature, [kept[each, feature] for each in entries]))
+        lists = {entry: kept[entry, feature].specs for entry in entries}
+        caller.lists.update(self._merge(feature, lists))
         caller.done[feature] = (generation, until)
 
-    def _merge(self, feature: str, kept: Iterable[_Kept]) -> dict[str, Collection[Any]]:
+    def _merge(
+        self, feature: str, lists: Mapping[Entry, Sequence[Any]]
+    ) -> dict[str, Collection[Any]]:
         """Put the items of providers behind the registrations: one collection for each kind."""
         server = self._running.server
-        lists: dict[str, Collection[Any]] = {}
-        specs = [spec for each in kept for spec in each.specs]
+        merged: dict[str, Collection[Any]] = {}
         for collection in server.registry.parts[feature]:
-            merged = dict(collection.specs)
+            specs = {**collection.specs, **self._choose(collection, feature, lists)}
+            merged[collection.kind.listed] = Collection(
+                collection.kind, specs.values(), server.options.page_size, declared=True
+            )
+        return merged
+
+    def _choose(
+        self, collection: Collection[Any], feature: str, lists: Mapping[Entry, Sequence[Any]]
+    ) -> dict[str, Any]:
+        """Choose one item of providers for each name.
+
+        A name is not for providers outside of its namespace. Of several items with one name, that
+        of the provider counts that had the name before, and has it also while it fails; else the
+        first. A server behind a provider could otherwise take the place of an item of another one.
+        """
+        kind = collection.kind
+        before = self._owners.get(kind.listed, {})
+        held = {key: e for key, e in before.items() if e in lists and feature in e.failing}
+        offers: dict[str, list[tuple[Entry, Any]]] = {}
+        for key, entry, spec in self._admitted(collection, lists):
+            owner = held.get(key, entry)
+            if owner is entry:
+                offers.setdefault(key, []).append((entry, spec))
+            else:
+                self._log_clash(kind, key, entry, spec, owner.provider.name)
+        found: dict[str, Any] = {}
+        for key, offered in offers.items():
+            chosen = next((each for each in offered if before.get(key) is each[0]), offered[0])
+            found[key] = chosen[1]
+            if chosen[0].provider.shared:
+                held[key] = chosen[0]
+            for entry, spec in offered:
+                if spec is not chosen[1]:
+                    self._log_clash(kind, key, entry, spec, chosen[1].source)
+        self._owners[kind.listed] = held
+        return found
+
+    def _admitted(
+        self, collection: Collection[Any], lists: Mapping[Entry, Sequence[Any]]
+    ) -> Iterator[tuple[str, Entry, Any]]:
+        """Iterate over the items of a kind without those that can never have their names."""
+        kind = collection.kind
+        option = "name" if kind.key == "name" else "uri"
+        for entry, specs in lists.items():
+            others = self._providers.others_than(entry.provider, option)
             for spec in specs:
-                if spec.key != collection.kind.key:
+                if spec.key != kind.key:
                     continue
                 key = collection.key_of(spec)
-                if merged.setdefault(key, spec) is not spec:
-                    noun = collection.kind.name
-                    text = "the %s %r of %s is left out: the name is taken by %s"
-                    about = (noun, spec.source)
-                    log, first = server.crash_log, merged[key].source
-                    log.warning(about, text, noun, key, spec.source, first)
-            lists[collection.kind.listed] = Collection(
-                collection.kind, merged.values(), server.options.page_size, declared=True
-            )
-        return lists
+                taken = collection.specs.get(key)
+                if taken is not None:
+                    self._log_clash(kind, key, entry, spec, taken.source)
+                elif key.startswith(others):
+                    self._log_clash(kind, key, entry, spec, "the prefix of another provider")
+                else:
+                    yield key, entry, spec
+
+    def _log_clash(self, kind: Kind, key: str, entry: Entry, spec: Any, holder: str) -> None:
+        # The names may come from another server: they make no kinds of their own.
+        text = "the %s %.200r of %.200s is left out: the name is taken by %.200s"
+        about = (kind.name, entry.provider.name)
+        self._running.server.crash_log.warning(about, text, kind.name, key, spec.source, holder)
 
     def owner_of(self, ctx: Any, spec: Any) -> Any:
         """Return the provider of a component that the caller of a request sees, or None."""

@@ -341,6 +341,21 @@ class Providers:
             if isinstance(provider, ResourceProvider):
                 await run_user_code(provider.unsubscribe(uri, context))
 
+    def others_than(self, provider: BaseProvider, key: str) -> tuple[str, ...]:
+        """List the beginnings of names or URIs that are of other providers; see `namespace`.
+
+        Args:
+            provider: The provider.
+            key: `name` or `uri`.
+        """
+        own = len(provider.namespace(key))
+        return tuple(text for each in self if len(text := each.namespace(key)) > own)
+
+    def may_serve(self, template: Any, uri: str, context: Any) -> bool:
+        """Tell whether a template may serve a URI: not that of a provider for a URI of another."""
+        owner = context.running.provider_lists.owner_of(context, template)
+        return owner is None or not uri.startswith(self.others_than(owner, "uri"))
+
     def unknown(self, name: str) -> str | None:
         """Word the error for an unknown name; None if it is nobody's."""
         for provider in self:

@@ -108,6 +108,9 @@ class Provided(Protocol):
     async def unsubscribe(self, uri: str, context: Any) -> None:
         """Tell the providers that a client watches a resource no longer."""
 
+    def may_serve(self, template: Any, uri: str, context: Any) -> bool:
+        """Tell whether a template may serve a URI: not that of a provider for a URI of another."""
+
     def unknown(self, name: str) -> str | None:
         """Word the error for an unknown name; None if it is nobody's."""
 
@@ -307,9 +310,17 @@ class Registry:
         # which one wins.
         for template in self.templates.seen_by(context).specs.values():
             variables = template.match(uri)
-            if variables is not None and is_available(template, asked_for):
+            if variables is None or not is_available(template, asked_for):
+                continue
+            if self._is_own(template, uri, context):
                 return template, variables
         return None
+
+    def _is_own(self, template: Any, uri: str, context: Context | None) -> bool:
+        """Tell whether a URI that a template matches is not that of another provider."""
+        if self.providers is None or context is None:
+            return True
+        return self.providers.may_serve(template, uri, context)
 
     def subject_of(
         self, request: Request, context: Context | None = None, *, usable: bool = True

@@ -4,6 +4,7 @@ import json
 import ssl
 import sys
 from contextlib import asynccontextmanager, suppress
+from itertools import pairwise
 
 import pytest
 import trio
@@ -22,6 +23,7 @@ from noizu_mcp import (
     TransportError,
     connect,
 )
+from noizu_mcp.client import _list_reader
 from noizu_mcp.engine import Unanswered, single_failure
 from noizu_mcp.jsonrpc import _decode, read_message
 from noizu_mcp.transports import HttpStream
@@ -546,14 +548,44 @@ async def test_coming_back_has_an_end(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("retry", "failures", "seconds"),
-    [(None, 0, 1), (None, 1, 2), (None, 9, 60), (0.5, 0, 0.5), (0.5, 1, 2), (90.0, 4, 90)],
+    ("retry", "failures", "idle", "seconds"),
+    [
+        *((None, 0, 0, 1), (None, 1, 0, 2), (None, 9, 0, 60), (None, 0, 9, 1)),
+        *((0.5, 0, 0, 0.5), (0.5, 1, 0, 2), (0.5, 0, 1, 0.5), (0.5, 0, 9, 1), (90.0, 4, 9, 90)),
+        *((0.0, 0, 0, 0.1), (0.0, 0, 1, 0.2), (0.0, 0, 2000, 1), (0.0, 1, 0, 2)),
+    ],
 )
-def test_how_long_to_wait(retry, failures, seconds):
-    """The server decides; failures in a row make it longer, up to a bound."""
+def test_how_long_to_wait(retry, failures, idle, seconds):
+    """The server decides, above a least time; streams in a row without a message make it longer."""
     parser = _event_reader.EventParser(10)
     parser.retry = retry
-    assert parser.resume_delay(failures) == seconds
+    assert parser.resume_delay(failures, idle) == seconds
+
+
+@pytest.mark.parametrize("event", ["data:\n", ":\n", "data: no json\n"])
+async def test_streams_that_end_at_once(event, autojump_clock):
+    """With `retry: 0` and no message in them, streams are read again after pauses that grow."""
+    times = []
+
+    async def empty(heard):
+        if heard.method == "GET":
+            if "last-event-id" not in heard.headers:
+                await heard.say(405)
+                return
+            times.append(trio.current_time())
+        await heard.head(kind=EVENTS)
+        if len(times) < 8:
+            text = f"retry: 0\nid: {len(times)}\n{event}\n"
+            await heard.stream.send_all(text.encode())
+        else:
+            await heard.event(script.of("tools/call")[0].answer(DONE))
+
+    async with serving(Script(tools_call=empty, GET=empty)) as script:
+        async with connect(script.url, version="2025-11-25", timeout=1e6) as client:
+            assert (await client.call_tool("t")).content[0].text == "done"
+    pauses = [after - before for before, after in pairwise(times)]
+    for least, pause in zip([0.2, 0.4, 0.8, 1, 1, 1, 1], pauses, strict=True):
+        assert pause >= least - 1e-6
 
 
 async def test_answers_have_a_largest_size():
@@ -995,6 +1027,24 @@ async def test_arguments_in_headers(caplog):
         "mcp-param-flag": "false",
     }
     assert second == {"mcp-param-region": ""}
+
+
+async def test_headers_of_many_tools(monkeypatch):
+    """A server with new tools in each list cannot fill the memory: the last ones are known."""
+    monkeypatch.setattr(_list_reader, "MAX_MIRRORED", 2)
+
+    async def three(heard):
+        listed = [{**HEADED, "name": name} for name in "abca"]
+        result = {"resultType": "complete", "tools": listed, "ttlMs": 0, "cacheScope": "public"}
+        await heard.result(result)
+
+    async with serving(Script(server_discover=modern, tools_call=done, tools_list=three)) as script:
+        async with connect(script.url) as client:
+            await client.list_tools()
+            for name in "abc":
+                await client.call_tool(name, {"region": name})
+    sent = [heard.headers.get("mcp-param-region") for heard in script.of("tools/call")]
+    assert sent == ["a", None, "c"]
 
 
 @pytest.mark.parametrize("times", [1, 2])

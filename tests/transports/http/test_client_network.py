@@ -8,7 +8,7 @@ import httpcore2
 import pytest
 import trio
 
-from noizu_mcp import TransportError, connect
+from noizu_mcp import Http, TransportError, connect
 from noizu_mcp.transports.http.client import _network
 
 from .scripted import PATIENCE, Script, serving
@@ -91,21 +91,27 @@ async def test_a_proxy_of_the_environment(monkeypatch):
 
 
 @pytest.mark.parametrize("through_proxy", [True, False])
-async def test_cookies_come_back(monkeypatch, through_proxy):
-    """A cookie of a server, such as that of a load balancer, is sent with the next request."""
+async def test_cookies_are_not_kept(monkeypatch, through_proxy):
+    """A cookie of an answer goes with no other request, which may be of another user."""
 
     async def call(heard):
-        await heard.result(DONE, set_cookie="node=7; Path=/")
+        await heard.result(DONE, set_cookie="session=alice; Path=/")
 
-    async with serving(Script(tools_call=call)) as script:
+    async def begin(heard):
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
+        result["serverInfo"] = {"name": "cookies", "version": "1"}
+        await heard.result(result, set_cookie="node=7; Path=/")
+
+    async with serving(Script(tools_call=call, initialize=begin)) as script:
+        own = {}
         if through_proxy:
             monkeypatch.setenv("http_proxy", script.url.removesuffix("/mcp"))
-        async with connect(script.url) as client:
+            own = {"Cookie": "mine=1"}
+        async with connect(Http(script.url, headers=own)) as client:
             await client.call_tool("t")
             await client.call_tool("t")
-    first, second = script.of("tools/call")
-    assert "cookie" not in first.headers
-    assert second.headers["cookie"] == "node=7"
+    sent = {heard.headers.get("cookie") for heard in script.heard}
+    assert sent == {own.get("Cookie")}
 
 
 async def test_a_connection_that_is_reset():

@@ -1,8 +1,9 @@
 """The one module that talks to the HTTP library: requests out, answers in, its errors as ours."""
 
+import zlib
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
 
@@ -27,6 +28,11 @@ IDLE_CONNECTIONS: Final = 20
 IDLE_SECONDS: Final = 4.0
 #: Statuses that ask for other credentials, whatever the body says.
 CHALLENGES: Final = (401, 403)
+#: Encodings of a body that are understood, and the argument of `zlib` for both.
+_PACKINGS: Final = ("gzip", "deflate")
+_ANY_HEAD: Final = 32 + zlib.MAX_WBITS
+#: Bytes of a part of a packed body, unpacked.
+PART: Final = 64 * 1024
 #: Bytes of the body of a refusal that are read.
 ERROR_SIZE: Final = 64 * 1024
 #: Seconds to read it before the credentials are asked, which may take minutes.
@@ -72,11 +78,12 @@ class Answer:
         kind = self.headers.get("content-type", "")
         self.media_type = kind.partition(";")[0].strip().lower()
         self._response = response
+        # Past the library, which cuts a body into parts of a wanted size, unpacks each part as a
+        # whole, and leaves generators open when one is malformed.
+        self._body = aiter(cast("AsyncIterable[bytes]", response.stream))
         # Compression is refused, but some proxies compress all the same.
-        is_encoded = "content-encoding" in self.headers
-        # Past the library, which cuts the parts of a plain body into parts of a wanted size.
-        body = response.aiter_bytes() if is_encoded else response.stream
-        self._body = aiter(cast("AsyncIterable[bytes]", body))
+        self._packing = self.headers.get("content-encoding", "identity").strip().lower()
+        self._unpacker: Any = None
         self.is_read = False
 
     @property
@@ -85,10 +92,36 @@ class Answer:
         return f"{self.status} {self._response.reason_phrase}".strip()
 
     async def read_chunk(self) -> bytes:
-        """Read the next part of the body; empty at its end."""
-        chunk = await anext(self._body, b"")
-        self.is_read = not chunk
-        return chunk
+        """Read the next part of the body; empty at its end.
+
+        Raises:
+            NetworkFailure: It is packed in a way that was not asked for, or wrongly.
+        """
+        if self._packing == "identity":
+            chunk = await anext(self._body, b"")
+            self.is_read = not chunk
+            return chunk
+        if self._packing not in _PACKINGS:
+            text = f"the answer has the content encoding {self._packing[:20]!r}"
+            raise NetworkFailure(f"{text}, which was not asked for", connected=True)
+        return await self._unpack()
+
+    async def _unpack(self) -> bytes:
+        """Unpack the next part of the body: a small one, however much the server has packed."""
+        if self._unpacker is None:
+            self._unpacker = zlib.decompressobj(_ANY_HEAD)
+        while True:
+            packed = self._unpacker.unconsumed_tail or await anext(self._body, b"")
+            if packed and self._unpacker.eof:
+                raise NetworkFailure("more than the packed answer came", connected=True)
+            try:
+                chunk: bytes = self._unpacker.decompress(packed, PART)
+            except zlib.error as error:
+                text = f"the answer is packed wrongly: {error}"
+                raise NetworkFailure(text, connected=True) from None
+            if chunk or not packed:
+                self.is_read = not chunk
+                return chunk
 
     async def read(self, limit: int) -> bytes | None:
         """Read the whole body; None if it is longer than the limit, in bytes."""
@@ -121,7 +154,7 @@ class Answer:
         """
         with trio.CancelScope(shield=True) as scope, suppress(Exception):
             scope.cancel()
-            while await self.read_chunk():
+            while await anext(self._body, b""):
                 pass
 
 
@@ -152,7 +185,8 @@ class Backend:
             from . import _network
         except ImportError:
             raise TransportError(_INSTALL) from None
-        from urllib.request import getproxies  # the library has loaded it
+        from http.cookiejar import CookieJar, DefaultCookiePolicy  # the library has loaded these
+        from urllib.request import getproxies
 
         self.auth = auth
         self._sent: frozenset[tuple[str, str]] = frozenset()
@@ -177,8 +211,15 @@ class Backend:
         if not getproxies():
             context = httpx2.create_ssl_context(verify) if verify else None
             self._transport = _network.JoiningTransport(context, limits)
+        # A client of a gateway serves many users: a cookie that came with the answer to one of them
+        # must not go with the call of another. Sessions of MCP need none.
+        none = CookieJar(DefaultCookiePolicy(allowed_domains=()))
         self._client = httpx2.AsyncClient(
-            limits=limits, timeout=timeout, verify=verify, transport=self._transport
+            limits=limits,
+            timeout=timeout,
+            verify=verify,
+            transport=self._transport,
+            cookies=none,
         )
 
     @asynccontextmanager
@@ -253,7 +294,6 @@ class Backend:
             method,
             self._url,
             headers=[(name.encode(), value.encode()) for name, value in headers.items()],
-            cookies=self._client.cookies,
             stream=None if body is None else self._make_body(body, on_written),
             extensions={"timeout": self._timeout},
         )
@@ -264,8 +304,6 @@ class Backend:
             # its own: a tenth of the time of a call.
             response = await self._transport.handle_async_request(request)
         response.request = request
-        if "set-cookie" in response.headers:
-            self._client.cookies.extract_cookies(response)
         return response
 
     @property

@@ -8,6 +8,9 @@ from typing import Final, NamedTuple
 #: Seconds before the first return to a stream that names no time, and the longest wait.
 RETRY: Final = 1.0
 MAX_RETRY: Final = 60.0
+#: The shortest wait, whatever time a stream names. It doubles, up to `RETRY`, with each stream in a
+#: row that brings no message: a server could end all of them at once.
+MIN_RETRY: Final = 0.1
 #: A `retry` with more digits is ignored: it would be more than eleven days.
 _DIGITS: Final = 9
 _CR, _LF = b"\r", b"\n"
@@ -89,15 +92,18 @@ class EventParser:
         self._keep(rest)
         return events
 
-    def resume_delay(self, failures: int) -> float:
+    def resume_delay(self, failures: int, idle: int = 0) -> float:
         """Compute the seconds to wait before returning to the stream.
 
         Args:
             failures: Attempts in a row that failed; the delay doubles with each.
+            idle: Streams in a row that brought no message.
         """
         # The time of the server is never shortened (2025-11-25 `basic/transports`: it must be
-        # respected); without failures it is taken as it is, `retry: 0` included.
-        first = RETRY if self.retry is None else self.retry
+        # respected).
+        first = RETRY
+        if self.retry is not None:
+            first = max(self.retry, min(MIN_RETRY * 2.0 ** min(idle, 10), RETRY))
         return min(max(first, RETRY * failures) * 2.0 ** min(failures, 10), max(first, MAX_RETRY))
 
     def _keep(self, rest: bytes) -> None:

@@ -91,6 +91,7 @@ class Post:
         self._scope = trio.CancelScope()
         self._given_up = False
         self._is_refused = False  # and not sent again yet
+        self._heard = False  # a message since the stream was opened last
 
     def give_up(self, seconds: float = 0.0) -> None:
         """Stop waiting for the answer; the stream gets some seconds to end by itself.
@@ -194,12 +195,15 @@ class Post:
         await self._state.read_event_stream(answer, self._parser, self._deliver_event)
 
     async def _resume_until_answered(self, parser: EventParser) -> None:
-        failures = 0
+        failures = idle = 0
         while self._unanswered and parser.last_id:
-            await trio.sleep(parser.resume_delay(failures))
+            await trio.sleep(parser.resume_delay(failures, idle))
+            self._heard = False
             try:
                 await self._resume(parser)
-                failures = 0
+                # A stream without a message is no failure, since servers end streams that wait
+                # for a result. It is no success either: the server could end each at once.
+                failures, idle = (0, 0) if self._heard else (failures, idle + 1)
             except NetworkFailure:
                 # Not every break is final: a proxy may have closed an idle connection.
                 failures += 1
@@ -256,6 +260,7 @@ class Post:
 
     def _deliver(self, received: Received) -> None:
         """Put one message into the inbox, and note the requests that it answers."""
+        self._heard = True
         message = received.message
         messages: Sequence[Any] = message.messages if isinstance(message, Batch) else (message,)
         if any(isinstance(m, Request) for m in messages) and self._state.is_stale(self._headers):
