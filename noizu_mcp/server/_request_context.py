@@ -342,8 +342,9 @@ class RequestContext(InboundRequest, ServerContext):
             self.send_error(INTERNAL_ERROR, str(error) if busy else timed_out(error))
             return
         self.mark_ending("crashed")
-        method = self.request.method
-        server.crash_log.crash(method, "the handler of %s failed", method, error=error)
+        what = f"the handler of {self.request.method}"
+        source = what if self.component is None else self.component.source
+        server.crash_log.crash(source, "%s failed", source, error=error)
         self.send_error(INTERNAL_ERROR, "Request handler failed")
 
     def _deny(self, error: Denied) -> None:
