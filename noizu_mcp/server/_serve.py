@@ -89,9 +89,9 @@ class PipeSession(Session):
                 await self.running.settle_tasks(max(0.0, left))
             finally:
                 # In `finally`: also a broken stream must end the subscriptions of the author's.
-                # A thread that goes on sees `ctx.cancelled`.
-                self.withdraw_all()
                 self.end_session()
+                for request in self.requests.values():
+                    request.withdrawn = True  # a thread that goes on sees `ctx.cancelled`
                 self.running.end_serving()
                 self._nursery.cancel_scope.cancel()
 
