@@ -382,7 +382,7 @@ class Registry:
             name: The name or URI that is looked for; a registration has precedence, and then no
                 provider is asked. None: the whole list is wanted.
         """
-        registered = any(name in collection.specs for collection in self.parts[feature])
+        registered = any(name in collection for collection in self.parts[feature])
         if self.providers is not None and not registered:
             await self.providers.prepare(context, feature)
 
