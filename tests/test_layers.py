@@ -85,6 +85,7 @@ PURE_PARTS = {"urllib": {"urllib.parse"}, "importlib": {"importlib.util"}}
 
 # Function-level imports, each with its reason.
 LATE = {
+    ("server/registry/_registry", "...uri"): "most servers have no templates",
     ("client/_client", "._skills"): "loads with the first file of a skill",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",

@@ -32,6 +32,14 @@ class Capability(abc.ABC):
     expires_at: float | None
     depth: int | None
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse a change: a handler could widen what it may call."""
+        raise AttributeError(f"Capability.{name} cannot be changed; attenuate makes a narrower one")
+
+    def __delattr__(self, name: str) -> None:
+        """Refuse a change; see `__setattr__`."""
+        raise AttributeError(f"Capability.{name} cannot be deleted")
+
     @abc.abstractmethod
     def attenuate(
         self,

@@ -11,6 +11,7 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import trio
@@ -36,6 +37,7 @@ class AbandonedThreads:
         self._most: Final = most
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
+        self._on_end: Callable[[], object] | None = None  # while `settle` waits
 
     @property
     def count(self) -> int:
@@ -66,11 +68,30 @@ class AbandonedThreads:
             call.leave()
             raise
 
+    async def settle(self, seconds: float) -> None:
+        """Wait until every abandoned thread has ended, also in a cancelled task.
+
+        Args:
+            seconds: The time after which it gives up.
+        """
+        ended = trio.Event()
+        token = trio.lowlevel.current_trio_token()
+        with self._lock:
+            if not self._counts:
+                return
+            self._on_end = partial(token.run_sync_soon, ended.set)
+        with trio.move_on_after(seconds, shield=True):
+            await ended.wait()
+        with self._lock:
+            self._on_end = None
+
     def add(self, handler: str, number: int) -> None:
         """Change the count of a handler; the lock is held."""
         self._counts[handler] += number
         if not self._counts[handler]:
             del self._counts[handler]
+            if self._on_end is not None and not self._counts:
+                self._on_end()
 
     @property
     def lock(self) -> threading.Lock:

@@ -9,7 +9,9 @@ when it detaches.
 
 States of the loop: *reading*, *ended* (the peer has ended the stream, or `stop` was called) and
 then, in this order: requests that run get their grace, the rest is refused, the nursery is
-cancelled, the outbox is drained, the stream is closed.
+cancelled, the outbox is drained, the stream is closed. A peer that reads no more (`hang_up`) gets
+no grace: its requests are withdrawn at once, and those that it has sent before its end of the
+stream are cancelled where they first wait.
 
 Why it cannot deadlock: the reader never waits for a handler; it waits for the peer, or for room in
 the outbox, which the writer makes. A peer that leaves the outbox full is given up after
@@ -106,7 +108,8 @@ class MessageLoop:
             # the grace. A listen request never ends by itself, and would use it up as well.
             self._dispatcher.pending.close()
             self._dispatcher.end_subscriptions()
-            await self._dispatcher.settle(grace)
+            # An answer that nobody can read is worth no time.
+            await self._dispatcher.settle(0 if self.outbox.is_broken else grace)
             # Tasks that belong to no request (`spawn`) have no other end.
             self._nursery.cancel_scope.cancel()
         with trio.move_on_after(DRAIN_TIMEOUT):
@@ -123,6 +126,14 @@ class MessageLoop:
         # a handler, which gets its grace.
         if self._reading is not None:
             self._reading.cancel()
+
+    def hang_up(self) -> None:
+        """Write no more: the peer reads nothing. Its requests are cancelled.
+
+        Reading goes on until the stream ends.
+        """
+        self.outbox.close()
+        self._dispatcher.withdraw_all()
 
     def resume_reading(self) -> None:
         """Start a task that reads from here on."""

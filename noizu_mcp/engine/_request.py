@@ -117,6 +117,11 @@ class InFlight(abc.ABC):
             request.send_error(INTERNAL_ERROR, reason)
             request.stop()
 
+    def withdraw_all(self) -> None:
+        """Cancel the work on every open request; no answer can reach the peer."""
+        for request in list(self.requests.values()):  # a copy, as above
+            request.withdraw()
+
     def encode_notice(self, notification: Notification) -> bytes:
         """Write a notification that is about to be sent, and show it to observers."""
         message = encode(notification)

@@ -343,12 +343,13 @@ class RequestContext(InboundRequest, ServerContext):
             self.send_error(INTERNAL_ERROR, str(error) if busy else timed_out(error))
             return
         self.mark_ending("crashed")
-        method = self.request.method
+        what = f"the handler of {self.request.method}"
+        source = what if self.component is None else self.component.source
         if isinstance(error, NoSessionError):
-            log_no_session(server, f"the handler of {method}", error)
+            log_no_session(server, source, error)
             self.send_error(INTERNAL_ERROR, NO_SESSION)
             return
-        server.crash_log.crash(method, "the handler of %s failed", method, error=error)
+        server.crash_log.crash(source, "%s failed", source, error=error)
         self.send_error(INTERNAL_ERROR, "Request handler failed")
 
     def _deny(self, error: Denied) -> None:

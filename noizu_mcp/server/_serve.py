@@ -2,7 +2,8 @@
 
 Theory of operation. A pipe ends in this order: no more messages, the end of the subscriptions, the
 grace of requests and tasks, the end of the session, the cancellation of its nursery. Answers can be
-sent until the grace is over, so a client that closes its side still gets them. Work that lingers
+sent until the grace is over, so a client that closes its side still gets them. Where nobody reads
+them (`hang_up`) there is no grace. Work that lingers
 lives in the nursery of the session; one deadline bounds requests and tasks together, so a shutdown
 takes `grace` and the time of `unsubscribe` at most. A stateless request has no such phases: it
 lives in the task of its HTTP request and ends with it.
@@ -71,6 +72,7 @@ class PipeSession(Session):
         self._loop = MessageLoop(stream, self, server.options.limits)
         self._nursery: trio.Nursery
         self._ended = 0.0
+        self._is_unread = False
 
     async def run(self, grace: float) -> None:
         """Serve until the peer ends the connection or `stop` is called.
@@ -83,11 +85,13 @@ class PipeSession(Session):
                 await self.running.begin_serving()
                 await self._loop.run(grace=grace)
                 # One grace for both: tasks get what requests have left of it.
-                left = self._ended + grace - trio.current_time()
+                left = 0.0 if self._is_unread else self._ended + grace - trio.current_time()
                 await self.running.settle_tasks(max(0.0, left))
             finally:
                 # In `finally`: also a broken stream must end the subscriptions of the author's.
                 self.end_session()
+                for request in self.requests.values():
+                    request.withdrawn = True  # a thread that goes on sees `ctx.cancelled`
                 self.running.end_serving()
                 self._nursery.cancel_scope.cancel()
 
@@ -99,6 +103,11 @@ class PipeSession(Session):
     def stop(self) -> None:
         """Take no more messages and let `run` end in order."""
         self._loop.stop()
+
+    def hang_up(self) -> None:
+        """Cancel all requests: the peer reads no answers. `run` ends once the stream does."""
+        self._is_unread = True
+        self._loop.hang_up()
 
     def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
         """Run work beside the requests; it is cancelled when they are."""

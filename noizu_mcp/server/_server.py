@@ -46,6 +46,16 @@ if TYPE_CHECKING:
 #: The lists in the body of a server class.
 _LISTS: Final = ("tools", "resources", "prompts", "providers", "skills", "telemetry", "policies")
 
+#: The options that make the registrations.
+_OF_STATEMENT: Final = ("page_size", "loop", "schema_engine", *STATEMENT_ONLY)
+_IN_CLASS: Final = "write the list in the body of the class"
+#: The ways to change a list of an instance.
+_LATER: Final = {
+    **dict.fromkeys(("tools", "resources", "prompts"), "use its add, remove and replace"),
+    **dict.fromkeys(("providers", "telemetry"), "use its add and remove"),
+    "policies": "use its replace",
+}
+
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, list | tuple)
@@ -141,8 +151,10 @@ class Server(metaclass=ComponentMeta):
         server = super().__new__(cls)
         options = cls.options
         server.bus = Bus()
-        server.telemetry = Telemetry(cls.telemetry)
-        server.policies = PolicySet(cls.policies, partial(bind_policy, loop=options.loop))
+        # Past `__setattr__`, which refuses lists.
+        fields = vars(server)
+        fields["telemetry"] = Telemetry(cls.telemetry)
+        fields["policies"] = PolicySet(cls.policies, partial(bind_policy, loop=options.loop))
         resources = bind_all(cls.resources, "resources", options)
         server.registry = registry = Registry(
             bind_all(cls.tools, "tools", options),
@@ -154,18 +166,12 @@ class Server(metaclass=ComponentMeta):
             declared=cls._declared,
             overridden=cls._overridden,
         )
-        server.skills = tuple(registry.skills.specs.values())
+        fields["skills"] = tuple(registry.skills.specs.values())
         for feature in CHANGES:
             changed = partial(server.bus.publish, feature)
             bind = partial(bind_all, feature=feature, options=options)
-            running = RunningSet(registry.parts[feature], changed, bind)
-            setattr(server, feature, running)
-        server.info = _implementation(options).to_wire()
-        server.result_tail = b',"_meta":%b}' % render({META_SERVER_INFO: server.info})
-        server.threads = FairLimiter(options.limits.threads)
-        server.task_threads = FairLimiter(options.limits.task_threads)
-        server.abandoned = AbandonedThreads(options.limits.abandoned_threads)
-        server.sealer = Sealer(options.state_keys, options.state_ttl)
+            fields[feature] = RunningSet(registry.parts[feature], changed, bind)
+        server._use_options(options)
         server.crash_log = ThrottledLog(shown=SHOWN, most=MOST_CRASHES)
         if hasattr(cls, "providers"):
             server._provide(cls.providers)
@@ -176,8 +182,48 @@ class Server(metaclass=ComponentMeta):
     def _provide(self, items: Sequence[Any]) -> Any:
         from .providers._providers import Providers
 
-        self.providers = Providers(self, items)
-        return self.providers
+        provided = vars(self)["providers"] = Providers(self, items)
+        return provided
+
+    def _use_options(self, options: ServerOptions) -> None:
+        """Make what depends on the options."""
+        vars(self)["options"] = options
+        self.info = _implementation(options).to_wire()
+        self.result_tail = b',"_meta":%b}' % render({META_SERVER_INFO: self.info})
+        self.threads = FairLimiter(options.limits.threads)
+        self.task_threads = FairLimiter(options.limits.task_threads)
+        self.abandoned = AbandonedThreads(options.limits.abandoned_threads)
+        self.sealer = Sealer(options.state_keys, options.state_ttl)
+        vars(self).pop("capability_issuer", None)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; an option is checked, and counts from then on.
+
+        Raises:
+            DefinitionError: The value is no valid one; or the option or list is read once, when the
+                class statement runs; or the server is being served.
+        """
+        text = None
+        if name in _LISTS:
+            text = f"is read when the class statement runs; {_LATER.get(name, _IN_CLASS)}"
+        elif name in _OF_STATEMENT:
+            text = (
+                "is read when the class statement runs; write"
+                f" class {type(self).__name__}(Server, {name}=…)"
+            )
+        elif name in SERVER_OPTIONS and self.bus.running:
+            text = "cannot change while the server is served; set it in __init__"
+        elif name in SERVER_OPTIONS:
+            try:
+                checked = SERVER_OPTIONS[name](value)
+            except ValueError as error:
+                text = str(error)
+            else:
+                self._use_options(self.options._replace(**{name: checked}))
+        if text is not None:
+            where = f"{type(self).__name__}.{name}"
+            raise DefinitionError([problem_at(where, text, calling_frame())])
+        super().__setattr__(name, value)
 
     @cached_property
     def capability_issuer(self) -> "CapabilityIssuer":

@@ -283,6 +283,7 @@ class ServerContext(Context):
         """Read a resource of the server in the name of this request; see `Context`."""
         server = self.running.server
         await server.registry.prepare(self, "resources", uri)
+        uri = server.registry.canonical(uri, self)
         found = server.registry.find_resource(uri, self)
         spec = None if found is None else found[0]
         known = spec is not None or server.registry.overrides(_READ)

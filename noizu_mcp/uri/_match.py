@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from .._value import Frozen
 from ._expand import encode_reserved
+from ._normal import normalize, normalize_escapes
 from ._parse import OPERATORS, Expression, Operator, Variable
 
 _ESCAPE: Final = rb"%([0-9A-Fa-f]{2})?"
@@ -101,7 +102,9 @@ def read_nodes(parts: Sequence[str | Expression]) -> tuple[Nodes, tuple[str, ...
     compiler = _Compiler(parts)
     for index, part in enumerate(parts):
         if isinstance(part, str):
-            compiler.nodes.append(Fixed(text=encode_reserved(part)))
+            text = encode_reserved(part)
+            normal = normalize_escapes(text) if index else normalize(text)
+            compiler.nodes.append(Fixed(text=normal))
         elif part.operator in _NAMED:
             compiler.named(index, part)
         else:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from ._expand import expand
 from ._match import Fixed, find_runs, is_unsafe, read_nodes
+from ._normal import normalize
 from ._parse import Expression, parse
 
 #: Longest URI that is matched, in characters; RFC 9110, section 4.1, asks for at least 8000.
@@ -86,7 +87,7 @@ class UriTemplate:
         unless the template allows traversal.
 
         Args:
-            uri: The whole URI, as a client sent it.
+            uri: The whole URI, as a client sent it; it is compared in its normal form.
 
         Returns:
             The values by name: texts, and lists for variables with `*`; optional ones that are
@@ -98,7 +99,10 @@ class UriTemplate:
         if self.faults:
             raise ValueError(f"{self.text!r} cannot be matched: {'; '.join(self.faults)}")
         # First: the table takes memory for each character and node.
-        if len(uri) > MAX_URI or not uri.startswith(self._start):
+        if len(uri) > MAX_URI:
+            return None
+        uri = normalize(uri)
+        if not uri.startswith(self._start):
             return None
         found = find_runs(self._nodes, uri)
         if found is None:

@@ -727,9 +727,25 @@ async def test_the_shape_of_a_round(asker):
         "inputResponses": {key: accept(name="Ann")},
         "requestState": result["requestState"],
     }
-    for _ in range(2):  # a state is no ticket: a retry that got lost may be sent again
-        done = (await asker.ask("tools/call", params))["result"]
-        assert asker.bare(done) == {"content": [{"type": "text", "text": "accept Ann"}]}
+    done = (await asker.ask("tools/call", params))["result"]
+    assert asker.bare(done) == {"content": [{"type": "text", "text": "accept Ann"}]}
+
+
+@stateless
+@pytest.mark.parametrize("answers", ["same", "others", "none"])
+async def test_a_state_is_used_once(asker, answers):
+    """A second retry is refused, with a text that says what to do; a new call works."""
+    for _ in range(2):
+        result = (await asker.call("name"))["result"]
+        (key,) = result["inputRequests"]
+        params = {"name": "name", "arguments": {}, "requestState": result["requestState"]}
+        params["inputResponses"] = {key: accept(name="Ann")}
+        assert "result" in await asker.ask("tools/call", params)
+        if answers != "same":
+            params["inputResponses"] = {key: accept(name="Eve")} if answers == "others" else {}
+        error = (await asker.ask("tools/call", params))["error"]
+        text = "This requestState was used before; make the call again without it"
+        assert error == {"code": -32602, "message": text}
 
 
 @stateless
@@ -745,15 +761,15 @@ async def test_answers_without_a_state_are_not_trusted(asker):
 async def test_answers_to_what_was_not_asked_are_not_trusted(asker):
     """A state that asked one thing does not vouch for the answer to another."""
     args = {"ops": [["elicit", "a"], ["elicit", "b"]]}
-    first = (await asker.call("script", args))["result"]
-    (key,) = first["inputRequests"]
-    params = {"name": "script", "arguments": args, "requestState": first["requestState"]}
-    params["inputResponses"] = {key: accept(name="A")}
-    second = (await asker.ask("tools/call", params))["result"]
-    (other,) = second["inputRequests"]
-    params["inputResponses"] = {key: accept(name="A"), other: accept(name="Eve")}
-    again = (await asker.ask("tools/call", params))["result"]
-    assert list(again["inputRequests"]) == [other]
+    answers = {}
+    for _ in range(2):  # the second call knows the key of its second question
+        first = (await asker.call("script", args))["result"]
+        (key,) = first["inputRequests"]
+        params = {"name": "script", "arguments": args, "requestState": first["requestState"]}
+        params["inputResponses"] = {key: accept(name="A"), **answers}
+        second = (await asker.ask("tools/call", params))["result"]
+        (other,) = second["inputRequests"]
+        answers = {other: accept(name="Eve")}
 
 
 # Our own client

@@ -139,9 +139,9 @@ async def test_other_values_are_json(wire):
 async def test_what_is_not_there(wire, revision):
     """-32602 on 2026-07-28, -32002 before; with the URI, and the one that was probably meant."""
     code = -32602 if revision == STATELESS else -32002
-    for uri in ("nope://x", "", "item://x", "item://0", "item://1?unit=t", "PANTRY://text"):
+    for uri in ("nope://x", "", "item://x", "item://0", "item://1?unit=t", "pantry://Text"):
         error = (await read(wire, uri))["error"]
-        hint = "; did you mean 'pantry://text'?" if uri == "PANTRY://text" else ""
+        hint = "; did you mean 'pantry://text'?" if uri == "pantry://Text" else ""
         expected = {"code": code, "message": f"Resource not found{hint}", "data": {"uri": uri}}
         assert error == expected
 

@@ -189,6 +189,25 @@ def test_what_does_not_finish_is_given_up(serve_app, unmeasured, tool, how):
     assert peer.end() == (0, b"imported\n")
 
 
+@pytest.mark.parametrize("first", ["stdout", "stdin"])
+def test_a_client_that_leaves_does_not_cost_the_grace_period(start, app, first):
+    """A client that closes both pipes while a call runs: the handler ends, then the process."""
+    # The words that the program prints would meet the closed pipe.
+    code = """
+import contextlib, sys, trio
+from noizu_mcp import serve_stdio
+with contextlib.redirect_stdout(sys.stderr):
+    from app import App
+trio.run(lambda: serve_stdio(App(), grace=1000, handle_signals=True))
+"""
+    peer = start([sys.executable, "-c", code], cwd=app.parent)
+    peer.initialize()
+    peer.start("stay")
+    for fd in sorted([peer.stdin, peer.stdout], key=getattr(peer, first).__ne__):
+        os.close(fd)
+    assert peer.end() == (0, b"imported\n")
+
+
 @pytest.mark.parametrize("how", ENDS)
 def test_an_open_listen_stream_is_ended(run_app, how):
     """A subscription does not keep the server; it gets its result."""

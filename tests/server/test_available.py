@@ -12,6 +12,7 @@ from noizu_mcp import (
     ClientHandler,
     DefinitionError,
     McpError,
+    Mount,
     Prompt,
     Resource,
     ResourceTemplate,
@@ -448,6 +449,46 @@ class TestDidYouMean:
             for name in ("restart", "states"):
                 with pytest.raises(McpError, match=rf"^Unknown tool: {name} \("):
                     await client.call_tool(name)
+
+    @pytest.mark.parametrize("mounted", [False, True])
+    @pytest.mark.parametrize(
+        ("method", "params"),
+        [
+            ("tools/call", {"name": "restrats"}),
+            ("prompts/get", {"name": "explian"}),
+            ("resources/read", {"uri": "manual://stat"}),
+            ("resources/read", {"uri": "log://monday/1"}),
+            ("completion/complete", ref("ref/prompt", "explian")),
+            ("completion/complete", ref("ref/resource", "log://{day}/{line}")),
+        ],
+    )
+    async def test_lists_that_a_server_makes_itself(self, version, method, params, mounted):
+        """What an override leaves out of a list is not named, whatever is registered."""
+
+        class Careful(Factory, name="careful", version="1"):
+            async def list_tools(self, cursor, ctx):
+                return []
+
+            async def call_tool(self, name, args, ctx):
+                return await super().call_tool(name, args, ctx)
+
+            async def list_prompts(self, cursor, ctx):
+                return []
+
+            async def list_resources(self, cursor, ctx):
+                return []
+
+            async def list_resource_templates(self, cursor, ctx):
+                return []
+
+        class Around(Server, name="around", version="1"):
+            providers = [Mount(Careful)]
+
+        server = Around if mounted else Careful
+        async with connect(server, principal=ADMIN, version=version) as client:
+            with pytest.raises(McpError) as caught:
+                await client.request(method, params)
+            assert "did you mean" not in caught.value.message
 
     async def test_arguments(self, version):
         """A missing argument is matched with the unknown ones; so are names in completions."""

@@ -11,6 +11,7 @@ from noizu_mcp import Denied
 from noizu_mcp.server import Sealer
 from noizu_mcp.server.policies import _capability
 from noizu_mcp.server.policies._capability import CapabilityIssuer
+from noizu_mcp.server.providers._mounted_context import MountedCapability
 from noizu_mcp.types import Principal
 
 ADA, BOB = Principal(subject="ada"), Principal(subject="bob")
@@ -275,3 +276,17 @@ def test_the_texts_that_were_opened_are_bounded(monkeypatch):
     clock.now += 100
     opened(of, str(of.issue(BOB)), BOB)
     opened(of, str(of.issue(ADA)))
+
+
+@pytest.mark.parametrize("name", ["tools", "depth", "expires_at", "principal", "wanted", "other"])
+@pytest.mark.parametrize("mounted", [False, True])
+def test_a_capability_cannot_be_changed(name, mounted):
+    """A handler that assigns to one would widen what it may call."""
+    capability = issuer().issue(ADA).attenuate(tools=["a"])
+    if mounted:
+        capability = MountedCapability(capability, lambda name, _: name)
+    with pytest.raises(AttributeError, match="cannot be changed; attenuate makes a narrower one"):
+        setattr(capability, name, None)
+    with pytest.raises(AttributeError, match="cannot be deleted"):
+        delattr(capability, name)
+    assert capability.tools == (("a",),)

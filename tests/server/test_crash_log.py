@@ -3,14 +3,17 @@
 import logging
 from contextlib import suppress
 
+import attrs
 import pytest
 
 from noizu_mcp import (
     ClientHandler,
+    Context,
     McpError,
     Prompt,
     Resource,
     ResourceTemplate,
+    Schema,
     Server,
     Toolkit,
     connect,
@@ -256,3 +259,76 @@ async def test_a_client_whose_handler_fails_without_end(errors):
             assert (await client.call_tool("ask")).is_error
     texts, traced = errors()
     assert (len(texts), traced) == (SHOWN + 1, SHOWN)
+
+
+class Fragile(Schema):
+    text: str
+
+    def __attrs_post_init__(self):
+        raise KeyError("secret")
+
+
+def crash(_instance, _attribute, _value):
+    raise KeyError("secret")
+
+
+@attrs.define
+class Validated:
+    text: str = attrs.field(validator=crash)
+
+
+class Delicate(Toolkit):
+    @mcp(input=Fragile)
+    async def asynchronous(self, args): ...
+
+    @mcp(input=Validated)
+    def threaded(self, args): ...
+
+    @mcp(input=Fragile, inline=True)
+    def inline(self, args): ...
+
+    @mcp(input={"tool": str})
+    async def nested(self, args, ctx: Context):
+        return await ctx.call_tool(args.tool, {"text": "x"})
+
+    @mcp(input={"tool": str})
+    async def on_server(self, args, ctx: Context):
+        return await ctx.server.call_tool(args.tool, {"text": "x"}, ctx)
+
+
+class DelicatePrompt(Prompt):
+    arguments = Fragile
+
+    def get(self, args): ...
+
+
+class Breaking(Server, name="breaking", version="1"):
+    tools = [Delicate]
+    prompts = [DelicatePrompt]
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("way", ["request", "nested", "on_server"])
+async def test_a_validator_that_crashes_has_failed_the_call(version, way, caplog):
+    """The model gets a result without details; the log names the tool, once for each."""
+    tools = ["asynchronous", "threaded", "inline"]
+    async with connect(Breaking, version=version) as client:
+        for tool in tools:
+            if way == "request":
+                result = await client.call_tool(tool, {"text": "x"})
+            else:
+                result = await client.call_tool(way, {"tool": tool})
+            assert result.is_error
+            assert result.content[0].text == "Tool execution failed"
+    named = [record.getMessage().splitlines()[0] for record in caplog.records]
+    assert named == [f"{__name__}.Delicate.{tool} failed" for tool in tools]
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+async def test_a_validator_of_a_prompt_that_crashes(version, caplog):
+    """A prompt has no result that could say it; the log names the prompt."""
+    async with connect(Breaking, version=version) as client:
+        with pytest.raises(McpError, match="Request handler failed"):
+            await client.get_prompt("delicate_prompt", {"text": "x"})
+    (record,) = caplog.records
+    assert record.getMessage().startswith(f"{__name__}.DelicatePrompt failed")

@@ -476,33 +476,36 @@ async def test_a_question_of_a_cancelled_handler():
 # Retries
 
 
-async def test_a_state_that_comes_twice():
-    """One retry goes on with the handler; another one with this state runs it again."""
-    async with serving() as (client, desk):
+@pytest.mark.parametrize("replay", [False, True])
+async def test_a_state_that_comes_twice(replay):
+    """At the same time, or later: one retry gets the handler, and each other one is refused."""
+    async with serving(replay=replay) as (client, desk):
         call = Round(client, "order")
         await call.send()
-        answers = {next(iter(call.result["inputRequests"])): form("F")}
-        state = call.result["requestState"]
-        params = {**call.params, "inputResponses": answers, "requestState": state}
-        results = []
+        key = next(iter(call.result["inputRequests"]))
+        params = {**call.params, "requestState": call.result["requestState"]}
+        results, refused = [], []
 
-        async def retry():
-            results.append(await client.request("tools/call", params))
+        async def retry(answer):
+            try:
+                more = {"inputResponses": {key: form(answer)}}
+                results.append(await client.request("tools/call", {**params, **more}))
+            except McpError as error:
+                refused.append(str(error))
 
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(retry)
-            nursery.start_soon(retry)
-        assert desk.done == ["tea", "tea"]
-        for result in results:
-            call.result = result
-            assert call.asked == ["second"]
-            assert await call.send({"second": "S"}) == "F S"
-        assert desk.done == ["tea", "tea"]
-        await retry()  # later
-        assert desk.done == ["tea"] * 3
-        call.result = results[-1]
-        assert await call.send({"second": "S"}) == "F S"
-        assert desk.done == ["tea"] * 3
+            for answer in "FGHI":
+                nursery.start_soon(retry, answer)
+        (call.result,) = results
+        assert call.asked == ["second"]
+        assert (await call.send({"second": "S"}))[1:] == " S"
+        done = list(desk.done)
+        await retry("F")
+        assert len(refused) == 4
+        assert set(refused) == {
+            "This requestState was used before; make the call again without it (-32602)"
+        }
+        assert desk.done == done
 
 
 async def test_a_state_of_another_call():

@@ -20,6 +20,7 @@ from noizu_mcp import (
     DenyTools,
     Limits,
     McpError,
+    Mount,
     Policy,
     Prompt,
     PromptMessage,
@@ -207,12 +208,82 @@ async def test_prompts_resources_and_completions_are_refused_with_an_error(versi
     assert [(call.kind, call.name, dict(call.arguments)) for call in policy.calls] == [
         ("prompt", "greet", {"name": "Ann"}),
         ("resource", "page://one", {}),
-        ("resource", "row://7", {}),
+        ("resource", "row://7", {"number": "7"}),
         ("completion", "greet", {"argument": "name", "value": "A"}),
         ("completion", "row://{number}", {"argument": "number", "value": ""}),
     ]
     assert [call.registered for call in policy.calls][2] == "row://{number}"
     assert {call.tool for call in policy.calls} == {None}
+
+
+class Note(ResourceTemplate, uri_template="note://{name}"):
+    async def read(self, uri, args, ctx):
+        return f"{uri} {args.name}"
+
+
+class Odd(Resource, uri="odd:%61"):
+    def read(self, uri, ctx):
+        return uri
+
+
+class Reader(Tool, input={"uri": str}):
+    async def call(self, args, ctx):
+        return (await ctx.read_resource(args.uri)).contents[0].text
+
+
+class Library(Server, name="library", version="1"):
+    tools = [Reader]
+    resources = [Note, Odd]
+
+
+class Gate(Library, name="gate", version="1"):
+    """Has an override between policies and resources."""
+
+    async def read_resource(self, uri, ctx):
+        return await super().read_resource(uri.replace("/alias", "/%73ecret"), ctx)
+
+
+def alone(cls):
+    server = cls()
+    return server, server
+
+
+def mounted(cls):
+    inner = cls()
+
+    class Outer(Server, name="outer", version="1"):
+        providers = [Mount(inner)]
+
+    return Outer(), inner
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("cls", [Library, Gate])
+@pytest.mark.parametrize("make", [alone, mounted])
+@pytest.mark.parametrize("by_name", [True, False])
+async def test_no_spelling_of_a_uri_passes_a_policy(version, cls, make, by_name):
+    """By the URI, and by the decoded variable; from a request, a handler and an override."""
+
+    class NoSecrets(Policy):
+        kinds = {"resource"}
+
+        def check(self, call, ctx):
+            name = call.name == "note://secret"
+            if name if by_name else call.arguments.get("name") == "secret":
+                raise Denied("secret")
+
+    server, owner = make(cls)
+    owner.policies.replace([NoSecrets()])
+    spellings = ["note://secret", "note://s%65cret", "NOTE://%73ecret", "note://%73%65cret"]
+    spellings += ["note://alias"] if cls is Gate else []
+    async with connect(server, version=version) as client:
+        for uri in spellings:
+            assert await failure(client.read_resource(uri)) == (DENIED, "Denied: secret")
+            assert (await client.call_tool("reader", {"uri": uri})).is_error
+        contents = (await client.read_resource("NOTE://a%7e%2fb")).contents[0]
+        assert contents.text == "note://a~%2Fb a~/b"
+        # As it is registered, whatever its normal form is.
+        assert (await client.read_resource("odd:%61")).contents[0].text == "odd:%61"
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -344,3 +344,21 @@ async def ask(app, path):
 
     await app(scope, receive, send)
     return sent[0]["status"], b"".join(each.get("body", b"") for each in sent[1:]).decode()
+
+
+@pytest.mark.parametrize("given", ["hello", b"hello", {"hello": Steady}])
+async def test_a_list_that_is_none(version, caplog, given):
+    """Text and mappings are one failure in the log, not one for each letter or key."""
+
+    class Wrong(ToolProvider):
+        async def tools(self, ctx):
+            return given
+
+    class Serving(Server, name="serving", version="1"):
+        tools = [Steady]
+        providers = [Wrong()]
+
+    async with connect(Serving, version=version) as client:
+        assert [each.name for each in await client.list_tools()] == ["steady"]
+    (record,) = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert f"must give a list of tools, got {repr(given)[:20]}" in record.exc_text

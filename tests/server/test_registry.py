@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections import Counter
 
 import pytest
 import trio
@@ -30,6 +31,7 @@ from noizu_mcp.engine import Outbox
 from noizu_mcp.protocol import REVISIONS
 from noizu_mcp.server import ChangeFeed, Registry, RunningServer
 from noizu_mcp.server.changes._bus import LONGEST_WINDOW, MERGE_WINDOW, Bus, Merger
+from noizu_mcp.server.registry._collection import Collection
 from noizu_mcp.server.registry._pages import find_start, read_cursor, write_cursor
 from noizu_mcp.server.tasks._task_change import TaskChange
 from noizu_mcp.transports import memory_pair
@@ -409,3 +411,37 @@ def test_mappings_are_checked_before_a_client_sees_them():
     shelf = Kitchen().registry.resources
     with pytest.raises(ProtocolError):
         shelf.cut([{"uri": 5}], None)
+
+
+def test_adding_one_by_one_takes_linear_work(monkeypatch):
+    """The work on keys grows with the number of tools, not with its square."""
+    counts = Counter()
+    key_of = Collection.key_of
+
+    def counted(collection, spec):
+        counts[number] += 1
+        return key_of(collection, spec)
+
+    monkeypatch.setattr(Collection, "key_of", counted)
+    for number in (50, 200):
+        server = Kits()
+        for each in range(number):
+            server.tools.add(tool(Kit, prefix=f"n{each}_"))
+        assert len(server.registry.list_tools(None).items) == 2
+    assert counts[200] <= 5 * counts[50]
+
+
+def test_what_was_read_does_not_change():
+    """A reader in another thread goes on with the list that it has got."""
+    server = Kits()
+    tools = server.registry.tools
+    before, listed = tools.specs, tools.shown
+    names, shown = list(before), list(listed)
+    reading = iter(before)
+    next(reading)
+    server.tools.add(tool(Kit, prefix="more_"))
+    assert [names[0], *reading] == names
+    assert list(listed) == shown
+    assert len(tools.specs) == 2 * len(names)
+    assert len(tools.shown) == 2 * len(shown)
+    assert tools.specs is tools.specs

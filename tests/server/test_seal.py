@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp import DefinitionError, McpError, Server
+from noizu_mcp.server.asking import _seal
 from noizu_mcp.server.asking._seal import INVALID_STATE, Sealer, _process_secret
 from noizu_mcp.server.registry._server_options import KEYS_VARIABLE
 
@@ -151,6 +152,43 @@ def test_keys_rotate():
     assert Sealer([NEW]).open(after, BINDING) == CONTENT
     refused(Sealer([OLD]), after)
     refused(Sealer([NEW]), before)
+
+
+def test_a_state_is_used_once():
+    """Whether it was opened or only known; a wrong owner does not use it."""
+    sealer = Sealer([NEW])
+    state, known = sealer.seal(CONTENT, BINDING), sealer.seal(CONTENT, BINDING)
+    with pytest.raises(McpError, match=INVALID_STATE):
+        sealer.open_once(state, {**BINDING, "name": "other"})
+    assert sealer.open_once(state, BINDING) == CONTENT
+    sealer.use(known)
+    for each in (state, known):
+        with pytest.raises(McpError, match="was used before; make the call again"):
+            sealer.open_once(each, BINDING)
+
+
+@pytest.mark.parametrize("ahead", [0, 100])
+def test_used_states_that_are_forgotten(monkeypatch, ahead):
+    """A full table forgets the first, and refuses what is as old; newer states still open."""
+    monkeypatch.setattr(_seal, "MAX_USED", 2)
+    clock, other = Clock(), Clock()
+    other.now += ahead  # the clock of another node, which seals
+    sealer, node = Sealer([NEW], clock=clock), Sealer([NEW], clock=other)
+    states = []
+    for _ in range(4):
+        states.append(node.seal(CONTENT, BINDING))
+        clock.now += 1
+        other.now += 1
+    for state in states[:2]:
+        assert sealer.open_once(state, BINDING) == CONTENT
+    clock.now += 1
+    other.now += 1
+    late = node.seal(CONTENT, BINDING)
+    clock.now += 1
+    assert sealer.open_once(late, BINDING) == CONTENT
+    for state in states[:1] if ahead else states:
+        with pytest.raises(McpError, match="was used before"):
+            sealer.open_once(state, BINDING)
 
 
 def test_keys_of_the_environment(monkeypatch):

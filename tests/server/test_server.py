@@ -14,8 +14,8 @@ import trio.testing
 from noizu_mcp import (
     ClientHandler,
     Content,
+    DefinitionError,
     Limits,
-    McpError,
     Prompt,
     PromptMessage,
     RequestTimeout,
@@ -86,8 +86,9 @@ async def test_arguments_that_exit_end_their_call_only():
     """The author's code runs when they are made, too."""
     async with connect(Small) as client:
         for _ in range(2):
-            with pytest.raises(McpError, match="Request handler failed"):
-                await client.call_tool("exiting")
+            result = await client.call_tool("exiting")
+            assert result.is_error
+            assert result.content[0].text == "Tool execution failed"
 
 
 async def test_cancelling_the_server_cancels_its_calls():
@@ -367,3 +368,75 @@ async def test_a_link_in_a_prompt(version, kind):
         first, second = (await client.get_prompt("guide")).messages
     assert (first.content.type, second.content.type) == (kind, "text")
     assert "file:///guide" in str(first.content)
+
+
+class Wait(Tool):
+    """Wait for ever."""
+
+    async def call(self):
+        await trio.sleep_forever()
+
+
+class Configured(Server, name="configured", version="1"):
+    tools = [Wait]
+
+    def __init__(self, **options):
+        for name, value in options.items():
+            setattr(self, name, value)
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+async def test_options_of_an_instance(version, autojump_clock):
+    """Set in `__init__` they count, in the answers and at run time; the class keeps its own."""
+    limits = Limits(threads=3)
+    server = Configured(
+        name="other",
+        instructions="Hello",
+        tool_timeout=5,
+        limits=limits,
+        state_keys=["%032x" % 7**37],
+    )
+    assert Configured.options.name == Configured().options.name == "configured"
+    assert server.threads.total_tokens == 3
+    assert server.sealer.lasting
+    start = trio.current_time()
+    async with connect(server, version=version) as client:
+        assert client.server_info.name == "other"
+        assert client.instructions == "Hello"
+        assert (await client.call_tool("wait")).content[0].text == "Tool execution timed out"
+        assert trio.current_time() - start == pytest.approx(5, abs=1)
+        with pytest.raises(DefinitionError, match=r"title: cannot change while .* in __init__"):
+            server.title = "Late"
+    server.title = "Between"
+    async with connect(server, version=version) as client:
+        assert client.server_info.title == "Between"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "text"),
+    [
+        (
+            "loop",
+            "asyncio",
+            r"Configured\.loop: is read when .*; write class Configured\(Server, loop=",
+        ),
+        ("page_size", 5, "write class Configured"),
+        ("abstract", True, "write class Configured"),
+        ("tools", [Wait], r"Configured\.tools: .*; use its add, remove and replace"),
+        ("providers", [], "use its add and remove"),
+        ("policies", [], "use its replace"),
+        ("skills", [], "write the list in the body of the class"),
+        ("tool_timeout", 0, r"Configured\.tool_timeout: must be seconds above 0"),
+        ("requires", 5, "requires"),
+    ],
+)
+def test_assignments_without_effect_are_refused(option, value, text):
+    """With the line, and the text that says what to write."""
+    with pytest.raises(DefinitionError, match=text) as caught:
+        Configured(**{option: value})
+    assert __file__.rpartition("/")[2] in str(caught.value)
+
+
+def test_other_attributes_of_an_instance():
+    """They are the author's."""
+    assert Configured(database=5).database == 5

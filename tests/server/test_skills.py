@@ -314,7 +314,7 @@ async def test_files_are_resources(client):
         "skill://pdf/nothing.md",
         "skill://pdf/../pdf/SKILL.md",
         "skill://pdf/templates/a b.md",
-        "skill://pdf/..%2f..%2fetc/passwd",
+        "skill://pdf/..%2F..%2Fetc/passwd",
     ],
 )
 async def test_other_files_are_not_there(client, uri):

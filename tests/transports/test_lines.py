@@ -269,6 +269,20 @@ async def test_a_reader_that_goes_is_told(stream):
     assert not await ours.wait_unread()
 
 
+@pytest.mark.parametrize(("half", "gone"), [(False, True), (True, False)])
+async def test_a_socket_of_its_own_tells_of_its_reader(half, gone):
+    """As clients on Node.js give one: its close is told, the end of one direction is not."""
+    here, there = socket.socketpair()
+    ours = LineStream(os.open(os.devnull, os.O_RDONLY), here.detach(), LIMIT)
+    with there:
+        if half:
+            there.shutdown(socket.SHUT_WR)
+        else:
+            there.close()
+        assert await ours.wait_unread() is gone
+    await ours.aclose()
+
+
 async def test_closing_ends_the_wait_for_the_reader(stream):
     """It is no sign of the reader."""
     ours, _, _ = stream

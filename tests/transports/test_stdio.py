@@ -1,20 +1,24 @@
 """Serving on descriptors: from the first line to the orderly end."""
 
+import asyncio
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
 import trio
 
-from noizu_mcp import Server, Tool, serve_stdio
+from noizu_mcp import Context, Server, Tool, Toolkit, mcp, serve_stdio
 from noizu_mcp._serving import run_stdio
 from noizu_mcp.transports import _process_end, serve_descriptors
+from noizu_mcp.transports.stdio import _server
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -38,6 +42,45 @@ class Wait(Tool):
 
 class Waiting(Server, name="waiting", version="1"):
     tools = [Wait]
+
+
+class Cleaning(Toolkit):
+    """Handlers that take a moment to end once they are cancelled."""
+
+    def __init__(self):
+        self.cleaned = []
+
+    @mcp
+    async def on_trio(self, ctx: Context):
+        try:
+            await ctx.report_progress(1)
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(0.01)
+            self.cleaned.append("on_trio")
+
+    @mcp(loop="asyncio")
+    async def on_asyncio(self, ctx: Context):
+        try:
+            await ctx.report_progress(1)
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            self.cleaned.append("on_asyncio")
+
+    @mcp
+    def in_thread(self, ctx: Context):
+        ctx.report_progress(1)
+        while not ctx.cancelled:
+            time.sleep(0.001)
+        self.cleaned.append("in_thread")
+
+
+class Clean(Server, name="clean", version="1"):
+    def __init__(self):
+        self.kit = Cleaning()
+        self.tools.add(self.kit)
 
 
 def _call(id_):
@@ -98,6 +141,118 @@ async def test_serves_until_nobody_reads_stdout(served, calling):
             assert (await _read(out))["id"] == 0
             await trio.testing.wait_all_tasks_blocked()
             os.close(out)
+
+
+def _begin(feed, version, tool):
+    """Begin a call that reports progress."""
+    meta = {"progressToken": 1}
+    if version == "2026-07-28":
+        prefix = "io.modelcontextprotocol/"
+        meta[f"{prefix}protocolVersion"] = version
+        meta[f"{prefix}clientInfo"] = {"name": "test", "version": "1"}
+        meta[f"{prefix}clientCapabilities"] = {}
+    else:
+        _write(feed, INITIALIZE, INITIALIZED)
+    params = {"name": tool, "arguments": {}, "_meta": meta}
+    _write(feed, {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+
+
+async def _until_progress(out):
+    while (await _read(out)).get("method") != "notifications/progress":
+        pass
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("tool", ["on_trio", "on_asyncio", "in_thread"])
+@pytest.mark.parametrize("leave", ["out", "out cancel in", "in out", "cancel in"])
+async def test_a_client_that_leaves_cancels_its_calls(served, monkeypatch, version, tool, leave):
+    """Each handler ends by itself, whichever pipe the client closes first, without any grace."""
+    serve, feed, out = served
+    server = Clean()
+    # Long enough for a busy machine: the thread is not waited for longer than it needs.
+    monkeypatch.setattr(_server, "THREAD_GRACE", 60)
+    cancelled = {"method": "notifications/cancelled", "params": {"requestId": 1}}
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(serve, server, grace=1000))
+            _begin(feed, version, tool)
+            await _until_progress(out)
+            for step in leave.split():
+                if step == "cancel":
+                    with contextlib.suppress(BrokenPipeError):
+                        _write(feed, {"jsonrpc": "2.0", **cancelled})
+                else:
+                    os.close(out if step == "out" else feed)
+    assert server.kit.cleaned == [tool]
+
+
+async def test_messages_that_came_before_the_end_are_still_read(served):
+    """A client that closes stdout is heard to the end of what it has sent."""
+    serve, feed, out = served
+    read = []
+
+    class Note(Tool, input={"number": int}, inline=True):
+        def call(self, args):
+            read.append(args.number)
+
+    class Noting(Server, name="noting", version="1"):
+        tools = [Note]
+
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(serve, Noting(), grace=1000))
+            _write(feed, INITIALIZE, INITIALIZED)
+            await _read(out)
+            await trio.testing.wait_all_tasks_blocked()
+            os.close(out)
+            for number in range(3):
+                params = {"name": "note", "arguments": {"number": number}}
+                _write(feed, {**_call(number), "params": params})
+    assert read == [0, 1, 2]
+
+
+async def test_a_task_of_a_client_that_left_is_cancelled(served):
+    """Nobody can fetch its result: it gets no grace."""
+    serve, feed, out = served
+
+    class Job(Tool, task="required"):
+        async def call(self):
+            await trio.sleep_forever()
+
+    class Working(Server, name="working", version="1"):
+        tools = [Job]
+
+    params = {"name": "job", "arguments": {}, "task": {}}
+    _write(feed, INITIALIZE, INITIALIZED, {**_call(1), "params": params})
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(serve, Working(), grace=1000))
+            while (await _read(out)).get("id") != 1:
+                pass
+            os.close(out)
+
+
+async def test_a_thread_that_does_not_end_is_left_behind(served, monkeypatch):
+    """It holds the end for a bounded time."""
+    serve, feed, out = served
+    release = threading.Event()
+    monkeypatch.setattr(_server, "THREAD_GRACE", 0.01)
+
+    class Stuck(Tool):
+        def call(self, ctx: Context):
+            ctx.report_progress(1)
+            release.wait()
+
+    class Sticking(Server, name="sticking", version="1"):
+        tools = [Stuck]
+
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(serve, Sticking()))
+            _begin(feed, "2025-11-25", "stuck")
+            await _until_progress(out)
+            os.close(out)
+    release.set()
 
 
 async def test_what_still_runs_after_the_grace_period_is_answered(served, autojump_clock):

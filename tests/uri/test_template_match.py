@@ -27,7 +27,7 @@ MATCHES: dict[str, dict[str, Any]] = {
         "db://a#b/schema": None,
         "db://a/schema\n": None,
         "xdb://a/schema": None,
-        "DB://a/schema": None,
+        "DB://a/schema": {"table": "a"},
         "db://%zz/schema": None,
         "db://%/schema": None,
         "db://%ff/schema": None,

@@ -17,8 +17,8 @@ Without room, and if the parked handler is gone by then, the handler is *replaye
 cancelled, it runs again from its start with the retry, and each question finds its recorded answer.
 The answers on the wire are the same either way, since the state is always complete: no step runs
 while the handler is parked. Only a task that works beside a question may be further than in a
-replay, and ask in an earlier round. A state may come back more than once; the first retry gets the
-parked handler, and each later one is a replay.
+replay, and ask in an earlier round. A state is used once, by its first valid retry, whatever
+becomes of that: one answer of a person must not be enough for two payments.
 
 A task that asks sleeps until a retry wakes it, or the end of the handler cancels it: it holds no
 lock, so it cannot block another task. `MAX_ROUNDS`, `MAX_REASKS` and `MAX_STATE` bound the rounds,
@@ -77,12 +77,13 @@ def take_up(ctx: "RequestContext") -> bool:
         True if the handler of the round before was parked and goes on; False if it is to be run.
 
     Raises:
-        McpError: The state is not valid for this request (-32602).
+        McpError: The state is not valid for this request, or was used before (-32602).
     """
     params = ctx.request.params or {}
     given, state = params.get("inputResponses"), params.get("requestState")
     given = given if isinstance(given, Mapping) else {}
     binding = _binding(ctx, params)
+    sealer = ctx.running.server.sealer
     if isinstance(state, str):
         # No need to open it: nobody else can have made the very text that was sealed here.
         parked = ctx.running.parked.take(state, binding)
@@ -91,11 +92,12 @@ def take_up(ctx: "RequestContext") -> bool:
             # request: the handler runs again.
             parked.stop()
         elif parked is not None:
+            sealer.use(state)
             asker: Any = parked.asker  # which has parked it
             parked.go_on_as(ctx)
             asker.reopen(given)
             return True
-    recorded = {} if state is None else ctx.running.server.sealer.open(state, binding)
+    recorded = {} if state is None else sealer.open_once(state, binding)
     ctx.asker = asker = RoundAsker(ctx, binding, recorded, given)
     ctx.input_responses, ctx.request_state = asker.responses, asker.state
     return False

@@ -3,12 +3,18 @@
 2026-07-28 `basic/patterns/mrtr`: the client carries `requestState` and may be hostile. AES-256-GCM
 seals it; its owner, its request and its expiry are inside. Every invalid state gets one and the
 same error, so that a client cannot probe which check failed. The reason goes to the log only.
+
+A state is used once: the owner of a valid state that was used before is told so. `_UsedStates`
+remembers which were used, in this process, in a bounded table. A full table forgets the state that
+was used first, and refuses from then on every state that is as old.
 """
 
 import base64
 import binascii
 import functools
+import hashlib
 import logging
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +27,10 @@ from ..registry._server_options import STATE_TTL, read_secrets
 
 #: The error text for every refused state.
 INVALID_STATE: Final = "Invalid requestState"
+#: The error text for a state that its owner has used before.
+USED_STATE: Final = "This requestState was used before; make the call again without it"
+#: Used states that a server remembers, in about 4 MB.
+MAX_USED: Final = 20_000
 
 # Bytes of the layout: key id, nonce, ciphertext with tag. The key id selects a key of the ring in
 # one lookup; it is derived, so it tells nothing about the secret.
@@ -35,6 +45,35 @@ _PURPOSE: Final = b"noizu_mcp requestState v1"
 
 class _ForeignError(ValueError):
     """A state that was not sealed with any key of this ring."""
+
+
+class _UsedStates:
+    """The states that were used; see the head of the module."""
+
+    def __init__(self) -> None:
+        self._times: dict[bytes, float] = {}  # of use, by digest, in the order of use
+        self._forgotten = -math.inf  # states that were sealed until then are refused
+
+    def add(self, state: str, sealed: float, now: float) -> bool:
+        """Note that a state is used.
+
+        Args:
+            state: The state.
+            sealed: The time at which it was sealed.
+            now: The time.
+
+        Returns:
+            False if it was used before, or may have been.
+        """
+        # 128 bits of the digest: a state has up to 64 KiB.
+        name = hashlib.sha256(state.encode()).digest()[:16]
+        if name in self._times or sealed <= self._forgotten:
+            return False
+        # The clock of the node that sealed it may be fast.
+        self._times[name] = max(sealed, now)
+        if len(self._times) > MAX_USED:
+            self._forgotten = max(self._forgotten, self._times.pop(next(iter(self._times))))
+        return True
 
 
 class Sealer:
@@ -77,6 +116,7 @@ class Sealer:
         # Anyone can send garbage: a line per attempt would fill the log.
         self._throttled_log = ThrottledLog()
         self._clock = clock
+        self._used = _UsedStates()
 
     @functools.cached_property
     def _keys(self) -> dict[bytes, Any]:
@@ -120,6 +160,26 @@ class Sealer:
             McpError: The state is not valid for this request, or not any more (-32602). The
                 text does not depend on the reason.
         """
+        return self._open_or_refuse(state, binding)[1]
+
+    def open_once(self, state: Any, binding: Mapping[str, Any]) -> Any:
+        """Open a state as `open` does, and use it.
+
+        Raises:
+            McpError: The state is not valid, or was used before (-32602).
+        """
+        expires, content = self._open_or_refuse(state, binding)
+        # Checked last: only the owner learns that it was used.
+        if not self._used.add(state, expires - self._ttl, self._clock()):
+            raise McpError(INVALID_PARAMS, USED_STATE)
+        return content
+
+    def use(self, state: str) -> None:
+        """Use a state that need not be opened: `open_once` refuses it from now on."""
+        now = self._clock()
+        self._used.add(state, now, now)
+
+    def _open_or_refuse(self, state: Any, binding: Mapping[str, Any]) -> tuple[float, Any]:
         try:
             # ValueError covers the failures of `_open`; any other
             # exception is a bug and must show.
@@ -134,7 +194,7 @@ class Sealer:
         else:
             self._throttled_log.warning(str(error), "%s was refused: %s", self._noun, error)
 
-    def _open(self, state: Any, binding: Mapping[str, Any]) -> Any:
+    def _open(self, state: Any, binding: Mapping[str, Any]) -> tuple[float, Any]:
         raw = _decode(state)
         kid, nonce, sealed = raw[:_KID], raw[_KID : _KID + _NONCE], raw[_KID + _NONCE :]
         cipher = self._keys.get(kid)
@@ -147,7 +207,7 @@ class Sealer:
         if bound != binding:
             differing = [name for name, value in binding.items() if bound.get(name) != value]
             raise ValueError(f"it belongs to another request: {', '.join(differing)} differ")
-        return content
+        return expires, content
 
 
 @functools.cache

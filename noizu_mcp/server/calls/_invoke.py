@@ -16,7 +16,7 @@ from ..._errors import (
     ToolError,
 )
 from ..._value import JSONObject
-from ...components import Context, ToolSpec, error_result, to_result
+from ...components import Context, ToolSpec, error_result, prepare, to_result
 from ...engine import (
     Ending,
     QueueFull,
@@ -81,6 +81,33 @@ class ClientRefusal(McpError):
 
 #: Errors that are meant for the client; their text is sent.
 _CHOSEN: Final = (McpError, ToolError, InsufficientScope)
+
+
+def read_arguments(
+    server: "Server", spec: ToolSpec, arguments: Any, context: "RequestContext"
+) -> tuple[Any, ToolResult | None]:
+    """Turn the arguments of a call into the value that the handler takes.
+
+    Args:
+        server: The server with the log.
+        spec: The tool.
+        arguments: The arguments as sent.
+        context: The request.
+
+    Returns:
+        The value and None; or None and the answer for the model, also where a validator of the
+        author's has crashed.
+
+    Raises:
+        McpError: A validator raised it.
+        InsufficientScope: A validator raised it.
+    """
+    try:
+        return prepare(spec, arguments, context)
+    except BaseException as error:
+        if not is_crash(error):
+            raise
+        return None, failure(server, spec.source, error)
 
 
 def run_inline(server: "Server", spec: ToolSpec, args: Any, context: Context | None) -> Answer:

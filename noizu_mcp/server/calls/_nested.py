@@ -15,11 +15,20 @@ from typing import TYPE_CHECKING, Any, cast
 import trio
 
 from ..._errors import Denied
-from ...components import Context, ToolSpec, prepare
+from ...components import Context, ToolSpec
 from ...types import ToolResult
 from ..events._recording import NestedRecording, Recording
 from ..policies._capability import IssuedCapability
-from ._invoke import ASKED, TIMED_OUT, Answer, as_result, ending_of, run, run_override
+from ._invoke import (
+    ASKED,
+    TIMED_OUT,
+    Answer,
+    as_result,
+    ending_of,
+    read_arguments,
+    run,
+    run_override,
+)
 from ._policy_checks import Admitted, admit, call_of, hide, let_through, note_decision
 from ._scope_checks import demand
 from ._time_limit import OutOfTime, in_time
@@ -251,7 +260,7 @@ async def _run(
         if spec is None:
             return await work()
     else:
-        args, refusal = prepare(spec, arguments, inner)
+        args, refusal = read_arguments(server, spec, arguments, inner)
         if refusal is not None:
             return refusal
         work = partial(run, server, spec, args, inner)

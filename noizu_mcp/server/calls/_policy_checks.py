@@ -129,6 +129,10 @@ def call_of(
     within: bool,
 ) -> PolicyCall:
     """Describe a call for policies; see `admit`."""
+    # The texts of the URI, not the values that the handler takes: those are checked and converted.
+    template = getattr(spec, "uri_template", None) if kind == "resource" else None
+    if template is not None:
+        arguments = template.match(name)
     return PolicyCall(
         kind,
         name,

@@ -40,6 +40,7 @@ def read_resource(ctx: RequestContext) -> Job | None:
     uri = _uri(ctx)
     if ctx.take_up_rounds():
         return None
+    uri = server.registry.canonical(uri, ctx)
     # Once: matching templates takes time. The spec is also needed for the timeout.
     found = server.registry.find_resource(uri, ctx)
     spec = None if found is None else found[0]
@@ -84,6 +85,7 @@ async def read_registered(server: "Server", uri: str, context: Context) -> Any:
         InsufficientScope: See `read_found`.
     """
     await server.registry.prepare(context, "resources", uri)
+    uri = server.registry.canonical(uri, context)
     found = server.registry.find_resource(uri, context)
     if found is not None and (server.policies.chains or is_guarded(found[0])):
         from ..calls._policy_checks import admit_again

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..._errors import Denied, InsufficientScope, McpError
 from ..._value import JSONObject
-from ...components import Context, ToolSpec, prepare
+from ...components import Context, ToolSpec
 from ...engine import Job, is_crash
 from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, render
 from ...protocol import adapt_tool_result, param_fault
@@ -17,6 +17,7 @@ from ..calls._invoke import (
     TIMED_OUT,
     Answer,
     as_result,
+    read_arguments,
     run,
     run_inline,
     run_override,
@@ -100,7 +101,7 @@ def _begin(
     if spec is None or "call_tool" in server.registry.overridden:
         work = partial(run_override, server, spec, name, arguments)
     else:
-        args, refusal = prepare(spec, arguments, ctx)
+        args, refusal = read_arguments(server, spec, arguments, ctx)
         if refusal is not None:
             _reply(ctx, spec, refusal)
             return None
@@ -215,7 +216,7 @@ async def call_registered(
             return ToolResult.error(str(denied))
     # Invalid arguments are a result with `isError`, not an error: a model can mend them (2025-11-25
     # `server/tools`, "Error Handling").
-    args, refusal = prepare(spec, arguments, ctx)
+    args, refusal = read_arguments(server, spec, arguments, ctx)
     if refusal is not None:
         return refusal
     try:

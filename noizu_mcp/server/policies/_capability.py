@@ -11,6 +11,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final, Protocol
 
 from ..._errors import Denied, McpError
@@ -54,6 +55,9 @@ class IssuedCapability(Capability):
 
     __slots__ = ("_issuer", "depth", "expires_at", "principal", "server", "tools", "wanted")
 
+    _issuer: "CapabilityIssuer"
+    wanted: tuple[tuple[str, str], ...]
+
     def __init__(
         self,
         issuer: "CapabilityIssuer",
@@ -64,15 +68,17 @@ class IssuedCapability(Capability):
         depth: int | None = None,
         wanted: Iterable[tuple[str, str]] = (),
     ) -> None:
-        self._issuer = issuer
-        self.server = issuer.name
-        self.principal = principal
+        # Past `__setattr__`, which refuses every change.
+        put = partial(object.__setattr__, self)
+        put("_issuer", issuer)
+        put("server", issuer.name)
+        put("principal", principal)
         # Each condition once: a capability may be narrowed again and again.
-        self.tools = tuple(dict.fromkeys(map(tuple, tools)))
-        self.expires_at = expires_at
-        self.depth = depth
+        put("tools", tuple(dict.fromkeys(map(tuple, tools))))
+        put("expires_at", expires_at)
+        put("depth", depth)
         # As canonical JSON: 1 and true are equal in Python, and are not the same argument.
-        self.wanted = tuple(dict.fromkeys((name, text) for name, text in wanted))
+        put("wanted", tuple(dict.fromkeys((name, text) for name, text in wanted)))
 
     def __repr__(self) -> str:
         return f"<Capability of {self.principal}, depth {self.depth}>"  # the text is secret

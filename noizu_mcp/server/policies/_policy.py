@@ -26,9 +26,10 @@ class PolicyCall(NamedTuple):
 
     Attributes:
         kind: `tool`, `prompt`, `resource` or `completion`.
-        name: The name of the tool or prompt, or the URI, as it was sent.
+        name: The name of the tool or prompt, as it was sent; or the URI, as it is registered, or in
+            its normal form (`noizu_mcp.uri.normalize`).
         arguments: The arguments as sent, not validated; read-only. Those of a completion are
-            `argument` and `value`; a resource has none.
+            `argument` and `value`, those of a resource the decoded variables of its template.
         spec: The registration that was found; None if only an override of the server knows it.
         caller: The verified caller; None where nobody verifies it.
         client: The name of the client among those that share the server, such as its network

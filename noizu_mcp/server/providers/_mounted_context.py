@@ -29,9 +29,13 @@ class MountedCapability(Capability):
 
     __slots__ = ("_rename", "outer")
 
+    outer: Any
+    _rename: Callable[[str, str], str]
+
     def __init__(self, outer: Any, rename: Callable[[str, str], str]) -> None:
-        self.outer: Any = outer
-        self._rename = rename
+        # Past `__setattr__`, which refuses every change.
+        object.__setattr__(self, "outer", outer)
+        object.__setattr__(self, "_rename", rename)
 
     def __getattr__(self, name: str) -> Any:
         """Look up an attribute of the capability."""

@@ -23,6 +23,7 @@ from weakref import WeakKeyDictionary
 import trio
 
 from ..._errors import PEER_FAILURES, DefinitionError, InsufficientScope
+from ..._util import got
 from ...components import Bound
 from ...engine import logger, run_user_code, split_cancellation
 from ..calls._loops import bind_all
@@ -423,6 +424,10 @@ class ProviderLists:
         # Its items are left out in silence, as registrations that need scopes are.
         with suppress(InsufficientScope):
             found = [await run_user_code(getattr(provider, name)(ctx)) for name in names]
+            for items in found:
+                # Each letter, or each key, would be an item.
+                if isinstance(items, str | bytes | Mapping):
+                    raise TypeError(f"{provider.name} must give a list of {feature}, {got(items)}")
             return [item for items in found for item in items]
         return []
 

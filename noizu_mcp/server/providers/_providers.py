@@ -290,7 +290,7 @@ class Providers:
         name = params.get(param)
         if isinstance(name, str):
             for collection in self.server.registry.parts[feature]:
-                if name in collection.specs:
+                if name in collection:
                     return None
         return feature
 

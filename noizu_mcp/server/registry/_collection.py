@@ -53,6 +53,7 @@ class Kind(NamedTuple):
 class _Listed(NamedTuple):
     """The entries that the list shows, and the pages of it that were rendered."""
 
+    source: Mapping[str, Any]  # the registrations that it was made of
     specs: tuple[Any, ...]
     keys: tuple[str, ...]
     pages: dict[tuple[int, str], bytes]
@@ -61,8 +62,9 @@ class _Listed(NamedTuple):
 class Collection(Generic[SpecType]):
     """The registrations of one kind.
 
-    Reading is free of locks: a change replaces the map. The unchanging parts of the lists are
-    rendered once a change and revision, not once a request.
+    A map that a reader has got never changes: `add` copies it first, but only then, so that adding
+    many components one by one takes linear time. Other changes replace the map. The unchanging
+    parts of the lists are rendered once a change and revision, not once a request.
 
     Args:
         kind: The kind.
@@ -73,7 +75,6 @@ class Collection(Generic[SpecType]):
         on_change: Called after each change.
 
     Attributes:
-        specs: The registrations by name, in order; hidden or not.
         scoped: True if any of them requires scopes.
         gated: True if any of them has an `available` function: the list depends on the caller.
         offered: True from the start if the list is declared, else once anything was registered.
@@ -83,7 +84,6 @@ class Collection(Generic[SpecType]):
 
     scoped: bool
     gated: bool
-    specs: Mapping[str, SpecType]
 
     def __init__(
         self,
@@ -98,8 +98,9 @@ class Collection(Generic[SpecType]):
         self.kind = kind
         self.offered = declared
         self.watchable = False
+        self.scoped = self.gated = False
         self._page_size = page_size
-        self._lock = threading.Lock() if lock is None else lock
+        self._lock = threading.RLock() if lock is None else lock
         self._on_change = on_change
         self._set({self.key_of(spec): spec for spec in specs})
 
@@ -107,20 +108,39 @@ class Collection(Generic[SpecType]):
         """Return the name or URI of a spec."""
         return str(spec.definition[self.kind.key])
 
-    def _set(self, specs: Mapping[str, SpecType]) -> None:
-        shown = tuple(spec for spec in specs.values() if not spec.hidden)
-        self.specs = specs
-        self.scoped = any(spec.requires is not None for spec in specs.values())
-        # Skills have no such option.
-        self.gated = any(getattr(spec, "available", None) is not None for spec in specs.values())
-        self.offered = self.offered or bool(specs)
-        # Only resources and templates have the option.
-        self.watchable = self.watchable or any(
-            getattr(spec, "subscribable", False) for spec in specs.values()
-        )
+    def _set(self, specs: dict[str, SpecType]) -> None:
+        self._specs = specs
+        self._is_read = False
+        self._kept: _Listed | None = None
+        self.scoped = self.gated = False
+        self._note(specs.values())
+
+    def _note(self, specs: Iterable[SpecType]) -> None:
+        """Keep the flags up to date with registrations that came."""
+        for spec in specs:
+            self.offered = True
+            self.scoped = self.scoped or spec.requires is not None
+            # Skills have no such option.
+            self.gated = self.gated or getattr(spec, "available", None) is not None
+            # Only resources and templates have the option.
+            self.watchable = self.watchable or getattr(spec, "subscribable", False)
+
+    @property
+    def specs(self) -> Mapping[str, SpecType]:
+        """The registrations by name, in order; hidden or not. The map does not change."""
+        with self._lock:
+            self._is_read = True
+            return self._specs
+
+    @property
+    def _listed(self) -> _Listed:
         # One object, replaced as a whole: a reader in another thread sees the old list with its
         # pages or the new one, never a mixture.
-        self._listed = _Listed(shown, tuple(map(self.key_of, shown)), {})
+        specs, kept = self.specs, self._kept
+        if kept is None or kept.source is not specs:
+            shown = tuple(spec for spec in specs.values() if not spec.hidden)
+            kept = self._kept = _Listed(specs, shown, tuple(map(self.key_of, shown)), {})
+        return kept
 
     @property
     def shown(self) -> Sequence[SpecType]:
@@ -150,7 +170,12 @@ class Collection(Generic[SpecType]):
     def look_up(self, key: str, context: Context | None) -> SpecType | None:
         """Find a registration, available to the caller of the request or not; see `find`."""
         # Registrations first: the lists of a caller may be older than the last one of these.
-        return self.specs.get(key) or self.seen_by(context).specs.get(key)
+        # Of the map itself: to get one entry is no reason to copy it later.
+        found, seen = self._specs.get(key), self.seen_by(context)
+        return seen.specs.get(key) if found is None and seen is not self else found
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._specs
 
     def shown_to(self, context: Context | None) -> Sequence[SpecType]:
         """List the entries that are not hidden and that the caller of a request may use."""
@@ -273,7 +298,7 @@ class Collection(Generic[SpecType]):
     def change(self, edit: Callable[[dict[str, SpecType]], dict[str, SpecType]]) -> None:
         """Replace the registrations by the result of `edit`; atomic for readers."""
         with self._lock:
-            self._set(edit(dict(self.specs)))
+            self._set(edit(dict(self._specs)))
             self._on_change()
 
     def add(self, specs: Sequence[SpecType]) -> None:
@@ -283,16 +308,18 @@ class Collection(Generic[SpecType]):
             DefinitionError: A name is taken; nothing is added then.
         """
         new = {self.key_of(spec): spec for spec in specs}
-
-        def edit(current: dict[str, SpecType]) -> dict[str, SpecType]:
-            taken = [key for key in new if key in current]
+        with self._lock:
+            taken = [key for key in new if key in self._specs]
             if taken:
                 text = "is registered already; remove it first, or use replace"
                 where = self.kind.name
                 raise DefinitionError([Problem(f"{where} {key!r}", text) for key in taken])
-            return current | new
-
-        self.change(edit)
+            if self._is_read:
+                self._specs = dict(self._specs)
+                self._is_read = False
+            self._specs.update(new)
+            self._note(specs)
+            self._on_change()
 
     def remove(self, key: str) -> None:
         """Remove a spec.
@@ -343,7 +370,7 @@ class RunningSet:
         return (spec for collection in self._collections for spec in collection.specs.values())
 
     def __contains__(self, name: object) -> bool:
-        return any(name in collection.specs for collection in self._collections)
+        return any(name in collection for collection in self._collections)
 
     def __len__(self) -> int:
         return sum(len(collection.specs) for collection in self._collections)
@@ -368,7 +395,7 @@ class RunningSet:
         """
         # For an unknown name: the first collection raises the KeyError.
         first, *_ = self._collections
-        found = (each for each in self._collections if name in each.specs)
+        found = (each for each in self._collections if name in each)
         next(found, first).remove(name)
         self._changed()
 

@@ -293,6 +293,23 @@ class Registry:
         """
         return self._find_resource(uri, context, context)
 
+    def canonical(self, uri: str, context: Context) -> str:
+        """Give the spelling of a URI that policies, overrides and handlers see.
+
+        Args:
+            uri: The URI, as a client sent it.
+            context: The request, with what providers offer its caller.
+
+        Returns:
+            The URI of a registered resource as it is; every other one in its normal form, so that
+            no spelling passes a rule for the URI.
+        """
+        if self.resources.look_up(uri, context) is not None:
+            return uri
+        from ...uri import normalize  # most servers have no templates
+
+        return normalize(uri)
+
     def _find_resource(
         self, uri: str, context: Context | None, asked_for: Context | None
     ) -> Found | None:
@@ -376,7 +393,7 @@ class Registry:
             name: The name or URI that is looked for; a registration has precedence, and then no
                 provider is asked. None: the whole list is wanted.
         """
-        registered = any(name in collection.specs for collection in self.parts[feature])
+        registered = any(name in collection for collection in self.parts[feature])
         if self.providers is not None and not registered:
             await self.providers.prepare(context, feature)
 

@@ -40,9 +40,11 @@ class LineStream(MessageStream):
         # is one, so it never grows beyond one call.
         self._rest: bytes | memoryview = b""
         self.ended = False
+        self._is_ending = False
         self._closed = False
         self._read_waits = _can_wait(read_fd)
         self._write_waits = _can_wait(write_fd)
+        self._is_one_file = os.path.sameopenfile(read_fd, write_fd)
         # Read before either is changed: both may share one open file, as on a terminal.
         self._blocking = {fd: os.get_blocking(fd) for fd in (read_fd, write_fd)}
         for fd in self._blocking:
@@ -53,15 +55,16 @@ class LineStream(MessageStream):
         while True:
             if self._closed:
                 raise trio.ClosedResourceError
-            if self._read_waits:
-                # Readable first, then one read: no thread, so cancelling loses no bytes.
-                await trio.lowlevel.wait_readable(self._read_fd)
+            if self._read_waits and not self._is_ending:
+                await self._wait_readable()
             else:
                 await trio.lowlevel.checkpoint()
             try:
                 data = os.read(self._read_fd, CHUNK)
             except BlockingIOError:
-                continue  # another program that shares the pipe was faster
+                if not self._is_ending:
+                    continue  # another program that shares the pipe was faster
+                data = b""
             except OSError as error:
                 self.ended = True
                 raise trio.BrokenResourceError from error
@@ -71,6 +74,20 @@ class LineStream(MessageStream):
             lines = self._keep_messages(self._lines.feed(data))
             if lines:
                 return [read_message(line, self._limits) for line in lines]
+
+    async def _wait_readable(self) -> None:
+        try:
+            # Readable first, then one read: no thread, so cancelling loses no bytes.
+            await trio.lowlevel.wait_readable(self._read_fd)
+        except trio.ClosedResourceError:
+            if self._closed:
+                raise
+            # Woken by `end_reading`.
+
+    def end_reading(self) -> None:
+        """Let `receive` take what has arrived, and then the end, without waiting for more."""
+        self._is_ending = True
+        trio.lowlevel.notify_closing(self._read_fd)
 
     def _keep_messages(self, lines: list[bytes | Oversized]) -> list[bytes | Oversized]:
         """Drop lines that are not meant as messages; here every line is one."""
@@ -114,16 +131,17 @@ class LineStream(MessageStream):
         """Wait until the reader of what is written has gone.
 
         Returns:
-            False if the system cannot tell: only for a pipe it does.
+            False if the system cannot tell: it can for pipes, and for a socket that is not read.
         """
-        if self._closed or not stat.S_ISFIFO(os.fstat(self._write_fd).st_mode):
+        if self._closed or not self._write_waits or self._is_one_file:
             return False
         try:
-            # The end for writing is never readable, but for the error that its reader has gone.
+            # This end is never readable, except for the error that its reader has gone.
             await trio.lowlevel.wait_readable(self._write_fd)
         except trio.ClosedResourceError:
             return False
-        # A named pipe that is open for both has no such error, and is readable.
+        # A named pipe that is open for both has no such error, and is readable. So is a socket to
+        # which the peer writes, and a terminal.
         poll = select.poll()
         poll.register(self._write_fd, 0)
         return bool(poll.poll(0))

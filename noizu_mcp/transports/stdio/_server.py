@@ -1,18 +1,25 @@
 """The server's side of stdio: from two descriptors to the orderly end of a connection."""
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import trio
 
 from ...engine import check_on_trio, single_failure
-from ...server import GRACE, PipeSession, Server, open_session
+from ...server import PipeSession, Server, open_session
 from .._process_end import ending_on_signals, parent_exit
 from ._claimed_stdio import claimed_stdio, release
 from ._line_stream import LineStream
 
 if TYPE_CHECKING:
     from ...types import Principal
+
+#: Seconds that running requests get to end. Clients wait two seconds after they have closed stdin,
+#: and then send SIGTERM; the server should have exited by then.
+GRACE: Final = 1.0
+#: Seconds that the threads of cancelled sync handlers get to end before the process does. Longer
+#: would delay the exit for each thread that cannot end.
+THREAD_GRACE: Final = 0.3
 
 
 async def serve_stdio(
@@ -25,9 +32,9 @@ async def serve_stdio(
 ) -> None:
     """Serve one client on stdin and stdout until it ends the connection.
 
-    It ends when stdin ends, when nobody reads stdout any more, when the parent process ends, or on
-    a signal. Requests that run then get `grace` seconds. Meanwhile descriptor 0 reads nothing and
-    descriptor 1 writes to stderr.
+    It ends when stdin ends, when the parent process ends, or on a signal. Requests that run then
+    get `grace` seconds. It also ends when the reader of stdout has gone: then requests are
+    cancelled at once. Meanwhile descriptor 0 reads nothing and descriptor 1 writes to stderr.
 
     Args:
         server: The server.
@@ -82,8 +89,8 @@ async def serve_descriptors(
     everything = trio.CancelScope()
 
     def end() -> None:
-        # Before the connection nothing can end in order; after the end of stdin nobody reads the
-        # answers any more.
+        # Before the connection nothing can end in order; a client that has closed stdin, and lost
+        # its patience, reads no answers.
         if session is None or stream.ended:
             everything.cancel()
         else:
@@ -98,9 +105,13 @@ async def serve_descriptors(
             ):
                 # Cancelled below: they would otherwise keep the block open after the session.
                 watchers.start_soon(_stop_with_parent, session)
-                watchers.start_soon(_stop_with_reader, session, stream)
+                watchers.start_soon(_end_with_reader, session, stream)
                 task_status.started(session)
-                await session.run(grace)
+                try:
+                    await session.run(grace)
+                finally:
+                    # The end of the process would end them without their `finally`.
+                    await server.abandoned.settle(THREAD_GRACE)
                 watchers.cancel_scope.cancel()
     finally:
         with trio.CancelScope(shield=True):
@@ -114,7 +125,8 @@ async def _stop_with_parent(session: PipeSession) -> None:
     session.stop()
 
 
-async def _stop_with_reader(session: PipeSession, stream: LineStream) -> None:
-    # A client that dies may leave the other end of stdin to a child of its own.
+async def _end_with_reader(session: PipeSession, stream: LineStream) -> None:
     if await stream.wait_unread():
-        session.stop()
+        session.hang_up()
+        # Not until the end of stdin: a client that dies may leave that to a child of its own.
+        stream.end_reading()
