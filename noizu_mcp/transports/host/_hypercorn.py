@@ -193,7 +193,7 @@ def _server() -> "type[TCPServer]":
             await self.idle_task.stop()
             if isinstance(self.protocol.protocol, H2Protocol):
                 # Nothing is written any more: an answer would wait for that for ever.
-                for buffer in self.protocol.protocol.stream_buffers.values():
+                for buffer in [*self.protocol.protocol.stream_buffers.values()]:
                     await buffer.close()
 
     return Server

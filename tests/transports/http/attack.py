@@ -271,9 +271,9 @@ class H2Client:
     def begin(self, method=b"GET", path=b"/healthz", headers=(), *, ends=True):
         """Begin a request; gives the number of its stream."""
         number = self.protocol.get_next_available_stream_id()
-        names = [(b":method", method), (b":scheme", b"http"), (b":authority", b"localhost")]
+        names = [(b":method", method), (b":authority", b"localhost")]
         if path is not None:
-            names.append((b":path", path))
+            names += [(b":scheme", b"http"), (b":path", path)]
         self.protocol.send_headers(number, [*names, *headers], end_stream=ends)
         self.bodies[number] = b""
         return number
@@ -291,6 +291,9 @@ class H2Client:
         data = self.protocol.data_to_send()
         if data:
             await self._stream.send_all(data)
+
+    async def leave(self):
+        await trio.aclose_forcefully(self._stream)
 
     async def read(self):
         """Read what has come, and answer what the protocol asks for."""
