@@ -451,16 +451,15 @@ ATTACKS = {
     "drop-session": (drop_session, 5, 0.1),
     "leave": (leave, 5, 0.1),
 }
-#: Those on a server that speaks HTTP/2, and those of them that no application can survive in a
-#: program that runs hypercorn 0.18 by itself.
+#: Those on a server that speaks HTTP/2.
 H2_ATTACKS = {
     "h2-unread": (h2_unread, 10, 0.5),
     "h2-reset": (h2_reset, 10, 0.5),
     "h2-flood": (h2_flood, 10, 0.5),
     "h2-leave": (h2_leave, 10, 0.5),
+    "h2-malformed": (h2_malformed, 10, 0.2),
 }
-FATAL = {"h2-malformed": (h2_malformed, 10, 0.2)}
-ALL = {**ATTACKS, **H2_ATTACKS, **FATAL}
+ALL = {**ATTACKS, **H2_ATTACKS}
 
 
 async def attack(port, memory, names):
@@ -755,7 +754,7 @@ async def run(seconds: float, memory: int, names=tuple(ATTACKS), name: str = "no
         seconds: How long.
         memory: Bytes that the server has for its clients.
         names: The attacks, of `ALL`.
-        name: The server: `noizu`, `hypercorn`, or `asgi`, a program that runs hypercorn by itself.
+        name: The server: `noizu` or `hypercorn`.
     """
     with serving(memory, server=name) as (server, port):
         words = ("attack.py", "--on", port, "--memory", memory // MIB, "--only", ",".join(names))
@@ -793,11 +792,11 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--memory", type=int, default=256, help="MiB that the server may use")
     parser.add_argument("--only", help="some of the attacks")
-    parser.add_argument("--server", default="noizu", help="noizu, hypercorn or asgi")
+    parser.add_argument("--server", default="noizu", help="noizu or hypercorn")
     parser.add_argument("--on", type=int, help="attack this port, and do nothing else")
     given = parser.parse_args()
-    usual = {"noizu": ATTACKS, "hypercorn": {**H2_ATTACKS, **FATAL}, "asgi": H2_ATTACKS}
-    names = given.only.split(",") if given.only else [*usual[given.server]]
+    usual = ATTACKS if given.server == "noizu" else H2_ATTACKS
+    names = given.only.split(",") if given.only else [*usual]
     memory = given.memory * MIB
     if given.on is not None:
         trio.run(attack, given.on, memory, names)

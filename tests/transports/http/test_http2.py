@@ -1,7 +1,6 @@
 """HTTP/2 on hypercorn: bodies that nobody reads, and connections that fail."""
 
-import logging
-from functools import partial
+from contextlib import suppress
 
 import pytest
 import trio
@@ -13,7 +12,7 @@ from noizu_mcp.auth import BearerAuth, StaticVerifier
 from noizu_mcp.transports.host import HostOptions, serve_hypercorn
 from noizu_mcp.transports.http import HttpApp, HttpOptions
 
-from .attack import MIB, H2Client, malformed, run
+from .attack import H2_ATTACKS, MIB, H2Client, malformed, run
 from .shop import Shop
 
 AUTH = BearerAuth(StaticVerifier({}), resource="http://localhost/mcp", authorization_servers=[])
@@ -165,10 +164,9 @@ async def test_a_connection_that_fails_ends_no_other(guarded, dial, caplog, name
             await client.answer(number)
             client.protocol.send_data(number, b"late")
             await client.flush()
-        with pytest.raises((trio.BrokenResourceError, EOFError)):
-            while True:
-                if not await failing.receive_some():
-                    raise EOFError
+        with suppress(trio.BrokenResourceError):
+            while await failing.receive_some():
+                pass
         app.go_on.set()
         assert await neighbour.answer(long) == (200, b"/long")
         other = await dial(port)
@@ -283,7 +281,7 @@ async def test_an_endless_body_keeps_its_stream(app, autojump_clock, nursery):
     """On HTTP/2 nothing else is safe on every host; the stream ends with its client."""
     request = Foreign(app, ["request more"])
     nursery.start_soon(request.run)
-    await trio.sleep(100_000)
+    await trio.sleep(10_000)
     assert [part[:2] for part in request.sent] == [(START, False), (BODY, True)]
     nursery.cancel_scope.cancel()
 
@@ -303,14 +301,7 @@ async def test_a_request_without_an_answer_waits_as_well(app):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("server", "names"),
-    [
-        ("hypercorn", ["h2-unread", "h2-reset", "h2-flood", "h2-leave", "h2-malformed"]),
-        ("asgi", ["h2-unread", "h2-flood"]),
-    ],
-)
-async def test_nobody_else_notices_an_attack(server, names):
+async def test_nobody_else_notices_an_attack():
     """Others are served, nothing is left, and SIGTERM ends the server in order."""
-    report = await run(4, 32 * MIB, names, server)
+    report = await run(3, 32 * MIB, H2_ATTACKS, "hypercorn")
     assert report.judge(32 * MIB) == []
