@@ -1,7 +1,8 @@
 """The other host: hypercorn with its trio worker, one `TCPServer` for each connection.
 
 It has HTTP/2, and the habits of a server that many know. Limits that it does not have (the number
-of connections, the pace of bodies and readers) do not hold with it.
+of connections, the pace of bodies and readers) do not hold with it. Its own `serve` is not used: in
+it, the failure of one connection ends the program.
 """
 
 import errno
@@ -68,8 +69,8 @@ async def serve_hypercorn(
 
     There is no `probes`: hypercorn keeps no places for them. Of `config` it has the options `uds`,
     those of TLS, `forwarded_allow_ips`, `max_requests`, `max_streams`, `max_header_size`,
-    `keep_alive_timeout`, `lead`, `drain_timeout` and `backlog`. With `health_port` it raises
-    `ListenError`.
+    `keep_alive_timeout`, `handshake_timeout`, `lead`, `drain_timeout`, `lifespan_timeout` and
+    `backlog`, and in the scope `body_timeout`. With `health_port` it raises `ListenError`.
     """
     try:
         import hypercorn.trio  # noqa: F401
@@ -119,9 +120,8 @@ async def serve_hypercorn(
 class _Connections:
     """The connections of a hypercorn. None of them ends another one, however it fails.
 
-    `hypercorn.trio.serve` does the same for all connections in one nursery, where the failure of
-    one ends the program. Clients have many ways to make one fail, such as a path of HTTP/2 that is
-    not ASCII, or a part of a body that comes after the answer.
+    Clients have many ways to make one fail, such as a path of HTTP/2 that is not ASCII, or a part
+    of a body that comes after the answer.
 
     Args:
         app: The application.
