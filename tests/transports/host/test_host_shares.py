@@ -262,6 +262,21 @@ def test_shares(limit, steps):
     trio.run(run)
 
 
+async def test_no_busy_connection_is_closed_while_a_new_one_may_make_room():
+    """A connection that was accepted in this turn may turn out to be idle."""
+    pool = Pool(3, 75.0)
+    made = [_Counted(ONE) for _ in range(3)]
+    for each in made:
+        pool.add(each, ONE)
+    for each in made[:2]:
+        pool.begin(each)
+        del pool.idle[each]
+    assert not pool.make_room(OTHER)
+    pool.begin(made[2])
+    assert pool.make_room(OTHER)
+    assert [each.dropped for each in made] == [False, False, True]
+
+
 async def test_health_checks_are_answered_while_every_place_is_busy(
     serve, connect, hang, ask, waiting, caplog
 ):

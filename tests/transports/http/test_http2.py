@@ -14,6 +14,7 @@ from noizu_mcp.transports.http import HttpApp, HttpOptions
 
 from .attack import H2_ATTACKS, MIB, H2Client, malformed, run
 from .shop import Shop
+from .wire import serving, settled
 
 AUTH = BearerAuth(StaticVerifier({}), resource="http://localhost/mcp", authorization_servers=[])
 
@@ -284,6 +285,30 @@ async def test_an_endless_body_keeps_its_stream(app, autojump_clock, nursery):
     await trio.sleep(10_000)
     assert [part[:2] for part in request.sent] == [(START, False), (BODY, True)]
     nursery.cancel_scope.cancel()
+
+
+async def test_a_stream_ends_after_a_body_that_another_task_reads(autojump_clock):
+    """Whoever watches for the end of the client gets the last part; nobody waits for one more."""
+    async with serving(Shop()) as wire:
+        session, go_on, parts = await wire.session(), trio.Event(), [False]
+        stream = wire.make("GET", None, {**session.headers, "content-type": None})
+        stream.scope["http_version"] = "2"
+
+        async def receive():
+            if not parts:
+                await trio.sleep_forever()
+            await go_on.wait()
+            return {"type": "http.request", "body": b"x", "more_body": parts.pop()}
+
+        stream.receive = receive
+        wire.nursery.start_soon(stream.run)
+        await stream.until(lambda self: self.sent)
+        await settled()
+        await session.delete()
+        await settled()
+        assert not stream.complete
+        go_on.set()
+        await stream.until(lambda self: self.complete)
 
 
 async def test_a_request_without_an_answer_waits_as_well(app):
