@@ -128,11 +128,10 @@ class Server(server.Server, abstract=True):
             DefinitionError: There is no such option.
             ValueError: An option cannot have this value.
         """
-        rest: dict[str, Any] = {"health": True, **options}
-        given = {name: rest.pop(name) for name in HttpKeywords.__annotations__ if name in rest}
-        made = http.HttpOptions(**given), http.HostOptions(**rest)
+        from .transports.http.server._serve_http import read_options
+
         try:
-            run_http(self, host, port, *made, server=server)
+            run_http(self, host, port, *read_options(options), server=server)
         except http.ListenError as error:
             # A port in use is no fault of the program, and its traceback would say nothing more.
             raise SystemExit(f"noizu-mcp: {error.strerror}") from error

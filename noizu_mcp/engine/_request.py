@@ -327,9 +327,9 @@ class InboundRequest:
                 raise going_on from None
         finally:
             entered.on_wait = None
-        if self.answered:
-            self.scope = None  # as nearly always
-        else:
+            # Left: if the caller was cancelled, `withdraw` must not wait for the handler.
+            self.scope = None
+        if not self.answered:
             # Not answered: withdrawn, expired, failed, or meant to stay open.
             self.conclude(scope)
 

@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 
 from noizu_mcp.auth import BearerAuth, JWTVerifier, StaticVerifier
-from noizu_mcp.transports.http import HostOptions, HttpLimits, HttpOptions, serve_asgi, serve_http
+from noizu_mcp.transports.http import HttpLimits, serve_asgi, serve_http
 
 LIMITS = HttpLimits(grace=0.1)
 CALLBACK = "http://127.0.0.1:9/callback"
@@ -126,8 +126,8 @@ async def test_a_fixed_token(docs, tokens, mode):
         auth = BearerAuth(
             StaticVerifier(tokens), resource="http://127.0.0.1/mcp", authorization_servers=()
         )
-        options = HttpOptions(auth=auth, limits=LIMITS)
-        host = await nursery.start(partial(serve_http, docs, port=0, options=options))
+        serve = partial(serve_http, docs, port=0, auth=auth, limits=LIMITS)
+        host = await nursery.start(serve)
         url, headers = f"{host.urls[0]}/mcp", {"Authorization": "Bearer ada-reads"}
         http_client, client = official(url, mode, headers=headers)
         async with http_client, client:
@@ -166,12 +166,7 @@ async def test_oauth_with_step_up(docs, mode, tmp_path):
             authorization_servers=[issuer.url],
             required_scopes=["docs:read"],
         )
-        serve = partial(
-            serve_http,
-            docs,
-            options=HttpOptions(auth=auth, limits=LIMITS),
-            host_options=HostOptions(uds=path),
-        )
+        serve = partial(serve_http, docs, auth=auth, limits=LIMITS, uds=path)
         host = await nursery.start(serve)
         metadata = OAuthClientMetadata(client_name="test", redirect_uris=[CALLBACK])
         provider = OAuthClientProvider(url, metadata, Memory(), open_browser, come_back)

@@ -12,7 +12,6 @@ from noizu_mcp.auth import BearerAuth, Principal, StaticVerifier
 from noizu_mcp.cli._errors import CommandError
 from noizu_mcp.cli._target import load_server
 from noizu_mcp.cli._use import read_url
-from noizu_mcp.transports.http import HttpOptions
 
 AUTH = BearerAuth(
     StaticVerifier({"t0ken": Principal(subject="ada")}),
@@ -41,7 +40,7 @@ def serve(folder):
             server = load_server("demo.py")
             server.tools.add(Whoami)
             async with trio.open_nursery() as nursery:
-                run = partial(serve_http, server, port=0, options=HttpOptions(**options))
+                run = partial(serve_http, server, port=0, **options)
                 host = await nursery.start(run)
                 started.set_result(
                     (f"{host.urls[0]}/mcp", host, trio.lowlevel.current_trio_token())

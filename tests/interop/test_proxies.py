@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from noizu_mcp import Server, Toolkit, connect, mcp
-from noizu_mcp.transports.http import HttpOptions, serve_http
+from noizu_mcp.transports.http import serve_http
 
 from .proxies import HAPROXY, PROXIES, proxied, running
 
@@ -58,8 +58,8 @@ async def proxy(request, nursery, tmp_path):
     """Serve behind a proxy; gives the server and the port of the proxy."""
     server = Followed()
     # With the defaults of nginx the name of its group of servers is the host.
-    options = HttpOptions(allowed_hosts=["127.0.0.1", "server"])
-    serve = partial(serve_http, server, port=0, options=options)
+    hosts = ["127.0.0.1", "server"]
+    serve = partial(serve_http, server, port=0, allowed_hosts=hosts)
     host = await nursery.start(serve)
     with trio.fail_after(PATIENCE), proxied(request.param, host.port, tmp_path) as port:
         yield server, port

@@ -71,8 +71,7 @@ async def test_prompts_and_resources_say_it_too(caplog):
                 await asked
             assert (caught.value.code, caught.value.message) == (-32603, NO_SESSION)
     assert [each.getMessage() for each in caplog.records] == [
-        f"the handler of {method} cannot keep session state: {CURE}"
-        for method in ("prompts/get", "resources/read")
+        f"{__name__}.{handler} cannot keep session state: {CURE}" for handler in ("greet", "login")
     ]
 
 

@@ -15,12 +15,11 @@ from noizu_mcp.auth import BearerAuth, StaticVerifier
 from noizu_mcp.server import Event
 from noizu_mcp.telemetry import Metrics
 from noizu_mcp.telemetry._metrics import MAX_NAMES
-from noizu_mcp.transports.http import HttpOptions, serve_http
+from noizu_mcp.transports.http import serve_http
 from noizu_mcp.types import Principal
 
 from .kit import KNOWS, META, STATELESS, App, Http, Job, begin, over_http, soon
 
-METERED = HttpOptions(metrics=True)
 ISSUERS = {"authorization_servers": ["https://issuer.example"]}
 
 
@@ -318,7 +317,7 @@ async def test_asgi_takes_the_option(server):
 
 async def test_over_a_socket(server, nursery):
     """Prometheus reads it from the port that serves the protocol, whatever its client."""
-    host = await nursery.start(partial(serve_http, server, port=0, options=METERED))
+    host = await nursery.start(partial(serve_http, server, port=0, metrics=True))
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     call["params"] = {"name": "now", "_meta": META}
     headers = {"mcp-protocol-version": STATELESS, "mcp-method": "tools/call", "mcp-name": "now"}

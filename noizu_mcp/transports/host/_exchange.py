@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 _COPIED: Final = PACE
 #: Before 2.4 of ASGI, `send` does nothing once the client has gone; since then it raises.
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
+#: The end of an answer need not wait for the rest of the body: `Exchange` drops what has come of
+#: it, and the connection ends if there is more.
+_EXTENSIONS: Final = {"noizu_mcp.unread_body": {"seconds": 0.0}}
 #: Stands for the start of an answer whose head is written.
 _STARTED: Final[dict[str, Any]] = {}
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -128,6 +131,7 @@ class Exchange:
             "headers": head.headers,
             "client": connection.client,
             "server": connection.server,
+            "extensions": _EXTENSIONS,
         }
 
     # The request

@@ -132,8 +132,9 @@ class RequestHead:
         else:
             raise BadRequest(NOT_IMPLEMENTED)  # llhttp has refused all but `…, chunked`
         options = seen.get(b"connection", b"").lower()
+        # White space around an option is blanks and tabs (RFC 9110 section 5.6.1).
         self.closes = is_old or (
-            b"close" in options and b"close" in options.replace(b" ", b"").split(b",")
+            b"close" in options and b"close" in options.translate(None, b" \t").split(b",")
         )
         expected = seen.get(b"expect", b"").lower()
         self.expects_continue = expected == b"100-continue" and self.length != 0 and not is_old

@@ -15,7 +15,7 @@ import attrs
 import trio
 
 from ..._util import network_of
-from ...engine import ThrottledLog, is_crash, single_failure, unwrap_single
+from ...engine import ThrottledLog, single_failure, split_cancellation, unwrap_single
 from ...server import GRACE
 from ._forwarded import TrustedProxies
 from ._listeners import Listener, endpoint, open_listeners
@@ -219,15 +219,27 @@ class Host:
         shared.nursery.start_soon(self._serve, connection)
 
     async def _serve(self, connection: "Connection") -> None:
-        try:
-            await connection.run()
-        except BaseException as error:
-            if not is_crash(error):
-                raise
-            # One connection must not end the others, and no client may fill the log.
-            verbose = logger.isEnabledFor(logging.DEBUG)
-            failure, text = unwrap_single(error), "a connection failed: %r"
-            self._log.warning(type(failure).__name__, text, failure, exc_info=verbose and error)
+        await run_connection(connection.run, self._log)
+
+
+async def run_connection(run: Callable[[], Awaitable[None]], log: ThrottledLog) -> None:
+    """Run a connection. If it fails, one line in the log says so, and the others go on.
+
+    Args:
+        run: Serves the connection until its end.
+        log: The log of the host; no client may fill it.
+    """
+    try:
+        await run()
+    except BaseException as error:
+        crash, going_on = split_cancellation(error)
+        if crash is None:
+            raise
+        verbose = logger.isEnabledFor(logging.DEBUG)
+        failure, text = unwrap_single(crash), "a connection failed: %r"
+        log.warning(type(failure).__name__, text, failure, exc_info=verbose and crash)
+        if going_on is not None:
+            raise going_on from None
 
 
 async def _find_place(address: Hashable, places: "tuple[Shared, ...]") -> "Shared | None":

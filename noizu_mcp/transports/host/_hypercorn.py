@@ -1,29 +1,34 @@
-"""The other host: hypercorn with its trio worker, by its documented interface.
+"""The other host: hypercorn with its trio worker, one `TCPServer` for each connection.
 
 It has HTTP/2, and the habits of a server that many know. Limits that it does not have (the number
-of connections, the pace of bodies and readers) do not hold with it.
+of connections, the pace of bodies and readers) do not hold with it. Its own `serve` is not used: in
+it, the failure of one connection ends the program.
 """
 
 import errno
 import logging
 import os
+import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import trio
 
-from ...engine import single_failure
+from ...engine import ThrottledLog, single_failure
 from ...server import GRACE
 from ._forwarded import TrustedProxies
-from ._host import do_nothing, say_nothing
+from ._host import do_nothing, run_connection, say_nothing
 from ._listeners import Listener, open_listeners
 from ._options import Application, HostOptions, ListenError, logger
 from ._tls import make_context
 
 if TYPE_CHECKING:
     from hypercorn.config import Config
+    from hypercorn.trio.tcp_server import TCPServer
 
 
 @attrs.frozen(eq=False)
@@ -64,11 +69,11 @@ async def serve_hypercorn(
 
     There is no `probes`: hypercorn keeps no places for them. Of `config` it has the options `uds`,
     those of TLS, `forwarded_allow_ips`, `max_requests`, `max_streams`, `max_header_size`,
-    `keep_alive_timeout`, `lead`, `drain_timeout` and `backlog`. With `health_port` it raises
-    `ListenError`.
+    `keep_alive_timeout`, `handshake_timeout`, `lead`, `drain_timeout`, `lifespan_timeout` and
+    `backlog`, and in the scope `body_timeout`. With `health_port` it raises `ListenError`.
     """
     try:
-        from hypercorn.trio import serve
+        import hypercorn.trio  # noqa: F401
     except ImportError as error:
         text = "serving on hypercorn needs hypercorn: pip install 'noizu-mcp[http]'"
         raise ImportError(text) from error
@@ -77,27 +82,33 @@ async def serve_hypercorn(
     if options.health_port is not None:
         text = "cannot listen on health_port with hypercorn, which has one port: use server='noizu'"
         raise ListenError(errno.EINVAL, text)
-    make_context(options)  # faults in the files are explained there
-
-    async def stopped() -> None:
-        await serving.wait_stopped()
-        leaving()
-        await trio.sleep(options.lead)
-        # hypercorn closes connections after this; streams that never end would be cut off.
-        with trio.move_on_after(grace):
-            await stopping()
-
+    tls = make_context(options)
+    if tls is not None:
+        tls.set_alpn_protocols(["h2", "http/1.1"])
     within = trio.CancelScope()
     with single_failure(), within:
         async with lifespan or nullcontext():
             listeners = await open_listeners(host, port, options)
             serving = HypercornHost(tuple(each.url for each in listeners), listeners[0].port)
+            trusting = TrustedProxies(options.forwarded_allow_ips).wrap(app)
+            workers = _Connections(trusting, options, tls)
             try:
-                settings = _settings(options, listeners)
-                async with trio.open_nursery() as nursery:
-                    trusting = TrustedProxies(options.forwarded_allow_ips).wrap(app)
-                    await nursery.start(_serve, serve, trusting, settings, stopped)
-                    task_status.started(serving)
+                async with trio.open_nursery() as connections:
+                    async with trio.open_nursery() as accepting:
+                        accepting.start_soon(workers.accept, listeners, connections)
+                        task_status.started(serving)
+                        await serving.wait_stopped()
+                        leaving()
+                        await trio.sleep(options.lead)
+                        accepting.cancel_scope.cancel()
+                    for each in listeners:
+                        each.close()
+                    # Before hypercorn ends: it would cut off streams that never end.
+                    with trio.move_on_after(grace):
+                        await stopping()
+                    await workers.end()
+                    drain = options.drain_timeout
+                    connections.cancel_scope.deadline = trio.current_time() + drain
             finally:
                 for each in listeners:
                     each.close()
@@ -106,50 +117,111 @@ async def serve_hypercorn(
         logger.warning("leaving the lifespan took too long and was cancelled")
 
 
-async def _serve(
-    serve: Callable[..., Awaitable[None]],
-    app: Application,
-    settings: "Config",
-    stopped: Callable[[], Awaitable[None]],
-    *,
-    task_status: trio.TaskStatus[Any],
-) -> None:
-    async def requests_only(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "lifespan":
-            await app(scope, receive, send)
-            return
-        # The lifespan has begun already, and ends after hypercorn.
-        for phase in ("startup", "shutdown"):
-            await receive()
-            await send({"type": f"lifespan.{phase}.complete"})
+class _Connections:
+    """The connections of a hypercorn. None of them ends another one, however it fails.
 
-    await serve(requests_only, settings, shutdown_trigger=stopped, task_status=task_status)
+    Clients have many ways to make one fail, such as a path of HTTP/2 that is not ASCII, or a part
+    of a body that comes after the answer.
+
+    Args:
+        app: The application.
+        options: The options of the host.
+        tls: The certificate and the rules of TLS; None: they speak without it.
+    """
+
+    def __init__(self, app: Application, options: HostOptions, tls: ssl.SSLContext | None) -> None:
+        from hypercorn.app_wrappers import ASGIWrapper
+        from hypercorn.trio.worker_context import WorkerContext
+
+        self._context = WorkerContext(None)
+        wrapped = ASGIWrapper(self._call)
+        self._make = partial(_server(), wrapped, _settings(options), self._context, {})
+        self._app = app
+        self._tls = tls
+        self._extensions = {"noizu_mcp.unread_body": {"seconds": options.body_timeout}}
+        self._log = ThrottledLog(trio.current_time, logger)
+
+    async def accept(self, listeners: list[Listener], nursery: trio.Nursery) -> None:
+        """Accept connections until cancelled, and serve them in a nursery."""
+        opened: list[trio.SocketListener | trio.SSLListener[trio.SocketStream]] = []
+        for each in listeners:
+            # A copy, which trio closes.
+            copy = socket.socket(fileno=os.dup(each.fileno()))
+            plain = trio.SocketListener(trio.socket.from_stdlib_socket(copy))
+            if self._tls is None:
+                opened.append(plain)
+            else:
+                opened.append(trio.SSLListener(plain, self._tls, https_compatible=True))
+        await trio.serve_listeners(self._serve, opened, handler_nursery=nursery)
+
+    async def end(self) -> None:
+        """Close connections from now on when they have no request."""
+        await self._context.terminated.set()
+
+    async def _serve(self, stream: Any) -> None:
+        async def run() -> None:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_close_at_end, stream)
+                await self._make(stream)
+                nursery.cancel_scope.cancel()
+
+        await run_connection(run, self._log)
+
+    async def _call(self, scope: Any, receive: Any, send: Any) -> None:
+        scope["extensions"].update(self._extensions)
+        await self._app(scope, receive, send)
 
 
-def _settings(options: HostOptions, listeners: list[Listener]) -> "Config":
+@cache
+def _server() -> "type[TCPServer]":
+    """Make the class of hypercorn's connections, in which nothing waits for a client that left."""
+    from hypercorn.events import Event, Updated
+    from hypercorn.protocol.h2 import H2Protocol
+    from hypercorn.trio.tcp_server import TCPServer
+
+    class Server(TCPServer):
+        _has_left = False
+
+        async def protocol_send(self, event: Event) -> None:
+            # The end of an answer would begin a wait for the next request.
+            if not (self._has_left and isinstance(event, Updated)):
+                await super().protocol_send(event)
+
+        async def _read_data(self) -> None:
+            await super()._read_data()
+            self._has_left = True
+            await self.idle_task.stop()
+            if isinstance(self.protocol.protocol, H2Protocol):
+                # Nothing is written any more: an answer would wait for that for ever.
+                for buffer in [*self.protocol.protocol.stream_buffers.values()]:
+                    await buffer.close()
+
+    return Server
+
+
+async def _close_at_end(stream: Any) -> None:
+    """Close a connection when this is cancelled: hypercorn shields what it writes."""
+    plain = stream if isinstance(stream, trio.SocketStream) else stream.transport_stream
+    try:
+        await trio.sleep_forever()
+    finally:
+        plain.socket.close()
+
+
+def _settings(options: HostOptions) -> "Config":
     from hypercorn.config import Config
 
     settings = Config()
-    # Copies of our own sockets: hypercorn would not say where it cannot listen, nor bind a name at
-    # all its addresses.
-    settings.bind = [f"fd://{os.dup(each.fileno())}" for each in listeners]
     settings.accesslog = None
     settings.errorlog = logger
     # h2's codec writes every header at DEBUG, with the tokens in them.
     codec = logging.getLogger("hpack")
     codec.setLevel(max(codec.level, logging.INFO))
-    settings.certfile = options.certfile
-    settings.keyfile = options.keyfile or options.certfile
-    settings.keyfile_password = options.keyfile_password
-    settings.ca_certs = options.ca_certs
-    settings.verify_mode = options.verify_mode
-    settings.ciphers = options.ciphers or settings.ciphers
     settings.h11_max_incomplete_size = options.max_header_size
     settings.h2_max_header_list_size = options.max_header_size
     settings.h2_max_concurrent_streams = options.max_streams
     settings.keep_alive_max_requests = options.max_requests
     settings.keep_alive_timeout = options.keep_alive_timeout
-    settings.graceful_timeout = options.drain_timeout
-    settings.backlog = options.backlog
+    settings.ssl_handshake_timeout = options.handshake_timeout
     settings.include_server_header = False
     return settings

@@ -87,10 +87,11 @@ class HostOptions:
             `max_connections` are busy and until the end; always plain HTTP. 0 for a free one.
         health_host: The address of that port; None: that of the host.
         max_connections: Connections at a time, fewer if the process may not open so many files.
-            One more takes the place of an idle one, else of one whose client has owed the rest of
-            a request for a second; an address that has more of them loses first. Where there is
-            none, an address with at least two connections more than that of the client loses its
-            oldest one. Else the client gets 503, but `/healthz` and `/readyz` are answered. An
+            One more takes a place of the address that has the most, if it has at least two
+            connections more than that of the client: an idle one, else one whose client has owed
+            the rest of a request for a second, else its oldest one. Where no address has two more,
+            it takes an idle one, or one whose client owes. Else the client gets 503, but
+            `/healthz` and `/readyz` are answered. An
             address is an IPv4 address, a /64 of IPv6, or a Unix socket; each connection of a proxy
             in `forwarded_allow_ips` counts as an address. A client that leaves loses its place,
             within a second if the application does not wait for it, even if its request still runs.

@@ -97,19 +97,22 @@ class Pool(Generic[_Connection]):
     def make_room(self, address: Hashable) -> bool:
         """Tell whether there is room for one more of an address; if necessary, one is closed.
 
-        No address with fewer connections than this one loses any. An idle one is closed first. A
-        busy one is closed if its address has two more than this one: so a client that keeps its
-        places busy, with calls or streams that hang, keeps nobody out, and two addresses never
-        take the same place from each other in turns. While `unbegun`, no busy one is closed: there
-        may be room in the next turn.
+        No address with fewer connections than this one loses any. An address with at least two
+        more loses first, the one with the most before all others: an idle one, else any. So a
+        client that keeps its places busy, with calls or streams that hang, keeps nobody out, and
+        two addresses never take the same place from each other in turns. Where no address has two
+        more, an idle one is closed. While `unbegun`, no busy one is closed: there may be room in
+        the next turn.
         """
         if len(self._all) < self._limit:
             return True
         own = self._counts[address]
-        if self.drop_one(max(own, 1)):
-            return True
         heaviest, count = self._counts.most_common(1)[0]
-        if self.unbegun or count < own + 2:
+        if count < own + 2:
+            return self.drop_one(max(own, 1))
+        if self.drop_one(count):
+            return True
+        if self.unbegun:
             return False
         self._drop(next(each for each, its in self._all.items() if its == heaviest))
         return True

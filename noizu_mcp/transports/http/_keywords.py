@@ -1,4 +1,4 @@
-"""The keywords of `Server.asgi` and `Server.run_http`, for type checkers and editors.
+"""The keywords of `asgi`, `run_http` and `serve_http`, for type checkers and editors.
 
 `HttpOptions` and `HostOptions` hold the defaults, the checks and the description of each. They
 load late, so that a server on stdio never loads the HTTP side; these names have to be known

@@ -610,6 +610,27 @@ async def test_a_failure_of_one_connection_spares_the_others(
     assert await fine.answer() == (200, b"2")
 
 
+async def test_a_connection_that_fails_at_the_end_of_the_host(serve, connect, monkeypatch, caplog):
+    """Its failure is logged, and its cancellation goes on."""
+
+    async def receive(self):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep_forever)
+            try:
+                await trio.sleep_forever()
+            finally:
+                raise KeyError(3)
+
+    monkeypatch.setattr(Wire, "receive", receive)
+    host = await serve(None, drain_timeout=0.01)
+    client = await connect(host)
+    await trio.testing.wait_all_tasks_blocked(0.01)
+    host.stop()
+    assert await client.rest() == b""
+    await host.ended.wait()
+    assert caplog.messages == ["a connection failed: KeyError(3)"]
+
+
 async def test_reset_clients_leave_nothing(serve, connect, echo, caplog):
     """Connections that are reset, at whatever point, are gone and not worth a line."""
     host = await serve(echo)

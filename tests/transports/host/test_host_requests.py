@@ -282,7 +282,9 @@ async def test_a_request_is_read_however_it_is_cut(serve, connect, echo, name, s
     assert await client.answer() == (200, b"next")
 
 
-@pytest.mark.parametrize("last", [b"Connection: close", b"connection: x , Close", None])
+@pytest.mark.parametrize(
+    "last", [b"Connection: close", b"connection: x , Close", b"Connection: x ,\tclose", None]
+)
 async def test_the_last_request_is_answered_whatever_follows_it(serve, connect, echo, last):
     """Stray bytes after it are neither a request, nor a reason to refuse it."""
     client = await connect(await serve(echo))

@@ -106,6 +106,25 @@ async def test_a_client_whose_calls_hang_keeps_nobody_out(serve, hang, ask, unti
     assert host.connections == 3
 
 
+@pytest.mark.parametrize("used", [True, False])
+async def test_the_address_with_the_most_loses_before_one_with_idle_ones(
+    serve, connect, hang, ask, waiting, used
+):
+    """Another client gets a second and a third place from it, and keeps its idle first one."""
+    host = await serve(waiting, max_connections=8)
+    busy = await hang(host, 8)
+    others = []
+    for _ in range(3):
+        others.append(await connect(host, address=OTHER))
+        if used:
+            await ask(host, client=others[-1])
+    await ask(host, THIRD)
+    for each in others:
+        await ask(host, client=each)
+    assert [await each.rest() for each in busy[:4]] == [b""] * 4
+    assert host.connections == 8
+
+
 async def test_an_application_that_does_not_listen_hears_of_it_later(
     serve, connect, endless, autojump_clock
 ):
@@ -206,7 +225,7 @@ class _Counted:
     st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["idle", "busy", "owing", "end"]))),
 )
 def test_shares(limit, steps):
-    """No address with fewer connections loses one; one with two fewer than another gets one."""
+    """No address with fewer connections loses one; one with two more loses one before others."""
 
     async def run():
         pool, live = Pool(limit, 75.0), []
@@ -226,6 +245,7 @@ def test_shares(limit, steps):
             dropped = [each for each in live if each.dropped]
             assert len(dropped) == (found and len(live) == limit)
             assert all(counts[each] >= own for each in dropped)
+            assert most < own + 2 or all(counts[each] == most for each in dropped)
             assert found or (len(live) == limit and most < own + 2)
             for each in dropped:
                 live.remove(each)
@@ -240,6 +260,21 @@ def test_shares(limit, steps):
             assert len(pool) == len(live) <= limit
 
     trio.run(run)
+
+
+async def test_no_busy_connection_is_closed_while_a_new_one_may_make_room():
+    """A connection that was accepted in this turn may turn out to be idle."""
+    pool = Pool(3, 75.0)
+    made = [_Counted(ONE) for _ in range(3)]
+    for each in made:
+        pool.add(each, ONE)
+    for each in made[:2]:
+        pool.begin(each)
+        del pool.idle[each]
+    assert not pool.make_room(OTHER)
+    pool.begin(made[2])
+    assert pool.make_room(OTHER)
+    assert [each.dropped for each in made] == [False, False, True]
 
 
 async def test_health_checks_are_answered_while_every_place_is_busy(

@@ -25,6 +25,11 @@ from functools import partial
 from pathlib import Path
 
 import trio
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import DataReceived, ResponseReceived, StreamEnded, StreamReset
+from h2.exceptions import ProtocolError
+from h2.settings import SettingCodes
 
 MIB = 1024 * 1024
 META = {
@@ -243,6 +248,194 @@ async def leave(dial, memory):
         await trio.aclose_forcefully(stream)
 
 
+# Attacks over HTTP/2
+
+
+class H2Client:
+    """One connection of HTTP/2; it sends what it is told, whether the protocol allows it or not.
+
+    Attributes:
+        protocol: Its state; what it has to send goes out with `flush`.
+        statuses: The status of each answer by the number of its stream.
+        bodies: The bodies that have come so far.
+        ended: The streams that the server has ended.
+    """
+
+    def __init__(self, stream):
+        loose = {"validate_outbound_headers": False, "normalize_outbound_headers": False}
+        self.protocol = H2Connection(H2Configuration(header_encoding=None, **loose))
+        self.protocol.initiate_connection()
+        self.statuses, self.bodies, self.ended = {}, {}, set()
+        self._stream = stream
+
+    def begin(self, method=b"GET", path=b"/healthz", headers=(), *, ends=True):
+        """Begin a request; gives the number of its stream."""
+        number = self.protocol.get_next_available_stream_id()
+        names = [(b":method", method), (b":authority", b"localhost")]
+        if path is not None:
+            names += [(b":scheme", b"http"), (b":path", path)]
+        self.protocol.send_headers(number, [*names, *headers], end_stream=ends)
+        self.bodies[number] = b""
+        return number
+
+    def post(self, data):
+        """Begin a request that is written as for HTTP/1.1; gives the number of its stream."""
+        head, _, body = data.partition(b"\r\n\r\n")
+        lines = [line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:]]
+        values = {name: value for name, value in lines if name != b"host"}
+        number = self.begin(b"POST", b"/mcp", values.items(), ends=False)
+        self.protocol.send_data(number, body, end_stream=True)
+        return number
+
+    async def flush(self):
+        data = self.protocol.data_to_send()
+        if data:
+            await self._stream.send_all(data)
+
+    async def leave(self):
+        await trio.aclose_forcefully(self._stream)
+
+    async def read(self):
+        """Read what has come, and answer what the protocol asks for."""
+        for event in self.protocol.receive_data(await _some(self._stream)):
+            number = getattr(event, "stream_id", None)
+            if isinstance(event, ResponseReceived):
+                self.statuses[number] = int(dict(event.headers)[b":status"])
+            elif isinstance(event, DataReceived):
+                self.bodies[number] += event.data
+                length = event.flow_controlled_length
+                with suppress(ProtocolError):  # the stream was reset
+                    self.protocol.acknowledge_received_data(length, number)
+            elif isinstance(event, StreamEnded | StreamReset):
+                self.ended.add(number)
+        await self.flush()
+
+    async def answer(self, number):
+        """Read an answer to its end; gives its status and its body."""
+        await self.flush()
+        while number not in self.ended:
+            await self.read()
+        return self.statuses[number], self.bodies[number]
+
+    async def upload(self, number, size, *, ends=True):
+        """Send a body as fast as the server takes it."""
+        while size and number not in self.ended:
+            room = self.protocol.local_flow_control_window(number)
+            part = min(room, self.protocol.max_outbound_frame_size, size)
+            if part:
+                self.protocol.send_data(number, bytes(part), end_stream=ends and part == size)
+                size -= part
+                await self.flush()
+            else:
+                await self.read()
+
+
+@asynccontextmanager
+async def open_h2(dial):
+    async with await dial() as stream:
+        client = H2Client(stream)
+        await client.flush()
+        yield client
+
+
+async def h2_unread(dial, memory):
+    """Send bodies that nobody wants; some never end."""
+    async with open_h2(dial) as client:
+        for path in (b"/nothing", b"/mcp", b"/healthz"):
+            ends = random.random() < 0.7
+            number = client.begin(random.choice([b"POST", b"GET", b"PUT"]), path, ends=False)
+            await client.upload(number, 200_000, ends=ends)
+            if ends:
+                await client.answer(number)
+        await client.answer(client.begin())
+
+
+async def h2_reset(dial, memory):
+    """Reset calls that run, that are answered, and that have begun only."""
+    async with open_h2(dial) as client:
+        for _ in range(5):
+            numbers = [client.begin(ends=random.random() < 0.5) for _ in range(10)]
+            numbers += [
+                client.post(post_stateless(call(name, text="x", size=100_000)))
+                for name in random.choices(["echo", "hang", "big"], k=10)
+            ]
+            if random.random() < 0.5:
+                await client.flush()
+                await client.read()
+            for number in numbers:
+                with suppress(ProtocolError):  # it has ended
+                    client.protocol.reset_stream(number)
+            await client.flush()
+        await client.answer(client.begin())
+
+
+async def h2_flood(dial, memory):
+    """Send pings, settings and priorities of streams, and read little."""
+    async with open_h2(dial) as client:
+        number = client.post(post_stateless(call("hang")))
+        for size in range(100):
+            client.protocol.ping(bytes(8))
+            client.protocol.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: 65_535 - size})
+            client.protocol.prioritize(number + 2 * size, depends_on=number + 2 * size + 2)
+            client.protocol.increment_flow_control_window(1, None)
+        await client.flush()
+        await client.read()
+        client.begin()
+        await client.flush()
+
+
+async def h2_leave(dial, memory):
+    """Go away in the middle of answers and of bodies, with a reset or without."""
+    async with await dial(receive_buffer=4096) as stream:
+        client = H2Client(stream)
+        for _ in range(10):
+            client.post(post_stateless(call("big", size=memory // 256)))
+        await client.flush()
+        if random.random() < 0.5:
+            client.protocol.close_connection()
+            await client.flush()
+        await trio.sleep(random.random())
+        if random.random() < 0.5:
+            stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+        await trio.aclose_forcefully(stream)
+
+
+def malformed():
+    """Write what hypercorn 0.18 fails at: gives pairs of a name and the bytes of a connection."""
+    made = {}
+    for name, changes in {
+        "CONNECT": {"method": b"CONNECT", "path": None},
+        "a path that is not ASCII": {"path": b"/\xff"},
+        "a method that is not ASCII": {"method": b"\xff"},
+    }.items():
+        client = H2Client(None)
+        client.begin(**changes)
+        made[name] = client.protocol.data_to_send()
+    client = H2Client(None)
+    for number in range(1, 2100, 2):
+        client.protocol.prioritize(number)
+    made["priorities of a thousand streams"] = client.protocol.data_to_send()
+    lines = ["GET / HTTP/1.1", "Host: localhost", "Connection: Upgrade", "Upgrade: websocket"]
+    lines += ["Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Version: 13"]
+    made["a WebSocket that speaks too early"] = "\r\n".join([*lines, "", "\xff" * 3]).encode()
+    return made
+
+
+async def h2_malformed(dial, memory):
+    """Send what is wrong, or what becomes wrong on the way."""
+    async with await dial() as stream:
+        valid = H2Client(None)
+        valid.post(post_stateless(call("echo", text="x")))
+        starts = [*malformed().values(), valid.protocol.data_to_send()]
+        starts.append(post_stateless(call("echo", text="x")))
+        data = bytearray(random.choice(starts))
+        for _ in range(random.randrange(4)):
+            data[random.randrange(len(data))] = random.randrange(256)
+        await stream.send_all(data)
+        with trio.move_on_after(0.2):
+            await _some(stream)
+
+
 #: Attacks by name: what a visitor does, how many visitors there are, and the seconds that each
 #: waits between two visits, on average. Each attack has an address. A flood of requests that keeps
 #: a whole processor busy is none of them: against that only more processors help.
@@ -258,6 +451,15 @@ ATTACKS = {
     "drop-session": (drop_session, 5, 0.1),
     "leave": (leave, 5, 0.1),
 }
+#: Those on a server that speaks HTTP/2.
+H2_ATTACKS = {
+    "h2-unread": (h2_unread, 10, 0.5),
+    "h2-reset": (h2_reset, 10, 0.5),
+    "h2-flood": (h2_flood, 10, 0.5),
+    "h2-leave": (h2_leave, 10, 0.5),
+    "h2-malformed": (h2_malformed, 10, 0.2),
+}
+ALL = {**ATTACKS, **H2_ATTACKS}
 
 
 async def attack(port, memory, names):
@@ -266,11 +468,11 @@ async def attack(port, memory, names):
     async def repeat(visit, connect, pause):
         while True:
             await trio.sleep(2 * pause * random.random())
-            with suppress(OSError, trio.BrokenResourceError):
+            with suppress(OSError, trio.BrokenResourceError, ProtocolError):
                 await visit(connect, memory)
 
     async with trio.open_nursery() as nursery:
-        for number, (name, (visit, count, pause)) in enumerate(ATTACKS.items()):
+        for number, (name, (visit, count, pause)) in enumerate(ALL.items()):
             if name in names:
                 connect = partial(dial, f"127.0.0.{number + 2}", port)
                 for _ in range(count):
@@ -517,15 +719,17 @@ def started(*words: object) -> Iterator[subprocess.Popen[str]]:
 
 
 @contextmanager
-def serving(memory: int, port: int = 0) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def serving(
+    memory: int, port: int = 0, server: str = "noizu"
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """Run a server until the end of the block; gives its process and its port."""
-    with started("attacked.py", memory, CONNECTIONS, IDLE, port) as server:
-        line = server.stderr.readline()
+    with started("attacked.py", memory, CONNECTIONS, IDLE, port, server) as process:
+        line = process.stderr.readline()
         port = int(re.search(r":(\d+)", line)[1])
         # Its log would fill the pipe.
-        with subprocess.Popen(["cat"], stdin=server.stderr, stdout=subprocess.DEVNULL):
-            yield server, port
-            server.kill()
+        with subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL):
+            yield process, port
+            process.kill()
 
 
 async def settle(pid, port, before):
@@ -543,15 +747,16 @@ async def settle(pid, port, before):
     return after
 
 
-async def run(seconds: float, memory: int, names=tuple(ATTACKS)) -> Report:
+async def run(seconds: float, memory: int, names=tuple(ATTACKS), name: str = "noizu") -> Report:
     """Attack a new server, and watch it; kill it, and attack the one that takes its place.
 
     Args:
         seconds: How long.
         memory: Bytes that the server has for its clients.
-        names: The attacks, of `ATTACKS`.
+        names: The attacks, of `ALL`.
+        name: The server: `noizu` or `hypercorn`.
     """
-    with serving(memory) as (server, port):
+    with serving(memory, server=name) as (server, port):
         words = ("attack.py", "--on", port, "--memory", memory // MIB, "--only", ",".join(names))
         watch = Watch(server.pid, port)
         report = watch.report
@@ -570,7 +775,7 @@ async def run(seconds: float, memory: int, names=tuple(ATTACKS)) -> Report:
             server.kill()
             await trio.to_thread.run_sync(server.wait)
             # Those who attack go on with the next server at once.
-            with serving(memory, port) as (second, _):
+            with serving(memory, port, name) as (second, _):
                 again = Watch(second.pid, port)
                 await again.run(1)
                 report.troubles += again.report.troubles
@@ -586,14 +791,17 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--memory", type=int, default=256, help="MiB that the server may use")
-    parser.add_argument("--only", default=",".join(ATTACKS), help="some of the attacks")
+    parser.add_argument("--only", help="some of the attacks")
+    parser.add_argument("--server", default="noizu", help="noizu or hypercorn")
     parser.add_argument("--on", type=int, help="attack this port, and do nothing else")
     given = parser.parse_args()
-    names, memory = given.only.split(","), given.memory * MIB
+    usual = ATTACKS if given.server == "noizu" else H2_ATTACKS
+    names = given.only.split(",") if given.only else [*usual]
+    memory = given.memory * MIB
     if given.on is not None:
         trio.run(attack, given.on, memory, names)
     seconds = 60 * given.minutes + given.seconds or 15
-    report = trio.run(run, seconds, memory, names)
+    report = trio.run(run, seconds, memory, names, given.server)
     healthy, served = sorted(report.healthy), sorted(report.served)
     print(f"memory: {report.rss / MIB:.0f} MiB before, at most {report.most / MIB:.0f} MiB")
     for name, times in [("/healthz", healthy), ("honest calls", served)]:

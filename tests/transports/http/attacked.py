@@ -1,7 +1,8 @@
-"""The server under attack: `python attacked.py MEMORY CONNECTIONS IDLE PORT`.
+"""The server under attack: `python attacked.py MEMORY CONNECTIONS IDLE PORT SERVER`.
 
 It gives its clients so many bytes and connections, and so many seconds to their idle sessions; 0 is
-a free port. It writes its address to stderr, and ends with a signal.
+a free port. It runs on the server `noizu` or `hypercorn`. It writes its address to stderr, and ends
+with a signal.
 """
 
 import sys
@@ -56,6 +57,7 @@ class Attacked(Server, name="attacked", version="1"):
 
 
 if __name__ == "__main__":
-    memory, connections, idle, port = (int(float(word)) for word in sys.argv[1:])
+    memory, connections, idle, port = (int(float(word)) for word in sys.argv[1:5])
     limits = HttpLimits(memory=memory, session_idle=idle, stall=5.0, grace=1.0)
-    Attacked().run_http(port=port, limits=limits, metrics=True, max_connections=connections)
+    options = {"metrics": True, "max_connections": connections, "server": sys.argv[5]}
+    Attacked().run_http(port=port, limits=limits, **options)

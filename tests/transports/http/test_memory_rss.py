@@ -22,9 +22,11 @@ pytestmark = [
 ]
 
 PROGRAM = f"""
+from functools import partial
+
 import trio
 from noizu_mcp import Schema, Server, Tool
-from noizu_mcp.transports.http import HttpLimits, HttpOptions, serve_http
+from noizu_mcp.transports.http import HttpLimits, serve_http
 
 class Big(Tool):
     "Make a text."
@@ -46,12 +48,8 @@ class Served(Server, name="served", version="1"):
 
 async def main():
     async with trio.open_nursery() as nursery:
-        options = HttpOptions(limits=HttpLimits(memory={MEMORY}))
-        host = await nursery.start(
-            lambda task_status: serve_http(
-                Served(), port=0, options=options, task_status=task_status
-            )
-        )
+        limits = HttpLimits(memory={MEMORY})
+        host = await nursery.start(partial(serve_http, Served(), port=0, limits=limits))
         print(host.urls[0], flush=True)
 
 trio.run(main)

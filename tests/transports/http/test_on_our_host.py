@@ -8,8 +8,8 @@ import trio
 import trio.testing
 
 from noizu_mcp import Server, Tool, serve_http
-from noizu_mcp.transports.host import HostOptions, serve_asgi
-from noizu_mcp.transports.http import HttpLimits, HttpOptions
+from noizu_mcp.transports.host import serve_asgi
+from noizu_mcp.transports.http import HttpLimits
 
 from .wire import META, NAMED, call, message
 
@@ -69,12 +69,9 @@ async def served(nursery):
     """Serve the server; gives a function that starts it, with the options of the host."""
     hosts = []
 
-    async def start(*, limits=None, **host_options):
+    async def start(**options):
         server = Small()
-        options = HttpOptions(limits=limits or HttpLimits())
-        start_one = partial(serve_http, server, port=0, options=options)
-        start_one = partial(start_one, host_options=HostOptions(**host_options))
-        hosts.append(await nursery.start(start_one))
+        hosts.append(await nursery.start(partial(serve_http, server, port=0, **options)))
         return server, hosts[-1]
 
     yield start
@@ -90,6 +87,15 @@ async def _ask(host, data, *, half=False):
             await stream.send_eof()
         with trio.fail_after(60):
             return b"".join([bytes(part) async for part in stream])
+
+
+async def test_a_length_over_the_limit_is_refused_before_the_body(served):
+    """413 is the first answer to a client that waits for `100 Continue`."""
+    _, host = await served()
+    head = _bytes(message("ping"), Expect="100-continue").partition(b"\r\n\r\n")[0]
+    start, _, rest = head.partition(b"Content-Length: ")
+    head = start + b"Content-Length: 99999999999\r\n" + rest.partition(b"\r\n")[2] + b"\r\n\r\n"
+    assert (await _ask(host, head, half=True)).startswith(b"HTTP/1.1 413 ")
 
 
 async def _session(host, version="2025-11-25"):

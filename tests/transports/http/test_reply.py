@@ -475,7 +475,9 @@ async def test_what_comes_after_the_end(nursery, mock_clock):
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 async def test_a_host_cancels_the_task(autojump_clock, wire, era, seconds):
     """The handler ends, and nothing is left of the request."""
-    session = await wire.session()
+    session, ends = await wire.session(), []
+    telemetry = wire.app.server.telemetry
+    telemetry.add(lambda event: event.kind == "cancelled" and ends.append(event.method))
     body = call("wait", {"seconds": 20})
     running = session.open(body) if era == "legacy" else wire.modern(body)
     await trio.sleep(seconds)
@@ -486,6 +488,7 @@ async def test_a_host_cancels_the_task(autojump_clock, wire, era, seconds):
     assert not session.served.is_used
     assert (wire.endpoint.open, len(wire.endpoint.app.streams)) == (0, 0)
     assert len(wire.tasks) == 2  # those that end idle sessions, and look after streams
+    assert ends == ["tools/call"]
     assert (await session.post(call("echo"))).status == 200
 
 

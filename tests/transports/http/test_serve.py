@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from noizu_mcp import Server, Tool, TransportError, connect, serve_http
-from noizu_mcp.transports.http import HostOptions, HttpLimits, HttpOptions
+from noizu_mcp.transports.http import HttpLimits, HttpOptions
 from noizu_mcp.transports.http.server._serve_http import reachable
 
 HERE = ("localhost", "127.0.0.1", "[::1]")
@@ -44,9 +44,7 @@ async def test_a_failure_comes_out_alone():
 async def test_readiness_turns_false_before_nothing_is_accepted():
     """Readiness is 503 on a new connection, and requests are still served."""
     async with trio.open_nursery() as nursery:
-        options = HostOptions(lead=60)
-        serve = partial(serve_http, Small(), port=0, host_options=options)
-        host = await nursery.start(serve)
+        host = await nursery.start(partial(serve_http, Small(), port=0, lead=60))
         assert await _readiness(host.port) == b"HTTP/1.1 200 "
         host.stop()
         await trio.testing.wait_all_tasks_blocked()
@@ -75,15 +73,8 @@ async def test_a_port_for_health_checks_answers_to_the_end():
 
     started = trio.Event()
     async with trio.open_nursery() as nursery:
-        options = HostOptions(health_port=0, max_connections=1)
-        limits = HttpLimits(grace=60)
-        serve = partial(
-            serve_http,
-            Waiting(),
-            port=0,
-            options=HttpOptions(health=True, limits=limits),
-            host_options=options,
-        )
+        options = {"health_port": 0, "max_connections": 1, "limits": HttpLimits(grace=60)}
+        serve = partial(serve_http, Waiting(), port=0, **options)
         host = await nursery.start(serve)
         port = int(host.health_urls[0].rpartition(":")[2])
         async with connect(f"{host.urls[0]}/mcp", version="2026-07-28") as client:
@@ -104,9 +95,29 @@ async def _call(client):
 
 async def test_a_port_for_health_checks_needs_them():
     """Its only answer would be 404."""
-    options = {"options": HttpOptions(), "host_options": HostOptions(health_port=0)}
     with pytest.raises(ValueError, match="health_port needs health=True"):
-        await serve_http(Small(), port=0, **options)
+        await serve_http(Small(), port=0, health=False, health_port=0)
+
+
+async def test_an_option_that_does_not_exist_is_named():
+    """The error says which one is meant, and which servers there are."""
+    with pytest.raises(TypeError, match="no option 'certfle'; did you mean 'certfile'"):
+        await serve_http(Small(), port=0, certfle="x")
+    with pytest.raises(TypeError, match="serving over HTTP has no option 'options'"):
+        await serve_http(Small(), port=0, options=HttpOptions())
+    with pytest.raises(ValueError, match="server must be one of noizu, hypercorn, not 'apache'"):
+        await serve_http(Small(), port=0, server="apache")
+
+
+async def test_it_serves_on_hypercorn():
+    """With the options of any host, and an end in order."""
+    options = {"server": "hypercorn", "path": "/elsewhere", "drain_timeout": 0.1}
+    async with trio.open_nursery() as nursery:
+        host = await nursery.start(partial(serve_http, Small(), port=0, **options))
+        async with connect(f"{host.urls[0]}/elsewhere") as client:
+            assert client.server_info.name == "small"
+        assert await _readiness(host.port) == b"HTTP/1.1 200 "
+        host.stop()
 
 
 async def test_a_signal_before_it_listens_ends_it():

@@ -19,6 +19,7 @@ from ._http_options import LOCAL_HOSTS, PATH, HttpOptions
 from ._origin_check import Guard, preflight
 from ._reply import Reply
 from ._running_app import RunningApp, TaskGroup
+from ._unread_body import BodyReader, patience
 
 if TYPE_CHECKING:
     from ....engine.aio import TrioSide
@@ -178,19 +179,33 @@ class HttpApp:
         """Answer one request, or run the lifespan; see the ASGI specification."""
         if scope["type"] == "http":
             side = self._trio_side
-            if side is None:
-                await self._answer(HttpRequest(scope, receive, send))
-            else:
+            seconds = patience(scope, self.options.limits.body_time)
+            if side is not None:
                 from ....engine.aio import from_asyncio
 
-                http = HttpRequest(scope, from_asyncio(receive), from_asyncio(send))
-                await side.run_trio(partial(self._answer, http))
+                ends = from_asyncio(receive), from_asyncio(send)
+                await side.run_trio(partial(self._answer_after_body, scope, *ends, seconds))
+            # A host on asyncio that has not run the lifespan gets nothing but a refusal.
+            elif seconds and trio.lowlevel.in_trio_task():
+                await self._answer_after_body(scope, receive, send, seconds)
+            else:
+                await self._answer(HttpRequest(scope, receive, send))
         elif scope["type"] == "lifespan":
             await self._run_lifespan(receive, send)
         else:
             await receive()
             # Before the handshake of a WebSocket is accepted; hosts turn it into 403.
             await send({"type": "websocket.close", "code": 1008})
+
+    async def _answer_after_body(
+        self, scope: Scope, receive: Receive, send: Send, seconds: float
+    ) -> None:
+        """Answer one request on a host where no answer may end before the body."""
+        body = BodyReader(receive, send, seconds)
+        try:
+            await self._answer(HttpRequest(scope, body.receive, body.send))
+        finally:
+            await body.drop_rest()  # of a request without a complete answer
 
     async def _answer(self, http: HttpRequest) -> None:
         try:

@@ -98,6 +98,10 @@ def out_of_memory() -> Refused:
     return unavailable("Too many bytes are held for clients", 1)
 
 
+def _too_long(limit: int) -> Refused:
+    return Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
+
+
 class Disconnected(Exception):
     """The client went away before it had sent its whole request."""
 
@@ -196,6 +200,10 @@ class HttpRequest:
             Refused: It is longer (413), or there is no memory for it; see `too_large`.
             Disconnected: The client went away.
         """
+        # Before the first part is asked for: a client that expects `100 Continue` must not send it.
+        length = self.headers.get(b"content-length", b"")
+        if length.isdigit() and int(length[:20]) > limit:
+            raise _too_long(limit)
         body = bytearray()
         while True:
             message = await self.receive()
@@ -207,7 +215,7 @@ class HttpRequest:
                 raise self.too_large(len(part))
             self.size += len(part)
             if self.size > limit:
-                raise Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
+                raise _too_long(limit)
             more = message.get("more_body", False)
             # Most bodies come in one part, which needs no copy.
             if not more and not body:

@@ -15,7 +15,7 @@ from ..._process_end import ending_on_signals, ending_within, parent_exit
 from ...host import HostOptions
 from ._app import HttpApp
 from ._http_options import HttpOptions
-from ._serve_http import MARGIN, SERVERS, Serving, make_app, no_signals, serve_app
+from ._serve_http import MARGIN, Serving, make_app, no_signals, serve_app
 
 #: Seconds beyond the sum of all bounds at the end, for a busy machine.
 _SLACK: Final = 0.5
@@ -38,8 +38,6 @@ def run_process(
     parent: int | None,
 ) -> None:
     """Serve until a signal comes; see `run_http` in `_serving.py`, which loads this late."""
-    if server_name not in SERVERS:
-        raise ValueError(f"server must be one of {', '.join(SERVERS)}, not {server_name!r}")
     app = make_app(server, options, host)
     seconds = longest_end(options, host_options)
     # Around the loop, in a thread: a handler that blocks the loop would block every timeout in it.

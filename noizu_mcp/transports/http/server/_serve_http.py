@@ -3,15 +3,17 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol, Unpack
 
 import attrs
 import trio
 
+from ...._nearest import nearest
 from ....engine import check_on_trio, logger, single_failure
 from ....server import Server
 from ..._process_end import ending_on_signals
 from ...host import Host, HostOptions, serve_asgi, serve_hypercorn
+from .._keywords import HostKeywords, HttpKeywords
 from ._app import PROBES, HttpApp
 from ._http_options import LOCAL_HOSTS, HttpOptions
 from ._origin_check import is_host
@@ -51,14 +53,15 @@ class Serving(Protocol):
 
 
 async def serve_http(
-    server: Server,
+    served: Server,
+    /,
     host: str = "127.0.0.1",
     port: int = 8000,
     *,
-    options: HttpOptions | None = None,
-    host_options: HostOptions | None = None,
+    server: Literal["noizu", "hypercorn"] = "noizu",
     handle_signals: bool = False,
     task_status: trio.TaskStatus[Host] = trio.TASK_STATUS_IGNORED,
+    **options: Unpack[HostKeywords],
 ) -> None:
     """Serve over Streamable HTTP until its `Host` is stopped, or the task is cancelled.
 
@@ -66,19 +69,21 @@ async def serve_http(
     loop: only `run_http`, which owns the process, ends that.
 
     Args:
-        server: The server.
+        served: The server.
         host: The address to listen at.
         port: The port; 0 for a free one.
-        options: How it is served; unless given, with `/healthz` and `/readyz`.
-        host_options: Limits of connections, TLS, a Unix socket.
+        server: `noizu`, the own HTTP/1.1 server, or `hypercorn`, which speaks HTTP/2 as well.
         handle_signals: End in order on SIGINT and SIGTERM. The next one ends the process at once.
             Only from the main thread.
-        task_status: Started with the `Host`, once it listens.
+        task_status: Started with the `Host`, once it listens; on hypercorn with an object that has
+            its `urls`, `port` and `stop`.
+        options: The same as those of `run_http`.
 
     Raises:
         RuntimeError: No trio task runs here.
         ImportError: httptools is not installed, or prometheus_client, which metrics need.
-        TypeError: The `auth` of the options is no `BearerAuth`.
+        TypeError: There is no such option, or `auth` is no `BearerAuth`.
+        ValueError: An option cannot have this value.
         OSError: It cannot listen, or a file of TLS cannot be read; the text says why, in one line.
         BaseException: Raised by the lifespan of the server.
     """
@@ -86,14 +91,36 @@ async def serve_http(
         "serve_http",
         "under asyncio serve `Name().asgi()`, without a loop write `Name().run_http()`",
     )
+    http_options, host_options = read_options(options)
     await serve_app(
-        make_app(server, options or HttpOptions(health=True), host),
+        make_app(served, http_options, host),
         host,
         port,
-        host_options or HostOptions(),
+        host_options,
         signals=ending_on_signals if handle_signals else no_signals,
         task_status=task_status,
+        server=server,
     )
+
+
+def read_options(given: HostKeywords) -> tuple[HttpOptions, HostOptions]:
+    """Make the options of the application and of its host from keywords.
+
+    Args:
+        given: The keywords; `health` is True unless it is given.
+
+    Raises:
+        TypeError: There is no such option.
+        ValueError: An option cannot have this value.
+    """
+    rest: dict[str, Any] = {"health": True, **given}
+    for name in rest:
+        if name not in HostKeywords.__annotations__:
+            meant = nearest(name, HostKeywords.__annotations__)
+            hint = f"; did you mean {meant!r}?" if meant else ""
+            raise TypeError(f"serving over HTTP has no option {name!r}{hint}")
+    options = {name: rest.pop(name) for name in HttpKeywords.__annotations__ if name in rest}
+    return HttpOptions(**options), HostOptions(**rest)
 
 
 def make_app(server: Server, options: HttpOptions, host: str) -> HttpApp:
@@ -114,8 +141,11 @@ async def serve_app(
     """Serve an application as `serve_http` does a server, on one of the `SERVERS`.
 
     Raises:
+        ValueError: There is no such server.
         ValueError: There is a port for health checks, which the application does not answer.
     """
+    if server not in SERVERS:
+        raise ValueError(f"server must be one of {', '.join(SERVERS)}, not {server!r}")
     if host_options.health_port is not None and not app.options.health:
         raise ValueError("health_port needs health=True: the application answers no health checks")
     serve = partial(
