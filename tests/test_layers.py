@@ -48,6 +48,7 @@ BELOW = (
     "_util",
     "_groups",
     "_source",
+    "_class_body",
     "_foreign",
     "_nearest",
     "_media",

@@ -18,7 +18,7 @@ from ..schema import docstring_parameters, docstring_summary
 from ._tool import MethodOptions
 from .declare._class_schemas import ClassSchemas, call_problems
 from .declare._component import Declared
-from .declare._marks import Mark, hides_mark, marked_options
+from .declare._marks import Mark, hides_mark, lost_marks, marked_options
 from .declare._options import DECLARED_NAME, Table, options_of, read_options
 from .declare._statement import ComponentMeta, Declaration
 from .declare._tool_kind import TOOL
@@ -95,6 +95,14 @@ class Toolkit(metaclass=ComponentMeta):
 
     @classmethod
     def _read_class(cls, declaration: Declaration) -> None:
+        replaced = {problem.where.rpartition(".")[2] for problem in declaration.problems}
+        for name, line in lost_marks(declaration.body):
+            if name not in replaced:
+                text = (
+                    "@mcp is lost: something above it, or a loop, put another object in the place"
+                    " of the function; write @mcp on top, or use functools.wraps in the decorator"
+                )
+                declaration.problem(name, text, line=line)
         methods = _marked_methods(declaration)
         # All methods are read, also after problems: one error lists them all.
         found = [_read_method(declaration, name, *marked) for name, marked in methods.items()]
@@ -163,6 +171,8 @@ def _read_method(
         report,
         inline=options.get("inline", False),
         declared=not own.keys().isdisjoint(TOOL.inputs),
+        owner=declaration.cls,
+        types=declaration.types_of(owner),
     )
     if handler is not None:
         for option, text in call_problems(handler, options, own):

@@ -21,6 +21,10 @@ from .declare._docstring import docstring_summary as docstring_summary
 from .declare._field import Marker as Marker
 from .declare._field import argument as argument
 from .declare._field import field as field
+from .declare._resolve import NO_TYPES as NO_TYPES
+from .declare._resolve import Types as Types
+from .declare._resolve import type_arguments as type_arguments
+from .declare._resolve import with_types as with_types
 from .engines._compile import CompiledSchema as CompiledSchema
 from .engines._compile import compile_schema as compile_schema
 from .jsonschema._document import Document as Document

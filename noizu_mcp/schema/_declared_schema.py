@@ -20,7 +20,7 @@ from .declare._classes import PROBLEMS, is_plain, read_class
 from .declare._field import Marker, fill_defaults, is_field_info
 from .declare._field_options import Titles, form_titles
 from .declare._nodes import Field, Node, Object
-from .declare._resolve import Scope, class_scope
+from .declare._resolve import NO_TYPES, Scope, Types, class_scope
 from .declare._state import ParseState
 from .engines._compile import CompiledSchema, compile_schema
 from .jsonschema._violation import Fault, Violation, show
@@ -102,6 +102,7 @@ def read_shape(
     strict: bool = False,
     descriptions: Mapping[str, str] | None = None,
     input: bool = True,
+    types: Types = NO_TYPES,
 ) -> Read:
     """Read a declared input or output.
 
@@ -111,6 +112,7 @@ def read_shape(
         strict: True to publish `additionalProperties: false` for typed and data forms.
         descriptions: Descriptions for fields of the root that have none of their own.
         input: True if the root must be an object.
+        types: The types of type variables, for a class inside of a generic one.
 
     Returns:
         The shape, or None; and the faults. One of the two is empty.
@@ -122,7 +124,9 @@ def read_shape(
         return read_raw(declared, input=input, strict=strict)
     if declared is None:
         return None, [Fault((), "expected a class, a mapping of fields, a JSON Schema; got None")]
-    state = ParseState(infer, output=not input, strict=strict, descriptions=descriptions)
+    state = ParseState(
+        infer, output=not input, strict=strict, descriptions=descriptions, types=types
+    )
     if isinstance(declared, Mapping):
         return _read_mapping(state, declared)
     return read_annotation(state, declared)

@@ -59,7 +59,9 @@ def read_arguments(reader: ComponentReader, handler: Handler | None) -> Argument
     if name == "Arguments" and not isinstance(declared, type):
         reader.problem(name, f"must be a class; write arguments = … for {declared!r}")
         return Arguments(name)
-    return _arguments(reader, name, declared, *read_shape(declared, descriptions=described))
+    types = reader.declaration.types_of(reader.declaration.owner_of(name))
+    read = read_shape(declared, descriptions=described, types=types)
+    return _arguments(reader, name, declared, *read)
 
 
 def _arguments(

@@ -113,7 +113,9 @@ class ClassSchemas:
             del reading["descriptions"]
             found = read_raw(value, **reading)
         else:
-            found = read_shape(value, **reading)
+            # A class in the body of a generic class may name the variables of that.
+            home = None if self._on_function else self._declaration.owner_of(name)
+            found = read_shape(value, types=self._declaration.types_of(home), **reading)
         return self._keep(path, found, None if self._on_function else name)
 
     def _keep(

@@ -147,6 +147,9 @@ class _Statement(Declaration):
             problem = problem_at(where, text, self._registered)
         self.problems.append(problem)
 
+    def owner_of(self, member: str) -> None:
+        """A function has no class."""
+
     def bodies(self) -> Iterator[dict[str, Any]]:
         """Yield the options."""
         yield self.options
@@ -180,7 +183,6 @@ class _Reader(ComponentReader):
             lambda text, parameter="": self.problem(f"{method}.{parameter}", text),
             inline=self.options.get("inline", False),
             declared=declaration.has_input(),
-            free=True,
         )
         self.handlers = {**dict.fromkeys(kind.methods), method: handler}
         # Read also after problems: one error lists all problems of the function.

@@ -22,6 +22,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from ..._util import called
 from ..._value import Frozen
+from ...schema import NO_TYPES, Types, with_types
 from .._context import Context
 
 Mode = Literal["async", "thread", "inline"]
@@ -29,6 +30,8 @@ Mode = Literal["async", "thread", "inline"]
 _POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _VARIADIC: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 _CONTEXT_NAMES: Final = ("ctx", "context")
+#: Names of the object in methods, or of its class; without the underscores around.
+_SELF: Final = ("", "self", "cls", "klass", "class", "this", "me", "kit", "tool", "s", "mcs")
 #: Annotations of one value: never the whole input, never the context.
 _VALUES: Final = (str, int, float, bytes, list, tuple, set, frozenset, Enum)
 
@@ -151,7 +154,8 @@ def read_handler(
     *,
     inline: bool = False,
     declared: bool = False,
-    free: bool = False,
+    owner: type | None = None,
+    types: Types = NO_TYPES,
 ) -> Handler | None:
     """Read a method or a function that answers requests.
 
@@ -163,12 +167,15 @@ def read_handler(
         report: Takes the text of each problem.
         inline: Run a sync one where it is called, not in a thread.
         declared: True if an input is declared, which then is delivered in one object.
-        free: True for a function that stands in no class: it takes no `self`.
+        owner: The class that is read; None for a function that stands in no class: it takes no
+            `self`.
+        types: The types of the type variables in its annotations.
 
     Returns:
         The handler, also after problems: its schemas are checked, too. None without a method.
     """
     function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+    free = owner is None
     if not callable(function) or not hasattr(code_of(function) if free else function, "__code__"):
         text = "is not written in Python, and has no types; write a function that calls it"
         report(text if free else f"must be a method, got {called(found)}")
@@ -176,9 +183,9 @@ def read_handler(
     # Follows `__wrapped__`: a decorator that uses `functools.wraps` shows the method under it.
     inspected = inspect.signature(function)
     first = () if free or isinstance(found, staticmethod) else ("self",)
-    signature = Signature(function, inspected.parameters.values(), scope, report, first)
-    if not signature.take_given():
-        report(f"takes no self; write {signature.example(*row.offers)}")
+    first = ("cls",) if isinstance(found, classmethod) else first
+    signature = Signature(function, inspected.parameters.values(), scope, report, first, types)
+    if not signature.take_given(owner, row):
         return None
     if row.least is None:
         passed, properties = _sort(signature, row, declared=declared)
@@ -212,6 +219,7 @@ class Signature:
         scope: Names for annotations written as text, beside those of the module.
         report: Takes the text of each problem.
         first: The parameters in front that examples show: `self`.
+        types: The types of type variables.
 
     Attributes:
         parameters: The parameters. An annotation that does not evaluate stays text.
@@ -224,9 +232,11 @@ class Signature:
         scope: Mapping[str, Any],
         report: Report,
         first: tuple[str, ...] = ("self",),
+        types: Types = NO_TYPES,
     ) -> None:
         self.function = function
         self.scope = scope
+        self._types = types
         self._report = report
         self._first = first
         self.parameters: list[Parameter] = []
@@ -235,12 +245,23 @@ class Signature:
             same = annotation is p.annotation or annotation is UNRESOLVED
             self.parameters.append(p if same else p.replace(annotation=annotation))
 
-    def take_given(self) -> bool:
-        """Take out the parameters whose values a call does not pass; False if `self` is missing."""
+    def take_given(self, owner: type | None, row: Row) -> bool:
+        """Take out the parameters whose values a call does not pass; False if `self` is missing.
+
+        Args:
+            owner: The class that has the method; None for a function.
+            row: The values that it is offered, for messages.
+        """
         if self._first:
             if not self.parameters or self.parameters[0].kind not in _POSITIONAL:
+                self.report(f"takes no {self._first[0]}; write {self.example(*row.offers)}")
                 return False
-            del self.parameters[0]
+            first = self.parameters.pop(0)
+            if not _takes_object(first, owner):
+                others = map(_written, (first, *self.parameters))
+                text = f"takes no {self._first[0]}, so that {first.name} would be the object"
+                self.report(f"{text}; write {self.example(*others)}")
+                return False
         if isinstance(self.function, functools.partial):
             given = self.function.keywords
             self.parameters = [p for p in self.parameters if p.name not in given]
@@ -258,11 +279,11 @@ class Signature:
     def resolve(self, annotation: Any) -> Any:
         """Evaluate an annotation that is text; UNRESOLVED if it does not evaluate."""
         if not isinstance(annotation, str):
-            return annotation
+            return with_types(annotation, self._types) if self._types else annotation
         names = getattr(inspect.unwrap(code_of(self.function)), "__globals__", {})
         try:
             # As `get_type_hints` does, but one by one: that fails for all if one name is missing.
-            return eval(annotation, names, dict(self.scope))
+            return self.resolve(eval(annotation, names, dict(self.scope)))
         except Exception:  # an annotation is code of the author, and may raise anything
             return UNRESOLVED
 
@@ -271,6 +292,19 @@ class Signature:
         name = getattr(code_of(self.function), "__name__", "…")
         name = name if name.isidentifier() else "…"
         return f"def {name}({', '.join((*self._first, *parameters))})"
+
+
+def _takes_object(p: Parameter, owner: type | None) -> bool:
+    """Tell whether the first parameter of a method can be meant for the object, or its class."""
+    if p.default is not p.empty or is_context(p):
+        return False
+    if p.annotation is p.empty or p.name in _SELF:
+        return p.name.strip("_") in _SELF
+    made = typing.get_origin(p.annotation) or p.annotation
+    if not isinstance(made, type) or not isinstance(owner, type):
+        return True
+    # `type[Self]` of a classmethod; a base, a mixin or a protocol; or this class, made again.
+    return made is type or issubclass(owner, made) or made.__name__ == owner.__name__
 
 
 def _sort(
@@ -364,6 +398,16 @@ def _annotated(p: Parameter) -> str:
     cls = type(p.default)
     is_plain = cls in (str, int, float, bool)
     return f"{p.name}: {cls.__name__} = {p.default!r}" if is_plain else f"{p.name}: <type> = …"
+
+
+def _written(p: Parameter) -> str:
+    """Write a parameter of a method without `self`, for a message."""
+    if p.name in ("args", "uri", *_CONTEXT_NAMES):
+        return p.name
+    if p.annotation is p.empty:
+        return _annotated(p)
+    plain = isinstance(p.annotation, type) and typing.get_origin(p.annotation) is None
+    return f"{p.name}: {p.annotation.__name__ if plain else p.annotation}"
 
 
 def _is_value(annotation: Any) -> bool:
