@@ -46,6 +46,7 @@ from .declare._statement import class_of as class_of
 from .declare._statement import is_abstract as is_abstract
 from .declare._statement import is_method as is_method
 from .declare._statement import kind_of as kind_of
+from .declare._statement import unfinished as unfinished
 from .handlers._bound import Bound as Bound
 from .handlers._bound import PromptSpec as PromptSpec
 from .handlers._bound import ResourceSpec as ResourceSpec

@@ -16,6 +16,7 @@ from ._schema_class import Schema as Schema
 from ._schema_class import to_problems as to_problems
 from .convert._dump import dump_value as dump_value
 from .declare._annotations import output_annotation as output_annotation
+from .declare._classes import has_fields as has_fields
 from .declare._docstring import docstring_parameters as docstring_parameters
 from .declare._docstring import docstring_summary as docstring_summary
 from .declare._field import Marker as Marker

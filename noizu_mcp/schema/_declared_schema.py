@@ -23,6 +23,7 @@ from .declare._nodes import Field, Node, Object
 from .declare._resolve import NO_TYPES, Scope, Types, class_scope
 from .declare._state import ParseState
 from .engines._compile import CompiledSchema, compile_schema
+from .jsonschema._keywords import RULES
 from .jsonschema._violation import Fault, Violation, show
 from .publish._emit import Emitter, Place, TooLarge
 
@@ -349,6 +350,10 @@ def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read
         return None, [Fault((), f"expected a JSON Schema or JSON text, got {show(declared)}")]
     if schema is None:
         return None, faults
+    if schema and all(map(_is_no_keyword, schema.items())):
+        text = f"is no JSON Schema: {', '.join(schema)} are fields; write {{{next(iter(schema))!r}:"
+        text += ' f.string(), …} as data, or a schema, {"type": "object", "properties": {…}}'
+        return None, [Fault((), text)]
     compiled, faults = read_schema(schema)
     if input:
         # Loaded with the first raw schema, whose headers can only be found by looking.
@@ -363,6 +368,12 @@ def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read
     accepts = compiled.is_valid
     shape = Shape(schema=schema, build=None, compiled=compiled, accepts=accepts, coerces=False)
     return shape, []
+
+
+def _is_no_keyword(item: tuple[str, Any]) -> bool:
+    """Tell if a member of a schema is surely meant as a field: `"path": {"type": "string"}`."""
+    name, value = item
+    return isinstance(value, dict) and not (name in RULES and RULES[name].holds(value))
 
 
 def _copy_schema(schema: Mapping[Any, Any]) -> tuple[JSONObject | None, list[Fault]]:

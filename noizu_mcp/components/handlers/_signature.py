@@ -185,6 +185,13 @@ def read_handler(
     first = () if free or isinstance(found, staticmethod) else ("self",)
     first = ("cls",) if isinstance(found, classmethod) else first
     signature = Signature(function, inspected.parameters.values(), scope, report, first, types)
+    name = getattr(code_of(function), "__name__", attribute)
+    if not free and name != attribute and any(p.kind in _VARIADIC for p in signature.parameters):
+        report(
+            f"is {called(code_of(function))}, which hides its parameters; if a decorator makes it,"
+            " put @functools.wraps(…) above it there"
+        )
+        return None
     if not signature.take_given(owner, row):
         return None
     if row.least is None:

@@ -137,6 +137,13 @@ def is_class_form(cls: type) -> bool:
     return hasattr(cls, "__dataclass_fields__") or is_typed_dict(cls) or is_plain(cls)
 
 
+def has_fields(annotation: Any) -> bool:
+    """Tell if an annotation is a class whose instances have the fields that it declares."""
+    if not isinstance(annotation, type) or is_typed_dict(annotation):
+        return False
+    return is_class_form(annotation) or is_pydantic(annotation)
+
+
 def is_pydantic(cls: type) -> bool:
     """Tell if pydantic describes and validates a class: a model, a dataclass, or a type of its."""
     # Another library may offer the method without pydantic being there.

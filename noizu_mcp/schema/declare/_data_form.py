@@ -158,6 +158,9 @@ def _enum(state: ParseState, values: Any) -> Node:
         members += list(value) if isinstance(value, EnumMeta) else [value]
     if not members:
         state.fault('f.enum needs values; write f.enum("plain", "loud")')
+    for index, member in enumerate(members):
+        if any(member == each and type(member) is type(each) for each in members[:index]):
+            state.fault(f"f.enum has {member!r} twice; leave one out")
     return choice(state, members, "f.enum")
 
 
