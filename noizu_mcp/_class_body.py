@@ -4,21 +4,22 @@ Python keeps the last definition of a name and drops the others. `Body` notes ea
 another one replaces before anything has read it. The class gets an ordinary `__dict__`.
 """
 
-import sys
 from abc import ABCMeta
 from collections.abc import Container, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, overload
 
 from ._errors import DefinitionError, Problem
-from ._source import problem_at
+from ._source import calling_frame, problem_at
 from ._util import relative_path
 
 # A statement that stores a name: its code, and the offset of its last instruction.
 _Place = tuple[CodeType, int]
 
-# What `overload` returns: a stand-in that is there to be replaced.
-_OVERLOAD: Final = overload(lambda: None)
+#: What `overload` returns: a stand-in that is there to be replaced.
+OVERLOAD: Final = overload(lambda: None)
+#: On a class that is being made: the namespace of its statement.
+BODY: Final = "__mcp_body__"
 #: Modules of Python whose functions make classes.
 _MAKERS: Final = ("types", "typing", "abc")
 
@@ -53,7 +54,7 @@ class Body(dict[str, Any]):
         return super().__getitem__(name)
 
     def __setitem__(self, name: str, value: Any) -> None:
-        frame = sys._getframe(1)
+        frame = calling_frame()
         if name == "__annotations__" and value == {}:
             value = _Annotations(self)
         self.note(name, value, (frame.f_code, frame.f_lasti))
@@ -75,6 +76,10 @@ class Body(dict[str, Any]):
             self._replaced.append(_Replaced(name, old, value, before, place))
         self._unread[key + name] = place
 
+    def replaced(self) -> Iterator[Any]:
+        """Yield the values that others have replaced, unread."""
+        return (each.old for each in self._replaced)
+
     def lost(self, known: Container[str]) -> Iterator[tuple[str, str, str, int]]:
         """Find the definitions that the body replaces, unread, on the same level.
 
@@ -92,7 +97,7 @@ class Body(dict[str, Any]):
             is_definition = isinstance(old, type) or hasattr(type(old), "__get__")
             if name in told or is_own or not (is_definition or name in known):
                 continue
-            if old is new or old is _OVERLOAD or _is_conditional(place):
+            if old is new or old is OVERLOAD or _is_conditional(place):
                 continue
             told.add(name)
             text = (
@@ -110,7 +115,7 @@ class _Annotations(dict[str, Any]):
         self._body = body
 
     def __setitem__(self, name: str, annotation: Any) -> None:
-        frame = sys._getframe(1)
+        frame = calling_frame()
         self._body.note(name, annotation, (frame.f_code, frame.f_lasti), ":")
         super().__setitem__(name, annotation)
 
@@ -150,25 +155,29 @@ class BodyMeta(_Base):
     """
 
     @classmethod
-    def __prepare__(mcs, name: str, bases: tuple[type, ...], /, **_: Any) -> Body:
+    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: Any) -> Body:
         return Body()
 
     def __new__(
-        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /
-    ) -> "BodyMeta":
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: Any
+    ) -> Any:
         frame = statement_frame()
         ordinary = dict(namespace)
         # Else it would be the module of this file, for a class that `type(…)` makes.
         ordinary.setdefault("__module__", frame.f_globals.get("__name__", "__main__"))
         if isinstance(ordinary.get("__annotations__"), _Annotations):
             ordinary["__annotations__"] = dict(ordinary["__annotations__"])
+        # For `__init_subclass__`, which is not given the body.
+        ordinary[BODY] = namespace
         try:
-            return super().__new__(mcs, name, bases, ordinary)
+            cls = super().__new__(mcs, name, bases, ordinary, **keywords)
         except (TypeError, ValueError) as error:
             if isinstance(error, DefinitionError) or not _is_of_python(error):
                 raise
             text = f"Python cannot make the class: {' '.join(str(error).split())}"
             raise DefinitionError([problem_at(name, text, frame)]) from None
+        type.__delattr__(cls, BODY)
+        return cls
 
 
 def _is_of_python(error: BaseException) -> bool:
@@ -182,7 +191,7 @@ def _is_of_python(error: BaseException) -> bool:
 
 def statement_frame() -> FrameType:
     """Find the frame that runs a class statement: the first one outside of metaclasses."""
-    frame = sys._getframe(1)
+    frame = calling_frame()
     # `types.new_class` is a frame of its own.
     while frame.f_back is not None and (
         frame.f_code.co_name == "__new__" or frame.f_globals.get("__name__") in _MAKERS

@@ -22,7 +22,7 @@ from .declare._marks import Mark, hides_mark, lost_marks, marked_options
 from .declare._options import DECLARED_NAME, Table, options_of, read_options
 from .declare._statement import ComponentMeta, Declaration
 from .declare._tool_kind import TOOL
-from .handlers._signature import read_handler
+from .handlers._signature import Home, read_handler
 
 _Method = TypeVar("_Method")
 
@@ -95,14 +95,12 @@ class Toolkit(metaclass=ComponentMeta):
 
     @classmethod
     def _read_class(cls, declaration: Declaration) -> None:
-        replaced = {problem.where.rpartition(".")[2] for problem in declaration.problems}
         for name, line in lost_marks(declaration.body):
-            if name not in replaced:
-                text = (
-                    "@mcp is lost: something above it, or a loop, put another object in the place"
-                    " of the function; write @mcp on top, or use functools.wraps in the decorator"
-                )
-                declaration.problem(name, text, line=line)
+            text = (
+                "@mcp is lost: something above it, or a loop, put another object in the place of"
+                " the function; write @mcp on top, or use functools.wraps in the decorator"
+            )
+            declaration.problem(name, text, line=line)
         methods = _marked_methods(declaration)
         # All methods are read, also after problems: one error lists them all.
         found = [_read_method(declaration, name, *marked) for name, marked in methods.items()]
@@ -137,6 +135,13 @@ def _marked_methods(declaration: Declaration) -> dict[str, tuple[type, Any, dict
                 text = f"a {kind} stands above @mcp and hides it; write a method"
                 declaration.problem(name, text, owner=cls)
             elif options is not None:
+                before = found.get(name)
+                # A base that knows nothing of the other one did not mean to override it.
+                own = name in vars(declaration.cls)
+                if before and not own and not issubclass(cls, before[0]):
+                    names = f"{before[0].__name__} and {cls.__name__}"
+                    text = f"{names} both have this tool, and one would be lost; write it here, or"
+                    declaration.problem(name, f"{text} name={name!r} in {declaration.cls.__name__}")
                 found[name] = (cls, value, options)
             elif value is None:
                 found.pop(name, None)
@@ -171,8 +176,7 @@ def _read_method(
         report,
         inline=options.get("inline", False),
         declared=not own.keys().isdisjoint(TOOL.inputs),
-        owner=declaration.cls,
-        types=declaration.types_of(owner),
+        home=Home(declaration.cls, declaration.types_of(owner)),
     )
     if handler is not None:
         for option, text in call_problems(handler, options, own):

@@ -157,7 +157,9 @@ def read_annotation(state: ParseState, declared: Any) -> Read:
         The result of `read_shape`.
     """
     made = declared.__dict__.get(SHAPE) if isinstance(declared, type) else None
-    if made is not None and not state.strict and not state.descriptions:
+    # A shape was made before Python knew the abstract methods of the class.
+    whole = not getattr(declared, "__abstractmethods__", ())
+    if made is not None and whole and not state.strict and not state.descriptions:
         return made, []
     name = getattr(declared, "__qualname__", None) or str(declared)
     return _finish(state, _node_of(state, declared), name)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from inspect import get_annotations
 from typing import Any, dataclass_transform
 
-from .._class_body import BodyMeta, replacements
+from .._class_body import BODY, BodyMeta, replacements
 from .._errors import DefinitionError, Problem
 from .._source import locate
 from ._declared_schema import SHAPE, read_annotation
@@ -15,29 +15,8 @@ from .declare._state import ParseState
 from .jsonschema._violation import Fault
 
 
-class SchemaMeta(BodyMeta):
-    """The metaclass of `Schema`, which makes a subclass an attrs class and checks it."""
-
-    def __new__(
-        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: Any
-    ) -> Any:
-        cls = super().__new__(mcs, name, bases, namespace)
-        if any(isinstance(base, SchemaMeta) for base in bases):
-            fields = get_annotations(cls)
-            twice = replacements(namespace, name, fields)
-            freeze(cls, keywords, [(each.where.partition(".")[2], each.text) for each in twice])
-            _check_alone(cls)
-        return cls
-
-    def __init__(
-        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **_: Any
-    ) -> None:
-        # The keywords end here: `type.__init__` refuses them.
-        super().__init__(name, bases, namespace)
-
-
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field, argument))
-class Schema(metaclass=SchemaMeta):
+class Schema(metaclass=BodyMeta):
     """Base of classes that declare fields by annotation; a subclass is a frozen attrs class.
 
     Its constructor takes keyword arguments only. A subclass at module or function level is checked
@@ -48,20 +27,21 @@ class Schema(metaclass=SchemaMeta):
         DefinitionError: From the class statement of a subclass; it lists every problem.
     """
 
-
-def _check_alone(cls: Any) -> None:
-    """Check a class that stands in no other class, and keep its shape on it."""
-    outer, _, name = cls.__qualname__.rpartition(".")
-    # A generic class is complete once its parameters stand for something.
-    alone = not outer or outer.endswith("<locals>")
-    if alone and not getattr(cls, "__parameters__", ()):
-        state = ParseState(infer)
-        shape, faults = read_annotation(state, cls)
-        if faults and not state.unresolved:
-            raise DefinitionError(to_problems(faults, name))
-        # An output publishes another schema than an input for types of pydantic.
-        if shape is not None and not state.sided:
-            setattr(cls, SHAPE, shape)
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__()
+        twice = replacements(vars(cls)[BODY], cls.__name__, get_annotations(cls))
+        freeze(cls, keywords, [(each.where.partition(".")[2], each.text) for each in twice])
+        outer, _, name = cls.__qualname__.rpartition(".")
+        # A generic class is complete once its parameters stand for something.
+        alone = not outer or outer.endswith("<locals>")
+        if alone and not getattr(cls, "__parameters__", ()):
+            state = ParseState(infer)
+            shape, faults = read_annotation(state, cls)
+            if faults and not state.unresolved:
+                raise DefinitionError(to_problems(faults, name))
+            # An output publishes another schema than an input for types of pydantic.
+            if shape is not None and not state.sided:
+                setattr(cls, SHAPE, shape)
 
 
 def to_problems(faults: Iterable[Fault], where: str) -> list[Problem]:

@@ -13,7 +13,7 @@ import attrs
 from ..._util import snake_case
 from ..._value import Frozen, JSONObject
 from ...schema import docstring_parameters, docstring_summary
-from ..handlers._signature import Handler, Row, read_handler
+from ..handlers._signature import Handler, Home, Row, read_handler
 from ._marks import is_marked
 from ._options import DECLARED_NAME, STATEMENT_ONLY, add_prefix, is_hidden
 from ._statement import NOTHING, Declaration, Kind, is_abstract, unfinished
@@ -217,8 +217,7 @@ class ComponentReader:
                 declaration.reporter(name, owner),
                 inline=self.options.get("inline", False),
                 declared=declaration.has_input(),
-                owner=self.cls,
-                types=declaration.types_of(owner),
+                home=Home(self.cls, declaration.types_of(owner)),
             )
         # The other methods of a kind may be missing: `complete`, `list`.
         if name == next(iter(self.kind.methods)) and not declaration.abstract:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any, Final
 
-from ..._class_body import Body
+from ..._class_body import OVERLOAD, Body
 from ..._errors import DefinitionError
 from ..._source import calling_frame, problem_at
 
@@ -51,6 +51,9 @@ class Mark:
         if self.stray or isinstance(method, type) or not hasattr(function, "__code__"):
             self.misplaced = method
             return self
+        if function is OVERLOAD:
+            text = "@mcp stands above an overload; put it above the implementation only"
+            raise DefinitionError([problem_at("@mcp", text, frame)])
         body = frame.f_locals
         if isinstance(body, Body):
             body.marks.append((function, self.options))
@@ -105,8 +108,10 @@ def lost_marks(body: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """
     if not isinstance(body, Body):
         return
-    inner = (_inner_functions(value) for value in dict.values(body))
-    kept = {id(mark) for found in inner for each in found for mark in getattr(each, _MARKS, ())}
+    # Those that another definition replaces are judged as such.
+    values = [*dict.values(body), *body.replaced()]
+    found = (getattr(each, _MARKS, ()) for value in values for each in _inner_functions(value))
+    kept = {id(mark) for marks in found for mark in marks}
     for function, options in body.marks:
         if id(options) not in kept:
             yield function.__name__, function.__code__.co_firstlineno

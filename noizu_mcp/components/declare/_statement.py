@@ -18,7 +18,7 @@ from ..._errors import DefinitionError, Problem
 from ..._nearest import nearest
 from ..._source import calling_frame, locate, problem_at
 from ..._util import relative_path
-from ...schema import NO_TYPES, Fault, Types, type_arguments
+from ...schema import NO_TYPES, Fault, Schema, Types, type_arguments
 from ...types import Wire
 from ..handlers._bound import Bound
 from ..handlers._signature import Report, Row
@@ -106,6 +106,11 @@ class Declaration:
         known = {*table, *kind.members, *kind.methods, *kind.inputs}
         self.problems = replacements(body, cls.__name__, known)
         attributes = _option_attributes(cls, table)
+        for name, value in [*attributes.items()]:
+            if hasattr(type(value), "__get__") and not is_method(value):
+                del attributes[name]
+                text = f"is a {type(value).__name__}, and the class itself has no value yet"
+                self.problem(name, f"{text}; write {name} = …")
         for name in keywords.keys() & attributes.keys():
             self.problem(name, "given as a class keyword and as an attribute; keep one of them")
         self.given = frozenset({**attributes, **keywords})
@@ -119,7 +124,7 @@ class Declaration:
             self.options |= {k: v for k, v in found.items() if k not in _NEVER_INHERITED}
         self.options |= self.own
         self.abstract = bool(self.own.get("abstract", False)) or unfinished(cls) is not None
-        roots = [base.__name__ for base in cls.__mro__[1:] if is_root(base)]
+        roots = [base.__name__ for base in cls.__mro__[1:] if is_root(base) or base is Schema]
         if len(roots) > 1:  # the second one would be ignored
             names = " and a ".join(roots)
             self.problem("", f"is a {names} in one; write a class for each")
@@ -190,6 +195,11 @@ class Declaration:
         """
         owner = owner or self.cls
         # The statement is running: its line tells apart classes of one name.
+        # Python writes the class before a name like `__secret`.
+        mangled = f"_{self.cls.__name__.lstrip('_')}__"
+        if path.startswith(mangled):
+            path = path[len(mangled) - 2 :]
+            member = path.partition(".")[0]
         where = f"{self.cls.__name__}.{path}" if path else self.cls.__name__
         if line is not None:
             file = relative_path(self.frame.f_code.co_filename)
@@ -330,6 +340,7 @@ class ComponentMeta(BodyMeta):
         kind, own = cls.__mcp_kind__, vars(cls)
         declares = name in kind.options or name in kind.members or name in kind.inputs
         # `dataclass` sets the default values of its fields again.
+        declares = declares or is_marked(value)
         if declares and "__mcp_options__" in own and own.get(name, cls) is not value:
             text = (
                 "is read when the class statement runs, and a change comes too late; write it in"

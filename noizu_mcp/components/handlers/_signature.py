@@ -18,6 +18,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from inspect import Parameter
+from types import MethodType
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from ..._util import called
@@ -63,6 +64,18 @@ class Row(NamedTuple):
     offers: tuple[str, ...]
     least: int | None = None
     may_yield: bool = False
+
+
+class Home(NamedTuple):
+    """The class that a method is read for.
+
+    Attributes:
+        cls: The class, which may inherit the method.
+        types: The types of the type variables in the body that has the method.
+    """
+
+    cls: type
+    types: Types
 
 
 class Handler(Frozen):
@@ -154,8 +167,7 @@ def read_handler(
     *,
     inline: bool = False,
     declared: bool = False,
-    owner: type | None = None,
-    types: Types = NO_TYPES,
+    home: Home | None = None,
 ) -> Handler | None:
     """Read a method or a function that answers requests.
 
@@ -167,32 +179,28 @@ def read_handler(
         report: Takes the text of each problem.
         inline: Run a sync one where it is called, not in a thread.
         declared: True if an input is declared, which then is delivered in one object.
-        owner: The class that is read; None for a function that stands in no class: it takes no
-            `self`.
-        types: The types of the type variables in its annotations.
+        home: The class; None for a function that stands in no class: it takes no `self`.
 
     Returns:
         The handler, also after problems: its schemas are checked, too. None without a method.
     """
     function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
-    free = owner is None
+    free = home is None
     if not callable(function) or not hasattr(code_of(function) if free else function, "__code__"):
         text = "is not written in Python, and has no types; write a function that calls it"
         report(text if free else f"must be a method, got {called(found)}")
         return None
     # Follows `__wrapped__`: a decorator that uses `functools.wraps` shows the method under it.
     inspected = inspect.signature(function)
-    first = () if free or isinstance(found, staticmethod) else ("self",)
-    first = ("cls",) if isinstance(found, classmethod) else first
-    signature = Signature(function, inspected.parameters.values(), scope, report, first, types)
-    name = getattr(code_of(function), "__name__", attribute)
-    if not free and name != attribute and any(p.kind in _VARIADIC for p in signature.parameters):
-        report(
-            f"is {called(code_of(function))}, which hides its parameters; if a decorator makes it,"
-            " put @functools.wraps(…) above it there"
-        )
+    if not free and (text := _misfit(attribute, found, inspected)) is not None:
+        report(text)
         return None
-    if not signature.take_given(owner, row):
+    bound = free or isinstance(found, staticmethod | MethodType)
+    of_class = isinstance(found, classmethod)
+    first = () if bound else ("cls",) if of_class else ("self",)
+    types = NO_TYPES if home is None else home.types
+    signature = Signature(function, inspected.parameters.values(), scope, report, first, types)
+    if not signature.take_given(home and home.cls, row):
         return None
     if row.least is None:
         passed, properties = _sort(signature, row, declared=declared)
@@ -299,6 +307,20 @@ class Signature:
         name = getattr(code_of(self.function), "__name__", "…")
         name = name if name.isidentifier() else "…"
         return f"def {name}({', '.join((*self._first, *parameters))})"
+
+
+def _misfit(attribute: str, found: Any, signature: inspect.Signature) -> str | None:
+    """Say why a value in a class body cannot be read as a method; None if it can."""
+    function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+    name = getattr(code_of(function), "__name__", attribute)
+    if isinstance(found, staticmethod) and next(iter(signature.parameters), "") in ("self", "cls"):
+        return "takes an object, which a static method is not given; leave out one of the two"
+    if name != attribute and any(p.kind in _VARIADIC for p in signature.parameters.values()):
+        return (
+            f"is {called(code_of(function))}, which hides its parameters; if a decorator makes it,"
+            " put @functools.wraps(…) above it there"
+        )
+    return None
 
 
 def _takes_object(p: Parameter, owner: type | None) -> bool:

@@ -194,6 +194,10 @@ def read_class(state: ParseState, cls: type, args: tuple[tuple[Any, Scope], ...]
             return node
     if is_plain(cls, empty=True) and not attrs.has(cls):
         freeze(cls)
+    if not state.output and (lacking := getattr(cls, "__abstractmethods__", ())):
+        with state.at(None, cls):
+            text = f"{cls.__name__} has no {', '.join(sorted(lacking))}, which is abstract"
+            state.fault(f"{text}; write it, or declare a subclass that has it")
     risky = _is_risky(cls)
     node = Object(cls.__name__, _make(cls, risky=risky), cls, [], risky)
     state.classes.append((cls, arguments, node))

@@ -95,9 +95,7 @@ def substitute(annotation: Any, scope: Scope) -> tuple[Any, Scope]:
     return annotation[tuple(parts)], scope
 
 
-def type_arguments(
-    cls: type, args: Iterable[tuple[Any, Scope]] | None = None
-) -> dict[type, Types]:
+def type_arguments(cls: type, args: Iterable[tuple[Any, Scope]] | None = None) -> dict[type, Types]:
     """Find the types that stand for the type variables of a class and of its generic bases.
 
     Args:
@@ -117,11 +115,22 @@ def type_arguments(
             origin = get_origin(alias)
             if isinstance(origin, type) and origin not in found:
                 scope = class_scope(each, found.get(each, {}))
-                known = [substitute(arg, scope) for arg in get_args(alias)]
-                pairs = zip(_parameters(origin), known, strict=False)
-                # A type with a variable in it that stands for nothing is none.
-                found[origin] = {v: pair for v, pair in pairs if not _has_variables(pair[0])}
+                pairs = zip(_parameters(origin), get_args(alias), strict=False)
+                known = {v: _substitute_known(arg, scope) for v, arg in pairs}
+                # A type with a variable in it that stands for nothing is none. Others than plain
+                # variables stand for several types, or for parameters.
+                plain = all(isinstance(v, TypeVar) for v in known)
+                known = {v: pair for v, pair in known.items() if not _has_variables(pair[0])}
+                found[origin] = known if plain else {}
     return found
+
+
+def _substitute_known(annotation: Any, scope: Scope) -> tuple[Any, Scope]:
+    """Replace type variables; text that names something unknown stays, and is a fault later."""
+    try:
+        return substitute(annotation, scope)
+    except Unresolved:
+        return annotation, scope
 
 
 def _has_variables(annotation: Any) -> bool:
