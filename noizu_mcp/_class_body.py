@@ -53,6 +53,10 @@ class Body(dict[str, Any]):
         self._unread.pop(name, None)
         return super().__getitem__(name)
 
+    def __delitem__(self, name: str) -> None:
+        self._unread.pop(name, None)
+        super().__delitem__(name)
+
     def __setitem__(self, name: str, value: Any) -> None:
         frame = calling_frame()
         if name == "__annotations__" and value == {}:

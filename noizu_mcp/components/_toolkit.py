@@ -139,9 +139,9 @@ def _marked_methods(declaration: Declaration) -> dict[str, tuple[type, Any, dict
                 # A base that knows nothing of the other one did not mean to override it.
                 own = name in vars(declaration.cls)
                 if before and not own and not issubclass(cls, before[0]):
-                    names = f"{before[0].__name__} and {cls.__name__}"
-                    text = f"{names} both have this tool, and one would be lost; write it here, or"
-                    declaration.problem(name, f"{text} name={name!r} in {declaration.cls.__name__}")
+                    text = f"{cls.__name__} and {before[0].__name__} both have it, and that of"
+                    text += f" {before[0].__name__} would be lost; write it in the class, too"
+                    declaration.problem(name, text)
                 found[name] = (cls, value, options)
             elif value is None:
                 found.pop(name, None)

@@ -8,15 +8,16 @@ and dumps values (`convert/`). A raw JSON Schema has no nodes: it is checked and
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter, unwrap
 from json import JSONDecodeError, loads
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
+from .._util import called
 from .._value import Frozen, JSONObject
 from ._check import read_schema
 from .convert import _dump
 from .convert._build import Builder
 from .declare._annotations import infer
-from .declare._classes import PROBLEMS, is_plain, read_class
+from .declare._classes import PROBLEMS, has_fields, is_plain, read_class
 from .declare._field import Marker, fill_defaults, is_field_info
 from .declare._field_options import Titles, form_titles
 from .declare._nodes import Field, Node, Object
@@ -93,6 +94,8 @@ _NOT_STRICT = (
     "strict=True cannot change a raw schema; write additionalProperties: false in it, and leave"
     " strict out"
 )
+# Values that are no declaration of an object.
+_NO_FORMS = (type(None), bool, int, float, bytes, list, tuple, set, frozenset, FunctionType)
 # The keywords that forbid undeclared names, if false.
 _CLOSING = ("additionalProperties", "unevaluatedProperties")
 
@@ -123,8 +126,9 @@ def read_shape(
         return (None, [Fault((), _NOT_AN_OBJECT)]) if wrong else (declared, [])
     if isinstance(declared, str):
         return read_raw(declared, input=input, strict=strict)
-    if declared is None:
-        return None, [Fault((), "expected a class, a mapping of fields, a JSON Schema; got None")]
+    if declared is None or isinstance(declared, _NO_FORMS) or has_fields(type(declared)):
+        text = f"expected a class, a mapping of fields, a JSON Schema; got {called(declared)}"
+        return None, [Fault((), text)]
     state = ParseState(
         infer, output=not input, strict=strict, descriptions=descriptions, types=types
     )
@@ -349,13 +353,17 @@ def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read
     elif isinstance(declared, Mapping):
         schema, faults = _copy_schema(declared)
     else:
-        return None, [Fault((), f"expected a JSON Schema or JSON text, got {show(declared)}")]
+        class_form = isinstance(declared, type)
+        found = f"{called(declared)}; write it as input or output" if class_form else show(declared)
+        return None, [Fault((), f"expected a JSON Schema or JSON text, got {found}")]
+    members = declared if isinstance(declared, Mapping) else schema or {}
+    if members and not any(map(_is_keyword, members.items())):
+        name = repr(next(iter(members)))
+        text = f"is no JSON Schema, which has no keyword {name}; write fields, {{{name}:"
+        text += ' f.string(), …}, as input or output, or {"type": "object", "properties": {…}}'
+        return None, [Fault((), text)]
     if schema is None:
         return None, faults
-    if schema and all(map(_is_no_keyword, schema.items())):
-        text = f"is no JSON Schema: {', '.join(schema)} are fields; write {{{next(iter(schema))!r}:"
-        text += ' f.string(), …} as data, or a schema, {"type": "object", "properties": {…}}'
-        return None, [Fault((), text)]
     compiled, faults = read_schema(schema)
     if input:
         # Loaded with the first raw schema, whose headers can only be found by looking.
@@ -372,10 +380,12 @@ def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read
     return shape, []
 
 
-def _is_no_keyword(item: tuple[str, Any]) -> bool:
-    """Tell if a member of a schema is surely meant as a field: `"path": {"type": "string"}`."""
+def _is_keyword(item: tuple[Any, Any]) -> bool:
+    """Tell if a member of a schema may be a keyword, and no field: `"path": {"type": "string"}`."""
     name, value = item
-    return isinstance(value, dict) and not (name in RULES and RULES[name].holds(value))
+    known = name in RULES
+    # A field may have the name of a keyword: `"title": {"type": "string"}`.
+    return RULES[name].holds(value) if known and isinstance(value, Mapping) else known
 
 
 def _copy_schema(schema: Mapping[Any, Any]) -> tuple[JSONObject | None, list[Fault]]:

@@ -10,6 +10,7 @@ import typing
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 
+from ..._util import called
 from ...schema import (
     Fault,
     Shape,
@@ -101,7 +102,7 @@ class ClassSchemas:
             if name == side and nested in place:
                 text = f"{side} and the class {nested} both declare it; keep one of them"
             elif name == nested and not isinstance(place[nested], type):
-                text = f"must be a class; write {side} = … for {place[nested]!r}"
+                text = f"must be a class; write {side} = … for {called(place[nested])}"
             else:
                 return True, self._shape(side, name, place[name])
             self._declaration.problem(nested, text)

@@ -105,12 +105,7 @@ class Declaration:
         table = kind.options
         known = {*table, *kind.members, *kind.methods, *kind.inputs}
         self.problems = replacements(body, cls.__name__, known)
-        attributes = _option_attributes(cls, table)
-        for name, value in [*attributes.items()]:
-            if hasattr(type(value), "__get__") and not is_method(value):
-                del attributes[name]
-                text = f"is a {type(value).__name__}, and the class itself has no value yet"
-                self.problem(name, f"{text}; write {name} = …")
+        attributes = self._attributes(table)
         for name in keywords.keys() & attributes.keys():
             self.problem(name, "given as a class keyword and as an attribute; keep one of them")
         self.given = frozenset({**attributes, **keywords})
@@ -124,17 +119,37 @@ class Declaration:
             self.options |= {k: v for k, v in found.items() if k not in _NEVER_INHERITED}
         self.options |= self.own
         self.abstract = bool(self.own.get("abstract", False)) or unfinished(cls) is not None
+        self._check_body()
+
+    def _attributes(self, table: Table) -> dict[str, Any]:
+        """Give the options that the body has as attributes, without those that have no value."""
+        found = _option_attributes(self.cls, table)
+        for name, value in [*found.items()]:
+            if hasattr(type(value), "__get__") and not is_method(value):
+                del found[name]
+                text = f"is a {type(value).__name__}, and the class itself has no value yet"
+                self.problem(name, f"{text}; write {name} = …")
+        return found
+
+    def _check_body(self) -> None:
+        """Refuse what would be ignored: a second kind, a method as an option, a slip of the pen."""
+        cls, kind = self.cls, self.kind
         roots = [base.__name__ for base in cls.__mro__[1:] if is_root(base) or base is Schema]
         if len(roots) > 1:  # the second one would be ignored
             names = " and a ".join(roots)
             self.problem("", f"is a {names} in one; write a class for each")
-        if "available" in table and (owner := self._owner_of_function("available")):
+        if "available" in kind.options and (owner := self._owner_of_function("available")):
             # A function in a body is a method, and is not read: everybody could use the component.
             text = (
                 "a method is not read; put @staticmethod above it, or write it in the class"
                 " statement: available=function"
             )
             self.problem("available", f"{text} (begin a name of your own with _)", owner=owner)
+        for name, value in vars(cls).items():
+            if _is_nested(cls, name, value):
+                noun = value.__mcp_kind__.noun
+                text = f"is a {noun} in the body of another component, and in no list; move it out"
+                self.problem(name, f"{text} and list it in a server, or begin its name with _")
         for name, meant in find_typos(cls, kind):
             if meant not in self.given:
                 text = f"is not an option; did you mean {meant!r}?"
@@ -282,6 +297,14 @@ class Declaration:
         """
         if self.problems:
             raise DefinitionError(sorted(self.problems, key=lambda problem: problem.line or 0))
+
+
+def _is_nested(cls: type, name: str, value: Any) -> bool:
+    """Tell whether a value of a class body is a component of its own; a server lists its own."""
+    defined = getattr(value, "__qualname__", None) == f"{cls.__qualname__}.{name}"
+    if not (defined and isinstance(value, ComponentMeta)) or name.startswith("_"):
+        return False
+    return cls.__mcp_kind__.feature != "servers" and not is_abstract(value)
 
 
 def _option_attributes(cls: type, table: Table) -> dict[str, Any]:

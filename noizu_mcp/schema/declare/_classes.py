@@ -11,7 +11,7 @@ from copy import deepcopy
 from enum import Enum
 from functools import partial
 from inspect import get_annotations, signature
-from types import FunctionType, NoneType
+from types import FunctionType, MemberDescriptorType, NoneType
 from typing import Any, ClassVar, get_origin, is_typeddict
 
 import attrs
@@ -96,6 +96,11 @@ def _attributes(cls: type, problems: list[tuple[str, str]]) -> dict[str, Any]:
         else:
             taken[alias] = name
             value = cls.__dict__.get(name, MISSING)
+            if isinstance(value, MemberDescriptorType):
+                problems.append(
+                    (name, "stands in __slots__, which a Schema has none of; leave it out")
+                )
+                value = MISSING
             these[name] = _attribute(cls, name, annotation, value, problems)
             if value is not MISSING:
                 delattr(cls, name)
