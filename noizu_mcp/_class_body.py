@@ -158,6 +158,9 @@ class BodyMeta(_Base):
     A class that Python itself cannot make is a `DefinitionError` at the line of its statement.
     """
 
+    # A class of this metaclass is no protocol, and that of protocols asks each class whether it is.
+    __instancecheck__ = ABCMeta.__instancecheck__
+
     @classmethod
     def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: Any) -> Body:
         return Body()
@@ -198,7 +201,8 @@ def statement_frame() -> FrameType:
     frame = calling_frame()
     # `types.new_class` is a frame of its own.
     while frame.f_back is not None and (
-        frame.f_code.co_name == "__new__" or frame.f_globals.get("__name__") in _MAKERS
+        frame.f_code.co_name in ("__new__", "__init_subclass__")
+        or frame.f_globals.get("__name__") in _MAKERS
     ):
         frame = frame.f_back
     return frame
@@ -213,4 +217,4 @@ def replacements(body: Any, name: str, known: Container[str]) -> list[Problem]:
         known: See `Body.lost`.
     """
     lost = body.lost(known) if isinstance(body, Body) else ()
-    return [Problem(f"{name}.{attribute}", *rest) for attribute, *rest in lost]
+    return [Problem(f"{name}.{each}", text, file, line) for each, text, file, line in lost]

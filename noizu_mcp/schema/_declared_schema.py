@@ -359,8 +359,8 @@ def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read
     members = declared if isinstance(declared, Mapping) else schema or {}
     if members and not any(map(_is_keyword, members.items())):
         name = repr(next(iter(members)))
-        text = f"is no JSON Schema, which has no keyword {name}; write fields, {{{name}:"
-        text += ' f.string(), …}, as input or output, or {"type": "object", "properties": {…}}'
+        text = f"is no JSON Schema, which has no keyword {name}; write fields as data, {{{name}:"
+        text += ' f.string(), …}, or {"type": "object", "properties": {…}}'
         return None, [Fault((), text)]
     if schema is None:
         return None, faults

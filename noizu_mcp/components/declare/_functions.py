@@ -122,7 +122,12 @@ class _Statement(Declaration):
         self.options = dict(self.own)
 
     def problem(
-        self, path: str, text: str, member: str | None = None, owner: type | None = None
+        self,
+        path: str,
+        text: str,
+        member: str | None = None,
+        owner: type | None = None,
+        line: int | None = None,
     ) -> None:
         """Note a problem; see `Declaration.problem`."""
         # The parts of a class name its method first; here the function itself is this method.

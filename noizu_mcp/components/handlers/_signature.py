@@ -192,8 +192,9 @@ def read_handler(
         return None
     # Follows `__wrapped__`: a decorator that uses `functools.wraps` shows the method under it.
     inspected = inspect.signature(function)
-    if not free and (text := _misfit(attribute, found, inspected)) is not None:
-        report(text)
+    misfit = None if free else _misfit(attribute, found, inspected)
+    if misfit is not None:
+        report(misfit)
         return None
     bound = free or isinstance(found, staticmethod | MethodType)
     of_class = isinstance(found, classmethod)
