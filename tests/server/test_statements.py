@@ -139,7 +139,7 @@ CALLS = {
     "made by a program": (
         (
             "def call(self, n: int) -> int: return n\n"
-            "B = types.new_class('B', (Tool,), {'timeout': 3}, lambda body: body.update(call=call))\n"
+            "B = types.new_class('B', (Tool,), {'timeout': 3}, lambda new: new.update(call=call))\n"
         ),
         {"n": 3},
         3,

@@ -22,7 +22,8 @@ from ...schema import (
     read_shape,
 )
 from ...types import Content, ToolResult
-from ..handlers._signature import UNRESOLVED, Handler, declares_input, mentions
+from ..handlers._parameters import declares_input, mentions
+from ..handlers._signature import UNRESOLVED, Handler
 from ._statement import Declaration
 
 # Return annotations of results that are no JSON object.

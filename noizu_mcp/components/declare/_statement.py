@@ -15,7 +15,6 @@ import attrs
 
 from ..._class_body import BodyMeta, replacements, statement_frame
 from ..._errors import DefinitionError, Problem
-from ..._nearest import nearest
 from ..._source import calling_frame, locate, problem_at
 from ..._util import relative_path
 from ...schema import NO_TYPES, Fault, Schema, Types, type_arguments
@@ -23,13 +22,12 @@ from ...types import Wire
 from ..handlers._bound import Bound
 from ..handlers._signature import Report, Row
 from ._marks import is_marked, marked_options
-from ._options import Reader, Table, read_any, read_options
+from ._options import Table, read_options
+from ._typos import find_typos
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 #: Options that belong to one class; a subclass does not take them over.
 _NEVER_INHERITED: Final = ("name", "title", "abstract")
-#: Shorter words differ by a letter too easily: `game` is not a typo of `name`, but `nmae` is.
-_LONG: Final = 7
 
 
 class Kind(NamedTuple):
@@ -146,7 +144,7 @@ class Declaration:
             )
             self.problem("available", f"{text} (begin a name of your own with _)", owner=owner)
         for name, value in vars(cls).items():
-            if _is_nested(cls, name, value):
+            if kind.feature != "servers" and _is_nested(cls, name, value):
                 noun = value.__mcp_kind__.noun
                 text = f"is a {noun} in the body of another component, and in no list; move it out"
                 self.problem(name, f"{text} and list it in a server, or begin its name with _")
@@ -216,18 +214,17 @@ class Declaration:
             path = path[len(mangled) - 2 :]
             member = path.partition(".")[0]
         where = f"{self.cls.__name__}.{path}" if path else self.cls.__name__
-        if line is not None:
-            file = relative_path(self.frame.f_code.co_filename)
-            self.problems.append(Problem(where, text, file, line))
-            return
-        here = owner.__module__ == self.cls.__module__
-        near = self.frame.f_lineno if here else None
-        cell = self.frame.f_code.co_filename if here else None
-        member = member or path.partition(".")[0] or None
-        file, line = locate(owner.__module__, owner.__qualname__, member, near, cell)
+        running = relative_path(self.frame.f_code.co_filename)
+        file: str | None = running
+        if line is None:
+            here = owner.__module__ == self.cls.__module__
+            near = self.frame.f_lineno if here else None
+            cell = self.frame.f_code.co_filename if here else None
+            member = member or path.partition(".")[0] or None
+            file, line = locate(owner.__module__, owner.__qualname__, member, near, cell)
         # No source, as in a shell: the line that runs is the best that there is.
         if line is None:
-            file, line = relative_path(self.frame.f_code.co_filename), self.frame.f_lineno
+            file, line = running, self.frame.f_lineno
         self.problems.append(Problem(where, text, file, line))
 
     def take(self, problem: Problem, member: str) -> None:
@@ -302,9 +299,8 @@ class Declaration:
 def _is_nested(cls: type, name: str, value: Any) -> bool:
     """Tell whether a value of a class body is a component of its own; a server lists its own."""
     defined = getattr(value, "__qualname__", None) == f"{cls.__qualname__}.{name}"
-    if not (defined and isinstance(value, ComponentMeta)) or name.startswith("_"):
-        return False
-    return cls.__mcp_kind__.feature != "servers" and not is_abstract(value)
+    shown = defined and isinstance(value, ComponentMeta) and not name.startswith("_")
+    return shown and not is_abstract(value)
 
 
 def _option_attributes(cls: type, table: Table) -> dict[str, Any]:
@@ -439,65 +435,6 @@ def missing_arguments(cls: type) -> list[str]:
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     parameters = inspect.signature(cls).parameters.values()
     return [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]
-
-
-def find_typos(cls: type, kind: Kind) -> Iterator[tuple[str, str]]:
-    """Find attributes that are options or members of the kind, but for a typo in the name.
-
-    A component may have attributes of its own, so a name alone proves nothing. Only an attribute
-    that would be right under the other name is one: `tool = [Search]` in a server, which has
-    `tools`. It would do nothing, and nobody would be told.
-
-    Args:
-        cls: The class; names that its bases have too are meant.
-        kind: Its kind.
-
-    Yields:
-        The attribute, and the name that was probably meant.
-    """
-    own = vars(cls)
-    known = kind.options.keys() | kind.members.keys() | kind.methods.keys()
-    for name, value in own.items():
-        if name.startswith("_") or name in known:
-            continue
-        # An override of something of the author's own.
-        if any(name in vars(base) for base in cls.__mro__[1:]):
-            continue
-        near = [
-            meant
-            for meant, fits in (*kind.members.items(), *kind.options.items())
-            if meant not in own
-            and _is_slip(name, meant)
-            # Before the value is tried: the options of other kinds of server need not load.
-            and nearest(name, [meant])
-            and _fits(kind, meant, fits, value)
-        ]
-        found = nearest(name, near)
-        if found is not None:
-            yield name, found
-
-
-def _is_slip(word: str, meant: str) -> bool:
-    """Tell a slip of the pen from another word; `nearest` judges the rest."""
-    left, right = (text.lower().replace("_", "") for text in (word, meant))
-    if len(left) == len(right):
-        return len(left) >= _LONG or sorted(left) == sorted(right)
-    return abs(len(left) - len(right)) == 1
-
-
-def _fits(kind: Kind, name: str, test: Reader, value: Any) -> bool:
-    """Tell whether a value would be right for a member or an option."""
-    if name in kind.members:
-        return bool(test(value))
-    # The schemas in data form are checked where they are used; of the wrong names only a mapping
-    # is surely one.
-    if test is read_any:
-        return isinstance(value, Mapping)
-    try:
-        test(value)
-    except ValueError:
-        return False
-    return True
 
 
 def takes(*counts: int) -> Callable[[Any], bool]:

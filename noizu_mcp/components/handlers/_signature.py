@@ -14,9 +14,7 @@ The methods `complete` and `list` are read by position: they take what the proto
 
 import functools
 import inspect
-import typing
 from collections.abc import Callable, Iterable, Mapping
-from enum import Enum
 from inspect import Parameter
 from types import MethodType
 from typing import Any, Final, Literal, NamedTuple, Protocol
@@ -25,19 +23,21 @@ from ..._util import called
 from ..._value import Frozen
 from ...schema import NO_TYPES, Types, with_types
 from .._context import Context
+from ._parameters import (
+    CONTEXT_NAMES,
+    annotated,
+    is_context,
+    is_value,
+    mentions,
+    takes_object,
+    written,
+)
 
 Mode = Literal["async", "thread", "inline"]
 
 _POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _VARIADIC: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-_CONTEXT_NAMES: Final = ("ctx", "context")
-#: Names of the object in methods, or of its class; without the underscores around.
-_SELF: Final = ("", "self", "cls", "klass", "class", "this", "me", "kit", "tool", "s", "mcs")
-#: Annotations of one value: never the whole input, never the context.
-_VALUES: Final = (str, int, float, bytes, list, tuple, set, frozenset, Enum)
 
-#: Annotations that say nothing about the arguments: the handler takes the plain dict.
-_PLAIN: Final = (Parameter.empty, Any, object, dict, Mapping)
 
 #: The annotation is text that does not evaluate.
 UNRESOLVED: Final = Parameter("unresolved", Parameter.KEYWORD_ONLY)
@@ -273,8 +273,8 @@ class Signature:
                 self.report(f"takes no {self._first[0]}; write {self.example(*row.offers)}")
                 return False
             first = self.parameters.pop(0)
-            if not _takes_object(first, owner):
-                others = map(_written, (first, *self.parameters))
+            if not takes_object(first, owner):
+                others = map(written, (first, *self.parameters))
                 text = f"takes no {self._first[0]}, so that {first.name} would be the object"
                 self.report(f"{text}; write {self.example(*others)}")
                 return False
@@ -324,19 +324,6 @@ def _misfit(attribute: str, found: Any, signature: inspect.Signature) -> str | N
     return None
 
 
-def _takes_object(p: Parameter, owner: type | None) -> bool:
-    """Tell whether the first parameter of a method can be meant for the object, or its class."""
-    if p.default is not p.empty or is_context(p):
-        return False
-    if p.annotation is p.empty or p.name in _SELF:
-        return p.name.strip("_") in _SELF
-    made = typing.get_origin(p.annotation) or p.annotation
-    if not isinstance(made, type) or not isinstance(owner, type):
-        return True
-    # `type[Self]` of a classmethod; a base, a mixin or a protocol; or this class, made again.
-    return made is type or issubclass(owner, made) or made.__name__ == owner.__name__
-
-
 def _sort(
     signature: Signature, row: Row, *, declared: bool
 ) -> tuple[list[tuple[Parameter, str]], list[Parameter]]:
@@ -377,7 +364,7 @@ def _check_context(signature: Signature, p: Parameter, *, twice: bool) -> None:
     """Check a parameter that takes the context."""
     if twice:
         signature.report("takes the context a second time; leave it out", p.name)
-    elif _is_value(p.annotation):
+    elif is_value(p.annotation):
         text = "write ctx: Context, or give the argument another name"
         signature.report(f"takes the context, and is annotated as a value; {text}", p.name)
 
@@ -386,7 +373,7 @@ def _check_whole(
     signature: Signature, whole: Parameter, others: list[Parameter], *, declared: bool
 ) -> None:
     """Check the parameter that takes the whole input, and refuse others beside it."""
-    if declared and _is_value(whole.annotation):
+    if declared and is_value(whole.annotation):
         text = "takes the whole input in one object, and is annotated as a value; leave out the"
         signature.report(
             f"{text} annotation, or the declaration of the input, so that it is a property of it",
@@ -406,44 +393,19 @@ def _check_property(signature: Signature, p: Parameter, *, alone: bool) -> Param
     """Check a parameter that is one property of the input; a wrong one may then be anything."""
     if p.name in ("self", "cls") and p.annotation is p.empty:
         text = "a method is a component with its object only; register object.method, or a Toolkit"
-    elif p.name.strip("_") in _CONTEXT_NAMES and p.annotation is p.empty:
+    elif p.name.strip("_") in CONTEXT_NAMES and p.annotation is p.empty:
         text = "has no annotation; for the context of the call write ctx"
     elif p.name.startswith("_"):
         text = "begins with _, and an argument does not; leave the parameter out, or rename it"
     elif p.annotation is p.empty:
         whole = ", or call it args to take the whole input" if alone else ""
-        text = f"has no annotation; write {_annotated(p)}{whole}"
+        text = f"has no annotation; write {annotated(p)}{whole}"
     elif p.kind is p.POSITIONAL_ONLY:
         text = "is positional-only, and arguments are passed by name; take the / out"
     else:
         return p
     signature.report(text, p.name)
     return p.replace(annotation=Any, default=p.empty)
-
-
-def _annotated(p: Parameter) -> str:
-    """Write a parameter with a type, for a message: that of its default, or any."""
-    if p.default is p.empty or p.default is None:
-        return f"{p.name}: str" + (" | None = None" if p.default is None else "")
-    cls = type(p.default)
-    is_plain = cls in (str, int, float, bool)
-    return f"{p.name}: {cls.__name__} = {p.default!r}" if is_plain else f"{p.name}: <type> = …"
-
-
-def _written(p: Parameter) -> str:
-    """Write a parameter of a method without `self`, for a message."""
-    if p.name in ("args", "uri", *_CONTEXT_NAMES):
-        return p.name
-    if p.annotation is p.empty:
-        return _annotated(p)
-    plain = isinstance(p.annotation, type) and typing.get_origin(p.annotation) is None
-    return f"{p.name}: {p.annotation.__name__ if plain else p.annotation}"
-
-
-def _is_value(annotation: Any) -> bool:
-    """Tell whether an annotation is that of one value, and not of an object."""
-    made = typing.get_origin(annotation) or annotation
-    return isinstance(made, type) and issubclass(made, _VALUES)
 
 
 def _check_positions(signature: Signature, row: Row, least: int) -> list[tuple[Parameter, str]]:
@@ -502,32 +464,3 @@ def refuse_coroutine(value: Any, name: str) -> None:
     if inspect.iscoroutine(value):
         value.close()  # else Python warns, at some later time, in some other place
         raise TypeError(f"a coroutine was returned; make {name} async, or await it")
-
-
-def declares_input(p: Parameter) -> bool:
-    """Tell whether the annotation of a parameter that takes the whole input declares the input."""
-    # `dict[str, Any]` and the like: the handler wants the arguments as they came.
-    return p.annotation not in _PLAIN and typing.get_origin(p.annotation) not in _PLAIN
-
-
-def is_context(p: Parameter) -> bool:
-    """Tell a parameter that takes the context: by its annotation; without one, by its name."""
-    # The name decides only where the annotation says nothing: `ctx: str` is an argument.
-    if isinstance(p.annotation, str) or p.annotation in (Parameter.empty, Any, object):
-        return p.name in _CONTEXT_NAMES
-    return mentions(p.annotation, (Context,))
-
-
-def mentions(annotation: Any, classes: tuple[type, ...]) -> bool:
-    """Tell whether a class stands in an annotation: alone, in a union, in a list.
-
-    Args:
-        annotation: Any annotation.
-        classes: The classes; subclasses count.
-
-    Returns:
-        True if one of them is there.
-    """
-    if isinstance(annotation, type):
-        return issubclass(annotation, classes)
-    return any(mentions(argument, classes) for argument in typing.get_args(annotation))
