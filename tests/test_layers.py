@@ -51,6 +51,7 @@ BELOW = (
     "_schema_engine",
     "_groups",
     "_source",
+    "_class_body",
     "_foreign",
     "_nearest",
     "_media",

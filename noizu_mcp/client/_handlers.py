@@ -2,13 +2,13 @@
 
 import inspect
 import re
-import sys
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partialmethod
-from types import FrameType, FunctionType
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from .._class_body import statement_frame
 from .._errors import McpError
 from .._nearest import nearest
 from .._util import got, snake_case
@@ -109,7 +109,7 @@ class ClientHandler:
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__()
         # No metaclass: a handler may well be an `ABC`, or a widget with a metaclass of its own.
-        declaration = Declaration(cls, _KIND, keywords, _statement_frame(sys._getframe()))
+        declaration = Declaration(cls, _KIND, keywords, statement_frame())
         for name in keywords.keys() & declaration.own.keys():
             setattr(cls, name, declaration.own[name])
         for name, parameters in HANDLER_METHODS.items():
@@ -306,10 +306,3 @@ def _read_modes(value: Any) -> Any:
 _KIND: Final = Kind(
     "handlers", options={"elicitation_modes": _read_modes, "sampling_tools": read_flag}
 )
-
-
-def _statement_frame(frame: FrameType) -> FrameType:
-    """Find the frame that runs the class statement: the first one outside of the machinery."""
-    while frame.f_code.co_name in ("__new__", "__init_subclass__") and frame.f_back is not None:
-        frame = frame.f_back
-    return frame

@@ -10,9 +10,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
+from .._class_body import BODY, BodyMeta, replacements, statement_frame
 from .._errors import DefinitionError, Problem
 from .._nearest import hint_at
-from .._source import calling_frame, problem_at
+from .._source import problem_at
 from .._util import called, got
 from .._value import JSONObject
 from ..types import SKILLS
@@ -140,7 +141,7 @@ def _takes_one(method: Any) -> bool:
     return True
 
 
-class BaseProvider:
+class BaseProvider(metaclass=BodyMeta):
     """The common part of providers.
 
     Options are keywords of the class statement, or attributes of the class or of an instance.
@@ -170,11 +171,11 @@ class BaseProvider:
             if value is not None:
                 setattr(cls, name, value)
         found = [*_unknown_options(unknown), *_options(cls), *_methods(cls)]
-        if found:
-            frame = calling_frame()
-            raise DefinitionError(
-                [problem_at(f"{cls.__qualname__}.{name}", text, frame) for name, text in found]
-            )
+        frame = statement_frame()
+        problems = replacements(vars(cls)[BODY], cls.__qualname__, (*LISTS, *_OPTIONS))
+        problems += [problem_at(f"{cls.__qualname__}.{name}", text, frame) for name, text in found]
+        if problems:
+            raise DefinitionError(problems)
         cls._offers = frozenset(LISTS[name] for name in LISTS if _written(cls, name) is not None)
 
     @property

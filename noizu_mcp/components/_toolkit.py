@@ -18,11 +18,11 @@ from ..schema import docstring_parameters, docstring_summary
 from ._tool import MethodOptions
 from .declare._class_schemas import ClassSchemas, call_problems
 from .declare._component import Declared
-from .declare._marks import Mark, hides_mark, marked_options
+from .declare._marks import Mark, hides_mark, lost_marks, marked_options
 from .declare._options import DECLARED_NAME, Table, options_of, read_options
 from .declare._statement import ComponentMeta, Declaration
 from .declare._tool_kind import TOOL
-from .handlers._signature import read_handler
+from .handlers._signature import Home, read_handler
 
 _Method = TypeVar("_Method")
 
@@ -95,6 +95,12 @@ class Toolkit(metaclass=ComponentMeta):
 
     @classmethod
     def _read_class(cls, declaration: Declaration) -> None:
+        for name, line in lost_marks(declaration.body):
+            text = (
+                "@mcp is lost: something above it, or a loop, put another object in the place of"
+                " the function; write @mcp on top, or use functools.wraps in the decorator"
+            )
+            declaration.problem(name, text, line=line)
         methods = _marked_methods(declaration)
         # All methods are read, also after problems: one error lists them all.
         found = [_read_method(declaration, name, *marked) for name, marked in methods.items()]
@@ -129,6 +135,13 @@ def _marked_methods(declaration: Declaration) -> dict[str, tuple[type, Any, dict
                 text = f"a {kind} stands above @mcp and hides it; write a method"
                 declaration.problem(name, text, owner=cls)
             elif options is not None:
+                before = found.get(name)
+                # A base that knows nothing of the other one did not mean to override it.
+                own = name in vars(declaration.cls)
+                if before and not own and not issubclass(cls, before[0]):
+                    text = f"{cls.__name__} and {before[0].__name__} both have it, and that of"
+                    text += f" {before[0].__name__} would be lost; write it in the class, too"
+                    declaration.problem(name, text)
                 found[name] = (cls, value, options)
             elif value is None:
                 found.pop(name, None)
@@ -163,6 +176,7 @@ def _read_method(
         report,
         inline=options.get("inline", False),
         declared=not own.keys().isdisjoint(TOOL.inputs),
+        home=Home(declaration.cls, declaration.types_of(owner)),
     )
     if handler is not None:
         for option, text in call_problems(handler, options, own):

@@ -16,11 +16,16 @@ from ._schema_class import Schema as Schema
 from ._schema_class import to_problems as to_problems
 from .convert._dump import dump_value as dump_value
 from .declare._annotations import output_annotation as output_annotation
+from .declare._classes import has_fields as has_fields
 from .declare._docstring import docstring_parameters as docstring_parameters
 from .declare._docstring import docstring_summary as docstring_summary
 from .declare._field import Marker as Marker
 from .declare._field import argument as argument
 from .declare._field import field as field
+from .declare._resolve import NO_TYPES as NO_TYPES
+from .declare._resolve import Types as Types
+from .declare._resolve import type_arguments as type_arguments
+from .declare._resolve import with_types as with_types
 from .engines._compile import CompiledSchema as CompiledSchema
 from .engines._compile import compile_schema as compile_schema
 from .engines._engine import choose_engine as choose_engine

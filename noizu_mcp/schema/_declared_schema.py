@@ -9,22 +9,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from inspect import Parameter, unwrap
 from json import JSONDecodeError, loads
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any, ParamSpec
 
 from .._schema_engine import EngineName, named_engine, using_engine
+from .._util import called
 from .._value import Frozen, JSONObject
 from ._check import read_schema
 from .convert import _dump
 from .convert._build import Builder
 from .declare._annotations import infer
-from .declare._classes import PROBLEMS, is_plain, read_class
+from .declare._classes import PROBLEMS, has_fields, is_plain, read_class
 from .declare._field import Marker, fill_defaults, is_field_info
 from .declare._field_options import Titles, form_titles
 from .declare._nodes import Field, Node, Object
-from .declare._resolve import Scope, class_scope
+from .declare._resolve import NO_TYPES, Scope, Types, class_scope
 from .declare._state import ParseState
 from .engines._compile import CompiledSchema, compile_schema
+from .jsonschema._keywords import RULES
 from .jsonschema._violation import Fault, Violation, show
 from .publish._emit import Emitter, Place, TooLarge
 
@@ -129,6 +131,8 @@ _NOT_STRICT = (
     "strict=True cannot change a raw schema; write additionalProperties: false in it, and leave"
     " strict out"
 )
+# Values that are no declaration of an object.
+_NO_FORMS = (type(None), bool, int, float, bytes, list, tuple, set, frozenset, FunctionType)
 # The keywords that forbid undeclared names, if false.
 _CLOSING = ("additionalProperties", "unevaluatedProperties")
 
@@ -140,6 +144,7 @@ def read_shape(
     strict: bool = False,
     descriptions: Mapping[str, str] | None = None,
     input: bool = True,
+    types: Types = NO_TYPES,
 ) -> Read:
     """Read a declared input or output.
 
@@ -149,6 +154,7 @@ def read_shape(
         strict: True to publish `additionalProperties: false` for typed and data forms.
         descriptions: Descriptions for fields of the root that have none of their own.
         input: True if the root must be an object.
+        types: The types of type variables, for a class inside of a generic one.
 
     Returns:
         The shape, or None; and the faults. One of the two is empty.
@@ -158,9 +164,12 @@ def read_shape(
         return (None, [Fault((), _NOT_AN_OBJECT)]) if wrong else (declared, [])
     if isinstance(declared, str):
         return read_raw(declared, input=input, strict=strict)
-    if declared is None:
-        return None, [Fault((), "expected a class, a mapping of fields, a JSON Schema; got None")]
-    state = ParseState(infer, output=not input, strict=strict, descriptions=descriptions)
+    if declared is None or isinstance(declared, _NO_FORMS) or has_fields(type(declared)):
+        text = f"expected a class, a mapping of fields, a JSON Schema; got {called(declared)}"
+        return None, [Fault((), text)]
+    state = ParseState(
+        infer, output=not input, strict=strict, descriptions=descriptions, types=types
+    )
     if isinstance(declared, Mapping):
         return _read_mapping(state, declared)
     return read_annotation(state, declared)
@@ -190,7 +199,9 @@ def read_annotation(state: ParseState, declared: Any) -> Read:
         The result of `read_shape`.
     """
     made = declared.__dict__.get(SHAPE) if isinstance(declared, type) else None
-    plain = not state.strict and not state.descriptions
+    # A shape was made before Python knew the abstract methods of the class.
+    whole = not getattr(declared, "__abstractmethods__", ())
+    plain = whole and not state.strict and not state.descriptions
     if made is not None and plain and made.engine == named_engine():
         return made, []
     name = getattr(declared, "__qualname__", None) or str(declared)
@@ -384,7 +395,15 @@ def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read
     elif isinstance(declared, Mapping):
         schema, faults = _copy_schema(declared)
     else:
-        return None, [Fault((), f"expected a JSON Schema or JSON text, got {show(declared)}")]
+        class_form = isinstance(declared, type)
+        found = f"{called(declared)}; write it as input or output" if class_form else show(declared)
+        return None, [Fault((), f"expected a JSON Schema or JSON text, got {found}")]
+    members = declared if isinstance(declared, Mapping) else schema or {}
+    if members and not any(map(_is_keyword, members.items())):
+        name = repr(next(iter(members)))
+        text = f"is no JSON Schema, which has no keyword {name}; write fields as data, {{{name}:"
+        text += ' f.string(), …}, or {"type": "object", "properties": {…}}'
+        return None, [Fault((), text)]
     if schema is None:
         return None, faults
     compiled, faults = read_schema(schema)
@@ -407,6 +426,14 @@ def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read
         engine=named_engine(),
     )
     return shape, []
+
+
+def _is_keyword(item: tuple[Any, Any]) -> bool:
+    """Tell if a member of a schema may be a keyword, and no field: `"path": {"type": "string"}`."""
+    name, value = item
+    known = name in RULES
+    # A field may have the name of a keyword: `"title": {"type": "string"}`.
+    return RULES[name].holds(value) if known and isinstance(value, Mapping) else known
 
 
 def _copy_schema(schema: Mapping[Any, Any]) -> tuple[JSONObject | None, list[Fault]]:

@@ -1,8 +1,10 @@
 """`Schema`: classes whose annotations are a JSON Schema, and whose instances are values of it."""
 
 from collections.abc import Iterable
+from inspect import get_annotations
 from typing import Any, dataclass_transform
 
+from .._class_body import BODY, BodyMeta, replacements
 from .._errors import DefinitionError, Problem
 from .._source import locate
 from ._declared_schema import SHAPE, read_annotation
@@ -14,7 +16,7 @@ from .jsonschema._violation import Fault
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field, argument))
-class Schema:
+class Schema(metaclass=BodyMeta):
     """Base of classes that declare fields by annotation; a subclass is a frozen attrs class.
 
     Its constructor takes keyword arguments only. A subclass at module or function level is checked
@@ -27,7 +29,8 @@ class Schema:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__()
-        freeze(cls, keywords)
+        twice = replacements(vars(cls)[BODY], cls.__name__, get_annotations(cls))
+        freeze(cls, keywords, [(each.where.partition(".")[2], each.text) for each in twice])
         outer, _, name = cls.__qualname__.rpartition(".")
         # A generic class is complete once its parameters stand for something.
         alone = not outer or outer.endswith("<locals>")

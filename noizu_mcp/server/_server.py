@@ -17,6 +17,8 @@ from ..components import (
     Kind,
     ResourceSpec,
     TemplateSpec,
+    is_abstract,
+    unfinished,
 )
 from ..engine import MOST_CRASHES, SHOWN, AbandonedThreads, FairLimiter, ThrottledLog
 from ..jsonrpc import INVALID_REQUEST, render
@@ -136,8 +138,8 @@ class Server(metaclass=ComponentMeta):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make the server ready here, so that a subclass may have an `__init__` of its own."""
-        if not hasattr(cls, "options"):
-            text = (
+        if is_abstract(cls) or not hasattr(cls, "options"):
+            text = unfinished(cls) or (
                 "is a base class; subclass it with name= and version=:"
                 f' class App({cls.__name__}, name="…", version="…")'
             )

@@ -293,7 +293,7 @@ WRONG = [
     ),
     ({"a": f.string}, "a: f.string is not called; write f.string()"),
     (
-        {"a": 3, "b": {"c": f.string()}},
+        {"type": "object", "properties": {"c": f.string()}},
         "a JSON Schema holds nothing but JSON: f.string(...) is a field, and belongs in a mapping of fields only",
     ),
     ({3: f.string()}, "3: the name of a field is text, got 3"),

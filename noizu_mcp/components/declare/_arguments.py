@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ..._util import called
 from ...schema import Fault, Shape, read_fields, read_parameters, read_shape
 from ..handlers._completion import Source, read_sources
-from ..handlers._signature import Handler, declares_input
+from ..handlers._parameters import declares_input
+from ..handlers._signature import Handler
 from ._component import ComponentReader
 from ._statement import NOTHING, is_method
 
@@ -57,9 +59,11 @@ def read_arguments(reader: ComponentReader, handler: Handler | None) -> Argument
     if declared is None:
         return Arguments()
     if name == "Arguments" and not isinstance(declared, type):
-        reader.problem(name, f"must be a class; write arguments = … for {declared!r}")
+        reader.problem(name, f"must be a class; write arguments = … for {called(declared)}")
         return Arguments(name)
-    return _arguments(reader, name, declared, *read_shape(declared, descriptions=described))
+    types = reader.declaration.types_of(reader.declaration.owner_of(name))
+    read = read_shape(declared, descriptions=described, types=types)
+    return _arguments(reader, name, declared, *read)
 
 
 def _arguments(

@@ -8,11 +8,13 @@ import functools
 import inspect
 import typing
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
+from ..._util import called
 from ...schema import (
     Fault,
     Shape,
+    has_fields,
     header_paths,
     output_annotation,
     read_parameters,
@@ -20,9 +22,12 @@ from ...schema import (
     read_shape,
 )
 from ...types import Content, ToolResult
-from ..handlers._signature import UNRESOLVED, Handler, declares_input, mentions
+from ..handlers._parameters import declares_input, mentions
+from ..handlers._signature import UNRESOLVED, Handler
 from ._statement import Declaration
 
+# Return annotations of results that are no JSON object.
+_NO_OBJECTS: Final = (str, int, float, bool, bytes, None)
 Side = Literal["input", "output"]
 
 
@@ -65,12 +70,14 @@ class ClassSchemas:
         strict = options.get("strict", False)
         self._reading: dict[str, Any] = {"strict": strict, "descriptions": descriptions}
         self._on_function = on_function
+        self._given: dict[Side, Any] = {}
         # Nearest first: a class, its bases and mixins.
         places: list[Mapping[str, Any]] = [options] if on_function else [*declaration.bodies()]
         has_input, self.input = self._declared("input", places)
         has_output, self.output = self._declared("output", places)
         if handler is not None:
             self.input = (self.input if has_input else self._arguments(handler)) or open_object()
+            self._check_annotations(handler)
             self.output = self.output if has_output else self._returned(handler)
 
     def parts(self) -> dict[str, Any]:
@@ -96,7 +103,7 @@ class ClassSchemas:
             if name == side and nested in place:
                 text = f"{side} and the class {nested} both declare it; keep one of them"
             elif name == nested and not isinstance(place[nested], type):
-                text = f"must be a class; write {side} = … for {place[nested]!r}"
+                text = f"must be a class; write {side} = … for {called(place[nested])}"
             else:
                 return True, self._shape(side, name, place[name])
             self._declaration.problem(nested, text)
@@ -105,6 +112,7 @@ class ClassSchemas:
 
     def _shape(self, side: Side, name: str, value: Any) -> Shape | None:
         path = f"{self._method}.{name}" if self._on_function else name
+        self._given[side] = value
         reading = {**self._reading, "input": side == "input"}
         # `strict` is about unknown arguments; a result may have more members than it declares.
         reading["strict"] &= reading["input"]
@@ -113,7 +121,9 @@ class ClassSchemas:
             del reading["descriptions"]
             found = read_raw(value, **reading)
         else:
-            found = read_shape(value, **reading)
+            # A class in the body of a generic class may name the variables of that.
+            home = None if self._on_function else self._declaration.owner_of(name)
+            found = read_shape(value, types=self._declaration.types_of(home), **reading)
         return self._keep(path, found, None if self._on_function else name)
 
     def _keep(
@@ -138,6 +148,25 @@ class ClassSchemas:
             return open_object()
         found = read_shape(p.annotation, **self._reading)
         return self._keep(f"{self._method}.args", found)
+
+    def _check_annotations(self, handler: Handler) -> None:
+        """Refuse annotations that contradict what is declared: one of the two would be ignored."""
+        declaration, method = self._declaration, self._method
+        # The annotations of a base are about what that declares.
+        own = self._on_function or declaration.owner_of(method) is declaration.cls
+        p = handler.taking("args")
+        if own and p is not None and "input" in self._given and has_fields(p.annotation):
+            given = self._given["input"]
+            made = typing.get_origin(given) or given
+            if not (isinstance(made, type) and issubclass(made, p.annotation)):
+                text = f"is annotated as {p.annotation.__name__}, and the declared input gives"
+                text += f" {made.__name__ if isinstance(made, type) else 'another object'}"
+                declaration.problem(f"{method}.{p.name}", f"{text}; leave out one of them", method)
+        output = self.output and self.output.schema.get("type")
+        if own and output == "object" and handler.returns in _NO_OBJECTS:
+            name = getattr(handler.returns, "__name__", None)
+            text = f"returns {name}, and the declared output is an object; leave out one of them"
+            declaration.problem(f"{method}.return", text, method)
 
     def _returned(self, handler: Handler) -> Shape | None:
         """Read the output that a return annotation declares, if it declares any."""

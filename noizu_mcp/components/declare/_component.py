@@ -13,10 +13,10 @@ import attrs
 from ..._util import snake_case
 from ..._value import Frozen, JSONObject
 from ...schema import docstring_parameters, docstring_summary
-from ..handlers._signature import Handler, Row, read_handler
+from ..handlers._signature import Handler, Home, Row, read_handler
 from ._marks import is_marked
 from ._options import DECLARED_NAME, STATEMENT_ONLY, add_prefix, is_hidden
-from ._statement import NOTHING, Declaration, Kind, is_abstract
+from ._statement import NOTHING, Declaration, Kind, is_abstract, unfinished
 
 #: Names that other frameworks, and the other kinds of component, have for an input.
 _OTHER_CLASSES: Final = ("Args", "Arguments", "Input", "InputSchema", "Parameters", "Params")
@@ -177,7 +177,10 @@ class ComponentReader:
         if declaration.abstract:
             for name in dict.fromkeys((key, "name", "title")):
                 if name in declaration.given:
+                    lacks = unfinished(self.cls)
                     text = f"an abstract base is not a {noun}; leave it to the subclasses"
+                    if lacks is not None:
+                        text = f"is for a {noun}, and {self.cls.__name__} {lacks}"
                     self.problem(name, text)
             return
         if key in declaration.given:
@@ -214,6 +217,7 @@ class ComponentReader:
                 declaration.reporter(name, owner),
                 inline=self.options.get("inline", False),
                 declared=declaration.has_input(),
+                home=Home(self.cls, declaration.types_of(owner)),
             )
         # The other methods of a kind may be missing: `complete`, `list`.
         if name == next(iter(self.kind.methods)) and not declaration.abstract:

@@ -122,7 +122,12 @@ class _Statement(Declaration):
         self.options = dict(self.own)
 
     def problem(
-        self, path: str, text: str, member: str | None = None, owner: type | None = None
+        self,
+        path: str,
+        text: str,
+        member: str | None = None,
+        owner: type | None = None,
+        line: int | None = None,
     ) -> None:
         """Note a problem; see `Declaration.problem`."""
         # The parts of a class name its method first; here the function itself is this method.
@@ -146,6 +151,9 @@ class _Statement(Declaration):
         if line is None and self._registered is not None:
             problem = problem_at(where, text, self._registered)
         self.problems.append(problem)
+
+    def owner_of(self, member: str) -> None:
+        """A function has no class."""
 
     def bodies(self) -> Iterator[dict[str, Any]]:
         """Yield the options."""
@@ -180,7 +188,6 @@ class _Reader(ComponentReader):
             lambda text, parameter="": self.problem(f"{method}.{parameter}", text),
             inline=self.options.get("inline", False),
             declared=declaration.has_input(),
-            free=True,
         )
         self.handlers = {**dict.fromkeys(kind.methods), method: handler}
         # Read also after problems: one error lists all problems of the function.

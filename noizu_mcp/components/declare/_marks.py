@@ -1,9 +1,10 @@
 """The marks that `@mcp` leaves on methods, until the class statement reads them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any, Final
 
+from ..._class_body import OVERLOAD, Body
 from ..._errors import DefinitionError
 from ..._source import calling_frame, problem_at
 
@@ -50,6 +51,12 @@ class Mark:
         if self.stray or isinstance(method, type) or not hasattr(function, "__code__"):
             self.misplaced = method
             return self
+        if function is OVERLOAD:
+            text = "@mcp stands above an overload; put it above the implementation only"
+            raise DefinitionError([problem_at("@mcp", text, frame)])
+        body = frame.f_locals
+        if isinstance(body, Body):
+            body.marks.append((function, self.options))
         # A new tuple: a decorator in between may have copied the old one to another function.
         setattr(function, _MARKS, (*getattr(function, _MARKS, ()), self.options))
         return method
@@ -90,10 +97,35 @@ def marked_options(value: Any) -> dict[str, Any] | None:
     return {key: value for mark in reversed(marks) for key, value in mark.items()}
 
 
+def lost_marks(body: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Find the functions that `@mcp` marks in a class body, and that the class does not have.
+
+    Args:
+        body: The namespace of the class statement.
+
+    Yields:
+        The name of each function, and the line of its definition.
+    """
+    if not isinstance(body, Body):
+        return
+    # Those that another definition replaces are judged as such.
+    values = [*dict.values(body), *body.replaced()]
+    found = (getattr(each, _MARKS, ()) for value in values for each in _inner_functions(value))
+    kept = {id(mark) for marks in found for mark in marks}
+    for function, options in body.marks:
+        if id(options) not in kept:
+            yield function.__name__, function.__code__.co_firstlineno
+
+
+def _inner_functions(value: Any) -> list[Any]:
+    """Give a value of a class body, and the functions that are directly in it."""
+    # `property` keeps its function in `fget`; `cached_property`, `partial` and their kin in `func`.
+    return [_function_of(value), *(getattr(value, name, None) for name in ("fget", "func"))]
+
+
 def hides_mark(value: Any) -> bool:
     """Tell a property, or another object around a method, under which `@mcp` stands."""
-    # `property` keeps its function in `fget`; `cached_property`, `partial` and their kin in `func`.
-    inner = (getattr(value, name, None) for name in ("fget", "func"))
+    _, *inner = _inner_functions(value)
     return not hasattr(value, "__code__") and any(
         marked_options(each) is not None for each in inner
     )

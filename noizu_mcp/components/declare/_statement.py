@@ -6,29 +6,28 @@ one `DefinitionError` lists them all, each with its place in the source.
 """
 
 import inspect
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from types import FrameType, MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import attrs
 
+from ..._class_body import BodyMeta, replacements, statement_frame
 from ..._errors import DefinitionError, Problem
-from ..._nearest import nearest
-from ..._source import locate
+from ..._source import calling_frame, locate, problem_at
 from ..._util import relative_path
-from ...schema import Fault
+from ...schema import NO_TYPES, Fault, Schema, Types, type_arguments
 from ...types import Wire
 from ..handlers._bound import Bound
 from ..handlers._signature import Report, Row
-from ._marks import marked_options
-from ._options import Reader, Table, read_any, read_options
+from ._marks import is_marked, marked_options
+from ._options import Table, read_options
+from ._typos import find_typos
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 #: Options that belong to one class; a subclass does not take them over.
 _NEVER_INHERITED: Final = ("name", "title", "abstract")
-#: Shorter words differ by a letter too easily: `game` is not a typo of `name`, but `nmae` is.
-_LONG: Final = 7
 
 
 class Kind(NamedTuple):
@@ -82,21 +81,29 @@ class Declaration:
         own: Those that are right.
         options: Those of its bases too, nearest first.
         abstract: True if the class is a base for others, and no component itself.
+        body: The namespace of the statement, as it was when the statement ended.
         scope: The names that annotations written as text may use beside those of the module.
         problems: The problems found so far.
     """
 
     def __init__(
-        self, cls: type, kind: Kind, keywords: Mapping[str, Any], frame: FrameType
+        self,
+        cls: type,
+        kind: Kind,
+        keywords: Mapping[str, Any],
+        frame: FrameType,
+        body: Mapping[str, Any] = NOTHING,
     ) -> None:
         self.cls = cls
         self.kind = kind
         self.frame = frame
+        self.body = body
         # Annotations as text may name classes of the function around, and those of the body.
         self.scope = {**frame.f_locals, **vars(cls)}
-        self.problems: list[Problem] = []
         table = kind.options
-        attributes = _option_attributes(cls, table)
+        known = {*table, *kind.members, *kind.methods, *kind.inputs}
+        self.problems = replacements(body, cls.__name__, known)
+        attributes = self._attributes(table)
         for name in keywords.keys() & attributes.keys():
             self.problem(name, "given as a class keyword and as an attribute; keep one of them")
         self.given = frozenset({**attributes, **keywords})
@@ -109,15 +116,38 @@ class Declaration:
             found = self._options_of(base, table)
             self.options |= {k: v for k, v in found.items() if k not in _NEVER_INHERITED}
         self.options |= self.own
-        self.abstract = bool(self.own.get("abstract", False))
-        roots = [base.__name__ for base in cls.__mro__[1:] if is_root(base)]
+        self.abstract = bool(self.own.get("abstract", False)) or unfinished(cls) is not None
+        self._check_body()
+
+    def _attributes(self, table: Table) -> dict[str, Any]:
+        """Give the options that the body has as attributes, without those that have no value."""
+        found = _option_attributes(self.cls, table)
+        for name, value in [*found.items()]:
+            if hasattr(type(value), "__get__") and not is_method(value):
+                del found[name]
+                text = f"is a {type(value).__name__}, and the class itself has no value yet"
+                self.problem(name, f"{text}; write {name} = …")
+        return found
+
+    def _check_body(self) -> None:
+        """Refuse what would be ignored: a second kind, a method as an option, a slip of the pen."""
+        cls, kind = self.cls, self.kind
+        roots = [base.__name__ for base in cls.__mro__[1:] if is_root(base) or base is Schema]
         if len(roots) > 1:  # the second one would be ignored
             names = " and a ".join(roots)
             self.problem("", f"is a {names} in one; write a class for each")
-        if "available" in table and (owner := self._owner_of_function("available")):
+        if "available" in kind.options and (owner := self._owner_of_function("available")):
             # A function in a body is a method, and is not read: everybody could use the component.
-            text = "a method is not read; write it in the class statement: available=function"
+            text = (
+                "a method is not read; put @staticmethod above it, or write it in the class"
+                " statement: available=function"
+            )
             self.problem("available", f"{text} (begin a name of your own with _)", owner=owner)
+        for name, value in vars(cls).items():
+            if kind.feature != "servers" and _is_nested(cls, name, value):
+                noun = value.__mcp_kind__.noun
+                text = f"is a {noun} in the body of another component, and in no list; move it out"
+                self.problem(name, f"{text} and list it in a server, or begin its name with _")
         for name, meant in find_typos(cls, kind):
             if meant not in self.given:
                 text = f"is not an option; did you mean {meant!r}?"
@@ -128,7 +158,9 @@ class Declaration:
         owner = self.owner_of(member)
         values = [vars(cls).get(member) for cls in self.cls.__mro__]
         marked = any(marked_options(value) is not None for value in values)
-        return None if owner is None or marked or not is_method(vars(owner)[member]) else owner
+        found = None if owner is None else vars(owner)[member]
+        is_static = isinstance(found, staticmethod)
+        return None if marked or is_static or not is_method(found) else owner
 
     def _options_of(self, base: type, table: Table) -> dict[str, Any]:
         """Give the options of a base; those of a mixin are attributes that nobody checked yet."""
@@ -145,8 +177,24 @@ class Declaration:
                 self.problem(name, text, owner=base)
         return good
 
+    @cached_property
+    def types(self) -> Mapping[type, Types]:
+        """The types of the type variables of each generic base; those of its own may be any."""
+        if not hasattr(self.cls, "__orig_bases__"):
+            return {}
+        return type_arguments(self.cls)
+
+    def types_of(self, owner: type | None) -> Types:
+        """Give the types of the type variables in the body of a class of its MRO."""
+        return NO_TYPES if owner is None else self.types.get(owner, NO_TYPES)
+
     def problem(
-        self, path: str, text: str, member: str | None = None, owner: type | None = None
+        self,
+        path: str,
+        text: str,
+        member: str | None = None,
+        owner: type | None = None,
+        line: int | None = None,
     ) -> None:
         """Note a problem.
 
@@ -156,18 +204,27 @@ class Declaration:
             member: The attribute of the owner whose line is shown; the first of the path by
                 default. Without such an attribute it is the line of the class.
             owner: The class whose source is searched; the new one by default.
+            line: The line of the statement, if it is known.
         """
         owner = owner or self.cls
         # The statement is running: its line tells apart classes of one name.
-        here = owner.__module__ == self.cls.__module__
-        near = self.frame.f_lineno if here else None
-        cell = self.frame.f_code.co_filename if here else None
-        member = member or path.partition(".")[0] or None
-        file, line = locate(owner.__module__, owner.__qualname__, member, near, cell)
+        # Python writes the class before a name like `__secret`.
+        mangled = f"_{self.cls.__name__.lstrip('_')}__"
+        if path.startswith(mangled):
+            path = path[len(mangled) - 2 :]
+            member = path.partition(".")[0]
+        where = f"{self.cls.__name__}.{path}" if path else self.cls.__name__
+        running = relative_path(self.frame.f_code.co_filename)
+        file: str | None = running
+        if line is None:
+            here = owner.__module__ == self.cls.__module__
+            near = self.frame.f_lineno if here else None
+            cell = self.frame.f_code.co_filename if here else None
+            member = member or path.partition(".")[0] or None
+            file, line = locate(owner.__module__, owner.__qualname__, member, near, cell)
         # No source, as in a shell: the line that runs is the best that there is.
         if line is None:
-            file, line = relative_path(self.frame.f_code.co_filename), self.frame.f_lineno
-        where = f"{self.cls.__name__}.{path}" if path else self.cls.__name__
+            file, line = running, self.frame.f_lineno
         self.problems.append(Problem(where, text, file, line))
 
     def take(self, problem: Problem, member: str) -> None:
@@ -239,9 +296,21 @@ class Declaration:
             raise DefinitionError(sorted(self.problems, key=lambda problem: problem.line or 0))
 
 
+def _is_nested(cls: type, name: str, value: Any) -> bool:
+    """Tell whether a value of a class body is a component of its own; a server lists its own."""
+    defined = getattr(value, "__qualname__", None) == f"{cls.__qualname__}.{name}"
+    shown = defined and isinstance(value, ComponentMeta) and not name.startswith("_")
+    return shown and not is_abstract(value)
+
+
 def _option_attributes(cls: type, table: Table) -> dict[str, Any]:
     """Find the options that a class body gives as attributes; a method is never an option."""
-    return {k: v for k, v in vars(cls).items() if k in table and not is_method(v)}
+    found = {k: v for k, v in vars(cls).items() if k in table and not is_method(v)}
+    function = vars(cls).get("available")
+    # The one option that is a function; Python would pass it the object, unless it is static.
+    if "available" in table and isinstance(function, staticmethod) and not is_marked(function):
+        found["available"] = function.__func__
+    return found
 
 
 def is_method(value: Any) -> bool:
@@ -249,7 +318,7 @@ def is_method(value: Any) -> bool:
     return hasattr(value, "__code__") or isinstance(value, staticmethod | classmethod)
 
 
-class ComponentMeta(type):
+class ComponentMeta(BodyMeta):
     """The metaclass of `Tool`, `Toolkit` and their kin.
 
     The options of a component are unknown to Python: keywords of the statement are read here and
@@ -262,17 +331,14 @@ class ComponentMeta(type):
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: Any
-    ) -> "ComponentMeta":
+    ) -> Any:
         cls = super().__new__(mcs, name, bases, namespace)
         # `attrs.define` and `dataclass(slots=True)` make a class a second time, from its namespace
         # and without its keywords: the namespace has the options of the first time.
         is_copy = "__mcp_options__" in namespace and not keywords
         if any(isinstance(base, ComponentMeta) for base in bases) and not is_copy:
-            # The statement runs in the first frame outside of metaclasses.
-            frame = sys._getframe(1)
-            while frame.f_code.co_name == "__new__" and frame.f_back is not None:
-                frame = frame.f_back
-            declaration = Declaration(cls, cls.__mcp_kind__, keywords, frame)
+            frame = statement_frame()
+            declaration = Declaration(cls, cls.__mcp_kind__, keywords, frame, namespace)
             type.__setattr__(cls, "__mcp_options__", declaration.own)
             cls._read_class(declaration)
             declaration.finish()
@@ -283,6 +349,24 @@ class ComponentMeta(type):
     ) -> None:
         # The keywords end here: `type.__init__` refuses them.
         super().__init__(name, bases, namespace)
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        """Refuse a change of what the statement has read: nothing would come of it.
+
+        Raises:
+            DefinitionError: The name is an option, or declares something.
+        """
+        kind, own = cls.__mcp_kind__, vars(cls)
+        declares = name in kind.options or name in kind.members or name in kind.inputs
+        # `dataclass` sets the default values of its fields again.
+        declares = declares or is_marked(value)
+        if declares and "__mcp_options__" in own and own.get(name, cls) is not value:
+            text = (
+                "is read when the class statement runs, and a change comes too late; write it in"
+                f" the statement of {cls.__name__}"
+            )
+            raise DefinitionError([problem_at(f"{cls.__name__}.{name}", text, calling_frame())])
+        super().__setattr__(name, value)
 
 
 def class_of(target: Any) -> type:
@@ -327,9 +411,20 @@ def is_root(cls: type) -> bool:
 
 
 def is_abstract(cls: type) -> bool:
-    """Tell whether a component class is a base only: a root of ours, or marked `abstract=True`."""
+    """Tell whether a component class is a base only: a root, marked `abstract=True`, unfinished."""
     options = vars(cls).get("__mcp_options__")
-    return options is None or bool(options.get("abstract", False))
+    return options is None or bool(options.get("abstract", False)) or unfinished(cls) is not None
+
+
+def unfinished(cls: type) -> str | None:
+    """Say what a class lacks to be a component: a method that is abstract, or types; else None."""
+    lacking = ", ".join(sorted(getattr(cls, "__abstractmethods__", ())))
+    if lacking:
+        return f"has no {lacking}, which is abstract; write it, or leave it to a subclass"
+    if variables := getattr(cls, "__parameters__", ()):
+        types = ", ".join("…" for _ in variables)
+        return f"is generic; make a subclass with types: class …({cls.__name__}[{types}])"
+    return None
 
 
 def missing_arguments(cls: type) -> list[str]:
@@ -340,65 +435,6 @@ def missing_arguments(cls: type) -> list[str]:
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     parameters = inspect.signature(cls).parameters.values()
     return [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]
-
-
-def find_typos(cls: type, kind: Kind) -> Iterator[tuple[str, str]]:
-    """Find attributes that are options or members of the kind, but for a typo in the name.
-
-    A component may have attributes of its own, so a name alone proves nothing. Only an attribute
-    that would be right under the other name is one: `tool = [Search]` in a server, which has
-    `tools`. It would do nothing, and nobody would be told.
-
-    Args:
-        cls: The class; names that its bases have too are meant.
-        kind: Its kind.
-
-    Yields:
-        The attribute, and the name that was probably meant.
-    """
-    own = vars(cls)
-    known = kind.options.keys() | kind.members.keys() | kind.methods.keys()
-    for name, value in own.items():
-        if name.startswith("_") or name in known:
-            continue
-        # An override of something of the author's own.
-        if any(name in vars(base) for base in cls.__mro__[1:]):
-            continue
-        near = [
-            meant
-            for meant, fits in (*kind.members.items(), *kind.options.items())
-            if meant not in own
-            and _is_slip(name, meant)
-            # Before the value is tried: the options of other kinds of server need not load.
-            and nearest(name, [meant])
-            and _fits(kind, meant, fits, value)
-        ]
-        found = nearest(name, near)
-        if found is not None:
-            yield name, found
-
-
-def _is_slip(word: str, meant: str) -> bool:
-    """Tell a slip of the pen from another word; `nearest` judges the rest."""
-    left, right = (text.lower().replace("_", "") for text in (word, meant))
-    if len(left) == len(right):
-        return len(left) >= _LONG or sorted(left) == sorted(right)
-    return abs(len(left) - len(right)) == 1
-
-
-def _fits(kind: Kind, name: str, test: Reader, value: Any) -> bool:
-    """Tell whether a value would be right for a member or an option."""
-    if name in kind.members:
-        return bool(test(value))
-    # The schemas in data form are checked where they are used; of the wrong names only a mapping
-    # is surely one.
-    if test is read_any:
-        return isinstance(value, Mapping)
-    try:
-        test(value)
-    except ValueError:
-        return False
-    return True
 
 
 def takes(*counts: int) -> Callable[[Any], bool]:

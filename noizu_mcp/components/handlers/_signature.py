@@ -14,26 +14,30 @@ The methods `complete` and `list` are read by position: they take what the proto
 
 import functools
 import inspect
-import typing
 from collections.abc import Callable, Iterable, Mapping
-from enum import Enum
 from inspect import Parameter
+from types import MethodType
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from ..._util import called
 from ..._value import Frozen
+from ...schema import NO_TYPES, Types, with_types
 from .._context import Context
+from ._parameters import (
+    CONTEXT_NAMES,
+    annotated,
+    is_context,
+    is_value,
+    mentions,
+    takes_object,
+    written,
+)
 
 Mode = Literal["async", "thread", "inline"]
 
 _POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _VARIADIC: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-_CONTEXT_NAMES: Final = ("ctx", "context")
-#: Annotations of one value: never the whole input, never the context.
-_VALUES: Final = (str, int, float, bytes, list, tuple, set, frozenset, Enum)
 
-#: Annotations that say nothing about the arguments: the handler takes the plain dict.
-_PLAIN: Final = (Parameter.empty, Any, object, dict, Mapping)
 
 #: The annotation is text that does not evaluate.
 UNRESOLVED: Final = Parameter("unresolved", Parameter.KEYWORD_ONLY)
@@ -60,6 +64,18 @@ class Row(NamedTuple):
     offers: tuple[str, ...]
     least: int | None = None
     may_yield: bool = False
+
+
+class Home(NamedTuple):
+    """The class that a method is read for.
+
+    Attributes:
+        cls: The class, which may inherit the method.
+        types: The types of the type variables in the body that has the method.
+    """
+
+    cls: type
+    types: Types
 
 
 class Handler(Frozen):
@@ -151,7 +167,7 @@ def read_handler(
     *,
     inline: bool = False,
     declared: bool = False,
-    free: bool = False,
+    home: Home | None = None,
 ) -> Handler | None:
     """Read a method or a function that answers requests.
 
@@ -163,22 +179,29 @@ def read_handler(
         report: Takes the text of each problem.
         inline: Run a sync one where it is called, not in a thread.
         declared: True if an input is declared, which then is delivered in one object.
-        free: True for a function that stands in no class: it takes no `self`.
+        home: The class; None for a function that stands in no class: it takes no `self`.
 
     Returns:
         The handler, also after problems: its schemas are checked, too. None without a method.
     """
     function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+    free = home is None
     if not callable(function) or not hasattr(code_of(function) if free else function, "__code__"):
         text = "is not written in Python, and has no types; write a function that calls it"
         report(text if free else f"must be a method, got {called(found)}")
         return None
     # Follows `__wrapped__`: a decorator that uses `functools.wraps` shows the method under it.
     inspected = inspect.signature(function)
-    first = () if free or isinstance(found, staticmethod) else ("self",)
-    signature = Signature(function, inspected.parameters.values(), scope, report, first)
-    if not signature.take_given():
-        report(f"takes no self; write {signature.example(*row.offers)}")
+    misfit = None if free else _misfit(attribute, found, inspected)
+    if misfit is not None:
+        report(misfit)
+        return None
+    bound = free or isinstance(found, staticmethod | MethodType)
+    of_class = isinstance(found, classmethod)
+    first = () if bound else ("cls",) if of_class else ("self",)
+    types = NO_TYPES if home is None else home.types
+    signature = Signature(function, inspected.parameters.values(), scope, report, first, types)
+    if not signature.take_given(home and home.cls, row):
         return None
     if row.least is None:
         passed, properties = _sort(signature, row, declared=declared)
@@ -212,6 +235,7 @@ class Signature:
         scope: Names for annotations written as text, beside those of the module.
         report: Takes the text of each problem.
         first: The parameters in front that examples show: `self`.
+        types: The types of type variables.
 
     Attributes:
         parameters: The parameters. An annotation that does not evaluate stays text.
@@ -224,9 +248,11 @@ class Signature:
         scope: Mapping[str, Any],
         report: Report,
         first: tuple[str, ...] = ("self",),
+        types: Types = NO_TYPES,
     ) -> None:
         self.function = function
         self.scope = scope
+        self._types = types
         self._report = report
         self._first = first
         self.parameters: list[Parameter] = []
@@ -235,12 +261,23 @@ class Signature:
             same = annotation is p.annotation or annotation is UNRESOLVED
             self.parameters.append(p if same else p.replace(annotation=annotation))
 
-    def take_given(self) -> bool:
-        """Take out the parameters whose values a call does not pass; False if `self` is missing."""
+    def take_given(self, owner: type | None, row: Row) -> bool:
+        """Take out the parameters whose values a call does not pass; False if `self` is missing.
+
+        Args:
+            owner: The class that has the method; None for a function.
+            row: The values that it is offered, for messages.
+        """
         if self._first:
             if not self.parameters or self.parameters[0].kind not in _POSITIONAL:
+                self.report(f"takes no {self._first[0]}; write {self.example(*row.offers)}")
                 return False
-            del self.parameters[0]
+            first = self.parameters.pop(0)
+            if not takes_object(first, owner):
+                others = map(written, (first, *self.parameters))
+                text = f"takes no {self._first[0]}, so that {first.name} would be the object"
+                self.report(f"{text}; write {self.example(*others)}")
+                return False
         if isinstance(self.function, functools.partial):
             given = self.function.keywords
             self.parameters = [p for p in self.parameters if p.name not in given]
@@ -258,11 +295,11 @@ class Signature:
     def resolve(self, annotation: Any) -> Any:
         """Evaluate an annotation that is text; UNRESOLVED if it does not evaluate."""
         if not isinstance(annotation, str):
-            return annotation
+            return with_types(annotation, self._types) if self._types else annotation
         names = getattr(inspect.unwrap(code_of(self.function)), "__globals__", {})
         try:
             # As `get_type_hints` does, but one by one: that fails for all if one name is missing.
-            return eval(annotation, names, dict(self.scope))
+            return self.resolve(eval(annotation, names, dict(self.scope)))
         except Exception:  # an annotation is code of the author, and may raise anything
             return UNRESOLVED
 
@@ -271,6 +308,20 @@ class Signature:
         name = getattr(code_of(self.function), "__name__", "…")
         name = name if name.isidentifier() else "…"
         return f"def {name}({', '.join((*self._first, *parameters))})"
+
+
+def _misfit(attribute: str, found: Any, signature: inspect.Signature) -> str | None:
+    """Say why a value in a class body cannot be read as a method; None if it can."""
+    function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+    name = getattr(code_of(function), "__name__", attribute)
+    if isinstance(found, staticmethod) and next(iter(signature.parameters), "") in ("self", "cls"):
+        return "takes an object, which a static method is not given; leave out one of the two"
+    if name != attribute and any(p.kind in _VARIADIC for p in signature.parameters.values()):
+        return (
+            f"is {called(code_of(function))}, which hides its parameters; if a decorator makes it,"
+            " put @functools.wraps(…) above it there"
+        )
+    return None
 
 
 def _sort(
@@ -313,7 +364,7 @@ def _check_context(signature: Signature, p: Parameter, *, twice: bool) -> None:
     """Check a parameter that takes the context."""
     if twice:
         signature.report("takes the context a second time; leave it out", p.name)
-    elif _is_value(p.annotation):
+    elif is_value(p.annotation):
         text = "write ctx: Context, or give the argument another name"
         signature.report(f"takes the context, and is annotated as a value; {text}", p.name)
 
@@ -322,7 +373,7 @@ def _check_whole(
     signature: Signature, whole: Parameter, others: list[Parameter], *, declared: bool
 ) -> None:
     """Check the parameter that takes the whole input, and refuse others beside it."""
-    if declared and _is_value(whole.annotation):
+    if declared and is_value(whole.annotation):
         text = "takes the whole input in one object, and is annotated as a value; leave out the"
         signature.report(
             f"{text} annotation, or the declaration of the input, so that it is a property of it",
@@ -342,34 +393,19 @@ def _check_property(signature: Signature, p: Parameter, *, alone: bool) -> Param
     """Check a parameter that is one property of the input; a wrong one may then be anything."""
     if p.name in ("self", "cls") and p.annotation is p.empty:
         text = "a method is a component with its object only; register object.method, or a Toolkit"
-    elif p.name.strip("_") in _CONTEXT_NAMES and p.annotation is p.empty:
+    elif p.name.strip("_") in CONTEXT_NAMES and p.annotation is p.empty:
         text = "has no annotation; for the context of the call write ctx"
     elif p.name.startswith("_"):
         text = "begins with _, and an argument does not; leave the parameter out, or rename it"
     elif p.annotation is p.empty:
         whole = ", or call it args to take the whole input" if alone else ""
-        text = f"has no annotation; write {_annotated(p)}{whole}"
+        text = f"has no annotation; write {annotated(p)}{whole}"
     elif p.kind is p.POSITIONAL_ONLY:
         text = "is positional-only, and arguments are passed by name; take the / out"
     else:
         return p
     signature.report(text, p.name)
     return p.replace(annotation=Any, default=p.empty)
-
-
-def _annotated(p: Parameter) -> str:
-    """Write a parameter with a type, for a message: that of its default, or any."""
-    if p.default is p.empty or p.default is None:
-        return f"{p.name}: str" + (" | None = None" if p.default is None else "")
-    cls = type(p.default)
-    is_plain = cls in (str, int, float, bool)
-    return f"{p.name}: {cls.__name__} = {p.default!r}" if is_plain else f"{p.name}: <type> = …"
-
-
-def _is_value(annotation: Any) -> bool:
-    """Tell whether an annotation is that of one value, and not of an object."""
-    made = typing.get_origin(annotation) or annotation
-    return isinstance(made, type) and issubclass(made, _VALUES)
 
 
 def _check_positions(signature: Signature, row: Row, least: int) -> list[tuple[Parameter, str]]:
@@ -428,32 +464,3 @@ def refuse_coroutine(value: Any, name: str) -> None:
     if inspect.iscoroutine(value):
         value.close()  # else Python warns, at some later time, in some other place
         raise TypeError(f"a coroutine was returned; make {name} async, or await it")
-
-
-def declares_input(p: Parameter) -> bool:
-    """Tell whether the annotation of a parameter that takes the whole input declares the input."""
-    # `dict[str, Any]` and the like: the handler wants the arguments as they came.
-    return p.annotation not in _PLAIN and typing.get_origin(p.annotation) not in _PLAIN
-
-
-def is_context(p: Parameter) -> bool:
-    """Tell a parameter that takes the context: by its annotation; without one, by its name."""
-    # The name decides only where the annotation says nothing: `ctx: str` is an argument.
-    if isinstance(p.annotation, str) or p.annotation in (Parameter.empty, Any, object):
-        return p.name in _CONTEXT_NAMES
-    return mentions(p.annotation, (Context,))
-
-
-def mentions(annotation: Any, classes: tuple[type, ...]) -> bool:
-    """Tell whether a class stands in an annotation: alone, in a union, in a list.
-
-    Args:
-        annotation: Any annotation.
-        classes: The classes; subclasses count.
-
-    Returns:
-        True if one of them is there.
-    """
-    if isinstance(annotation, type):
-        return issubclass(annotation, classes)
-    return any(mentions(argument, classes) for argument in typing.get_args(annotation))

@@ -26,6 +26,7 @@ from ..declare._statement import (
     is_abstract,
     kind_of,
     missing_arguments,
+    unfinished,
 )
 from ..declare._tool_kind import TOOL
 from ..handlers._bound import Bound, PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
@@ -306,7 +307,8 @@ def _problems(target: Any, overrides: Mapping[str, Any], feature: str) -> list[s
     if isinstance(target, FunctionComponent):
         return []
     if is_abstract(class_of(target)):
-        return [f"{label} is abstract; register a subclass of it"]
+        lacks = unfinished(class_of(target)) or "is abstract; register a subclass of it"
+        return [f"{label} {lacks}"]
     # Said now: the instance is made when the server is, far from the line that lists the class.
     if isinstance(target, type) and (missing := missing_arguments(target)):
         example = ", ".join(missing)

@@ -96,8 +96,9 @@ def _of_name(state: ParseState, annotation: Any, scope: Scope) -> Node:
 
 
 def _variable(state: ParseState, variable: TypeVar, scope: Scope) -> Node:
-    if variable in scope.variables:
-        return state.node(*scope.variables[variable])
+    known = scope.variables.get(variable) or state.types.get(variable)
+    if known is not None:
+        return state.node(*known)
     if variable.__bound__ is not None:
         return state.node(variable.__bound__, scope)
     state.fault(f"the type variable {variable} stands for nothing here; give its class a type")

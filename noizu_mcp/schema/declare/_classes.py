@@ -6,20 +6,20 @@ subclass of `Schema`. Its problems are kept on it until the class that uses it r
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from enum import Enum
 from functools import partial
 from inspect import get_annotations, signature
-from types import FunctionType, NoneType
-from typing import Any, ClassVar, Generic, get_args, get_origin, is_typeddict
+from types import FunctionType, MemberDescriptorType, NoneType
+from typing import Any, ClassVar, get_origin, is_typeddict
 
 import attrs
 
 from ._docstring import docstring_parameters, docstring_summary
 from ._field import Marker
 from ._nodes import MISSING, Field, Object
-from ._resolve import KEPT, Scope, class_scope, may_be_none, substitute
+from ._resolve import KEPT, Scope, Types, class_scope, may_be_none, type_arguments
 from ._state import ParseState
 
 #: On a class that `freeze` made: its problems, as pairs of a field name and a text.
@@ -39,7 +39,11 @@ _CONTAINERS = (list, dict, set)
 _PLAIN_DEFAULTS = (str, int, float, bool, NoneType, Enum, tuple)
 
 
-def freeze(cls: type, keywords: Mapping[str, Any] | None = None) -> None:
+def freeze(
+    cls: type,
+    keywords: Mapping[str, Any] | None = None,
+    found: Iterable[tuple[str, str]] = (),
+) -> None:
     """Make a class a frozen attrs class, in place, from its annotations.
 
     Never raises. Its problems are kept on the class.
@@ -47,10 +51,14 @@ def freeze(cls: type, keywords: Mapping[str, Any] | None = None) -> None:
     Args:
         cls: The class; the default values leave its namespace.
         keywords: The keywords of the class statement; each is a problem.
+        found: Other problems of the statement: names of fields, each with a text.
     """
     problems = [
-        ("", f"unknown class keyword {name!r}; a Schema class takes none")
-        for name in keywords or ()
+        *found,
+        *(
+            ("", f"unknown class keyword {name!r}; a Schema class takes none")
+            for name in keywords or ()
+        ),
     ]
     setattr(cls, KEPT, {})
     these = _attributes(cls, problems)
@@ -88,6 +96,11 @@ def _attributes(cls: type, problems: list[tuple[str, str]]) -> dict[str, Any]:
         else:
             taken[alias] = name
             value = cls.__dict__.get(name, MISSING)
+            if isinstance(value, MemberDescriptorType):
+                problems.append(
+                    (name, "stands in __slots__, which a Schema has none of; leave it out")
+                )
+                value = MISSING
             these[name] = _attribute(cls, name, annotation, value, problems)
             if value is not MISSING:
                 delattr(cls, name)
@@ -127,6 +140,13 @@ def is_class_form(cls: type) -> bool:
     if PROBLEMS in cls.__dict__ or attrs.has(cls):
         return True
     return hasattr(cls, "__dataclass_fields__") or is_typed_dict(cls) or is_plain(cls)
+
+
+def has_fields(annotation: Any) -> bool:
+    """Tell if an annotation is a class whose instances have the fields that it declares."""
+    if not isinstance(annotation, type) or is_typed_dict(annotation):
+        return False
+    return is_class_form(annotation) or is_pydantic(annotation)
 
 
 def is_pydantic(cls: type) -> bool:
@@ -179,6 +199,10 @@ def read_class(state: ParseState, cls: type, args: tuple[tuple[Any, Scope], ...]
             return node
     if is_plain(cls, empty=True) and not attrs.has(cls):
         freeze(cls)
+    if not state.output and (lacking := getattr(cls, "__abstractmethods__", ())):
+        with state.at(None, cls):
+            text = f"{cls.__name__} has no {', '.join(sorted(lacking))}, which is abstract"
+            state.fault(f"{text}; write it, or declare a subclass that has it")
     risky = _is_risky(cls)
     node = Object(cls.__name__, _make(cls, risky=risky), cls, [], risky)
     state.classes.append((cls, arguments, node))
@@ -192,7 +216,7 @@ def read_class(state: ParseState, cls: type, args: tuple[tuple[Any, Scope], ...]
         with state.at(name or None, cls):
             state.fault(text)
     state.open.add(id(node))
-    node.fields.extend(_fields(state, cls, dict(_variables(cls, args))))
+    node.fields.extend(_fields(state, cls, type_arguments(cls, args)))
     state.open.discard(id(node))
     seen: set[str] = set()
     for field in node.fields:
@@ -241,31 +265,17 @@ def _describe(cls: type, node: Object) -> None:
                 field.description = texts.get(field.name) or texts.get(field.attribute)
 
 
-def _variables(
-    cls: type, args: tuple[tuple[Any, Scope], ...]
-) -> Iterator[tuple[Any, tuple[Any, Scope]]]:
-    """Yield each type variable of a class and of its generic bases, with its type."""
-    own = dict(zip(getattr(cls, "__parameters__", ()), args, strict=False))
-    yield from own.items()
-    for base in cls.__mro__:
-        for alias in base.__dict__.get("__orig_bases__", ()):
-            origin = get_origin(alias)
-            if origin is not None and origin is not Generic:
-                scope = class_scope(base, own)
-                pairs = [substitute(arg, scope) for arg in get_args(alias)]
-                yield from zip(getattr(origin, "__parameters__", ()), pairs, strict=False)
-
-
 def declarers(cls: type) -> dict[str, type]:
     """Return the class in whose body each field is annotated, by its name there."""
     return {name: base for base in reversed(cls.__mro__) for name in get_annotations(base)}
 
 
-def _fields(state: ParseState, cls: type, variables: Mapping[Any, Any]) -> Iterator[Field]:
-    if is_typed_dict(cls):
-        return _typed_dict_fields(state, cls, class_scope(cls, variables))
+def _fields(state: ParseState, cls: type, types: Mapping[type, Types]) -> Iterator[Field]:
+    if is_typed_dict(cls):  # its bases are not in its MRO
+        merged = {variable: known for each in types.values() for variable, known in each.items()}
+        return _typed_dict_fields(state, cls, class_scope(cls, merged))
     owners = declarers(cls)
-    scopes = {owner: class_scope(owner, variables) for owner in {cls, *owners.values()}}
+    scopes = {each: class_scope(each, types.get(each, {})) for each in {cls, *owners.values()}}
     if attrs.has(cls):
         return _attrs_fields(state, cls, owners, scopes)
     if hasattr(cls, "__dataclass_fields__"):

@@ -1,7 +1,7 @@
 """The data form: `{"path": f.string(required=True), "note": str}` → nodes, and its instances."""
 
 from collections.abc import Iterator, Mapping
-from enum import EnumMeta
+from enum import Enum, EnumMeta
 from keyword import iskeyword
 from types import FunctionType
 from typing import Any, get_origin
@@ -158,6 +158,10 @@ def _enum(state: ParseState, values: Any) -> Node:
         members += list(value) if isinstance(value, EnumMeta) else [value]
     if not members:
         state.fault('f.enum needs values; write f.enum("plain", "loud")')
+    sent = [member.value if isinstance(member, Enum) else member for member in members]
+    for index, value in enumerate(sent):
+        if any(value == each and type(value) is type(each) for each in sent[:index]):
+            state.fault(f"f.enum has {value!r} twice; leave one out")
     return choice(state, members, "f.enum")
 
 

@@ -6,10 +6,14 @@ class body around it, in the module.
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import FrameType, MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, ForwardRef, NamedTuple, TypeVar, Union, get_args, get_origin
 
+#: The type of each type variable, with the scope of its names.
+Types = Mapping[Any, "tuple[Any, Scope]"]
+#: No type variables.
+NO_TYPES: Types = MappingProxyType({})
 #: On a `Schema` class: names that were found in a function's frame, which is gone on later reads.
 KEPT = "__mcp_names__"
 
@@ -89,6 +93,58 @@ def substitute(annotation: Any, scope: Scope) -> tuple[Any, Scope]:
         return annotation, scope
     parts = [scope.variables.get(variable, (variable, scope))[0] for variable in variables]
     return annotation[tuple(parts)], scope
+
+
+def type_arguments(cls: type, args: Iterable[tuple[Any, Scope]] | None = None) -> dict[type, Types]:
+    """Find the types that stand for the type variables of a class and of its generic bases.
+
+    Args:
+        cls: The class.
+        args: Its own type arguments, each with the scope of its names; by default any types.
+
+    Returns:
+        The variables of each generic class, each with its type and the scope of that. A variable
+        may stand for one type in a class, and for another one in its base.
+    """
+    if args is None:
+        args = [(Any, Scope({}))] * len(_parameters(cls))
+    found: dict[type, Types] = {cls: dict(zip(_parameters(cls), args, strict=False))}
+    # A class stands before its bases there, so that its own variables are known by then.
+    for each in cls.__mro__:
+        for alias in each.__dict__.get("__orig_bases__", ()):
+            origin = get_origin(alias)
+            if isinstance(origin, type) and origin not in found:
+                scope = class_scope(each, found.get(each, {}))
+                pairs = zip(_parameters(origin), get_args(alias), strict=False)
+                known = {v: _substitute_known(arg, scope) for v, arg in pairs}
+                # A type with a variable in it that stands for nothing is none. Others than plain
+                # variables stand for several types, or for parameters.
+                plain = all(isinstance(v, TypeVar) for v in known)
+                known = {v: pair for v, pair in known.items() if not _has_variables(pair[0])}
+                found[origin] = known if plain else {}
+    return found
+
+
+def _substitute_known(annotation: Any, scope: Scope) -> tuple[Any, Scope]:
+    """Replace type variables; text that names something unknown stays, and is a fault later."""
+    try:
+        return substitute(annotation, scope)
+    except Unresolved:
+        return annotation, scope
+
+
+def _has_variables(annotation: Any) -> bool:
+    plain = isinstance(annotation, type) and get_origin(annotation) is None
+    return isinstance(annotation, TypeVar) or (not plain and bool(_parameters(annotation)))
+
+
+def _parameters(cls: Any) -> tuple[Any, ...]:
+    return getattr(cls, "__parameters__", ())
+
+
+def with_types(annotation: Any, types: Types) -> Any:
+    """Replace the type variables of an annotation that is no text."""
+    return substitute(annotation, Scope({}, variables=types))[0]
 
 
 class _Names(dict[str, Any]):

@@ -14,7 +14,7 @@ from ..jsonschema._violation import Fault
 from ._field import Marker, is_field_info
 from ._field_options import constrain, marker_problems
 from ._nodes import MISSING, Field, Node, Object, is_nullable
-from ._resolve import Scope, Unresolved
+from ._resolve import NO_TYPES, Scope, Types, Unresolved
 
 # Special forms that are about a field, not about its type. By name: some are newer than the oldest
 # Python served, and typing_extensions has its own.
@@ -32,6 +32,7 @@ class ParseState:
             constructor sets are part of it.
         strict: True to forbid names that are not declared.
         descriptions: Descriptions for fields of the root that have none of their own.
+        types: The types of the type variables of a class around the declaration.
 
     Attributes:
         faults: The problems so far.
@@ -55,7 +56,9 @@ class ParseState:
         output: bool = False,
         strict: bool = False,
         descriptions: Mapping[str, str] | None = None,
+        types: Types = NO_TYPES,
     ) -> None:
+        self.types = types
         self._infer = infer
         self.output = output
         self.strict = strict

@@ -7,6 +7,7 @@ one order of keywords in every schema.
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ..._util import called
 from ..._value import JSONObject
 from ..convert._dump import dump_value
 from ..declare import _nodes as nodes
@@ -224,7 +225,7 @@ class Emitter:
         try:
             return dump_value(value)
         except (TypeError, ValueError, RecursionError) as error:
-            text = f"{what} {value!r} is not JSON: {error}"
+            text = f"{what} {called(value)} is not JSON: {error}"
             self._state.faults.append(Fault(place.names, text, place.owner))
             return None
 

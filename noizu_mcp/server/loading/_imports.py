@@ -7,12 +7,18 @@ from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from ..._errors import DefinitionError, TargetError
 from ..._util import relative_path
 
 Result = TypeVar("Result")
+
+#: The advice on a class with two bases of different metaclasses.
+_CONFLICT: Final = (
+    "a class cannot be a tool, or another component, and a pydantic model or an Enum in one; write"
+    " a class for each, the model as class Input in the tool"
+)
 
 
 def import_place(place: str, name: str) -> ModuleType:
@@ -90,7 +96,10 @@ def guarded(what: str, function: Callable[[], Result]) -> Result:
     except DefinitionError as error:
         raise TargetError(str(error), is_wrong=False) from error
     except (Exception, SystemExit) as error:  # a script may exit while it is imported
-        text = f"cannot {what}: {type(error).__name__}: {error}{_place_of(error)}"
+        said = f"{type(error).__name__}: {error}"
+        # Python refuses these bases before any code of the class runs.
+        said = _CONFLICT if "metaclass conflict" in said else said
+        text = f"cannot {what}: {said}{_place_of(error)}"
         raise TargetError(text, is_wrong=False) from error
 
 

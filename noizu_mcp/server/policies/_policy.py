@@ -5,8 +5,10 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, get_args
 
+from ..._class_body import BODY, BodyMeta, replacements, statement_frame
 from ..._errors import DefinitionError, Problem
-from ..._source import calling_frame, problem_at
+from ..._nearest import hint_at
+from ..._source import problem_at
 from ..._util import called
 from ...types import Principal
 
@@ -19,6 +21,7 @@ CallKind = Literal["tool", "prompt", "resource", "completion"]
 KINDS: Final[frozenset[CallKind]] = frozenset(get_args(CallKind))
 #: Seconds that a policy may take.
 TIMEOUT: Final = 5.0
+_OPTIONS: Final = ("kinds", "label", "loop", "timeout")
 
 
 class PolicyCall(NamedTuple):
@@ -66,7 +69,7 @@ class PolicyCall(NamedTuple):
         return None if self.spec is None else str(self.spec.definition[self.spec.key])
 
 
-class Policy:
+class Policy(metaclass=BodyMeta):
     """Decides whether a call may go on: subclass it, write `check`, list instances of it.
 
     Policies stand in `policies = […]` of a server. They are asked on every way to a handler: by a
@@ -91,10 +94,16 @@ class Policy:
     label: str | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if faults := list(_faults_of(cls)):
-            frame = calling_frame()
-            raise DefinitionError([problem_at(f"{cls.__name__}.{n}", t, frame) for n, t in faults])
+        super().__init_subclass__()
+        for name in options.keys() & set(_OPTIONS):
+            setattr(cls, name, options.pop(name))
+        faults = [(name, f"unknown option; {hint_at(name, _OPTIONS)}") for name in options]
+        faults += _faults_of(cls)
+        frame = statement_frame()
+        problems = replacements(vars(cls)[BODY], cls.__name__, ("check", *_OPTIONS))
+        problems += [problem_at(f"{cls.__name__}.{n}", text, frame) for n, text in faults]
+        if problems:
+            raise DefinitionError(problems)
 
     def check(self, call: PolicyCall, ctx: "Context") -> Awaitable[None] | None:
         """Let a call go on by returning, or refuse it.
@@ -115,17 +124,19 @@ class Policy:
 
 def _faults_of(cls: type[Policy]) -> Iterable[tuple[str, str]]:
     """Yield the name and the text of each mistake in a subclass."""
-    check = cls.check
+    check = inspect.getattr_static(cls, "check")
     names = list(inspect.signature(check).parameters) if inspect.isfunction(check) else []
-    if len(names) != 3:
+    yields = inspect.isgeneratorfunction(check) or inspect.isasyncgenfunction(check)
+    if len(names) != 3 or yields:
         yield "check", "must be `async def check(self, call, ctx)`"
     kinds: Any = cls.kinds
-    if isinstance(kinds, str) or not KINDS.issuperset(kinds):
+    listed = isinstance(kinds, set | frozenset | list | tuple)
+    if not listed or not all(isinstance(kind, str) and kind in KINDS for kind in kinds):
         yield "kinds", f"must be a set of {', '.join(sorted(KINDS))}, got {kinds!r}"
     seconds: Any = cls.timeout
     number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if not number or not 0 < seconds < math.inf:
-        yield "timeout", f"must be seconds above 0, got {seconds!r}"
+        yield "timeout", f"must be seconds above 0, got {called(seconds)}"
     if cls.loop not in (None, "trio", "asyncio"):
         yield "loop", f"must be 'trio' or 'asyncio', got {cls.loop!r}"
 

@@ -74,6 +74,7 @@ def check_statement(declaration: Declaration, base: type) -> None:
             text = f"is not an option; {advice(name, SERVER_OPTIONS)}"
             declaration.problem(name, text, member=name)
     _check_marks(declaration, base)
+    _check_two_servers(declaration, base)
     _check_overrides(declaration, base)
     _check_lifespan(declaration, base)
     for member, find_problems in _CHECKS.items():
@@ -123,6 +124,19 @@ def _check_identity(declaration: Declaration) -> None:
         if option not in declaration.options and f"{name}.{option}" not in told:
             text = f'is missing; write class {name}(Server, {option}="…", …)'
             declaration.problem(option, text)
+
+
+def _check_two_servers(declaration: Declaration, base: type) -> None:
+    """Refuse two bases that have the same list: only that of the first would be served."""
+    cls: Any = declaration.cls
+    for member in _CHECKS:
+        homes = [each for each in cls.__mro__ if vars(each).get(member) and each is not base]
+        others = [each for each in homes[1:] if not issubclass(homes[0], each)]
+        if others and homes[0] is not cls:
+            found = [homes[0].__name__, others[0].__name__]
+            whole = ", ".join(f"*{name}.{member}" for name in found)
+            text = f"{' and '.join(found)} both have {member}, of which the first ones would count"
+            declaration.problem(member, f"{text}; write {member} = [{whole}]")
 
 
 def _check_overrides(declaration: Declaration, base: type) -> None:
