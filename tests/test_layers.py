@@ -176,6 +176,7 @@ LATE = {
     ("transports/http/client/_backend", "httpx2"): "an extra, loads with the first URL",
     ("transports/http/client/_backend", "."): "`_network`: httpx2, loads with the first URL",
     ("transports/http/client/_backend", "urllib.request"): "httpx2 loads it, with the first URL",
+    ("transports/http/client/_backend", "http.cookiejar"): "httpx2 loads it, with the first URL",
     ("transports/http/client/_client_state", "....auth.client"): "loads with the first 401 or 403",
     ("client/_connect", "..auth.client"): "loads with the first `auth=`",
     ("openapi/_document", "yaml"): "an extra, loads with the first document in YAML",

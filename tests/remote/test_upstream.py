@@ -618,6 +618,18 @@ async def test_listen_requests_that_fail(scripted, caplog):
     assert "resources of up are not watched: full (-32000)" in caplog.text
 
 
+async def test_an_error_for_want_of_an_answer(old_script):
+    """A call that the server refuses without an answer is the error that says so."""
+    ours = old_script("elicitation/create", Exception(-32000, "no answer"))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ours.script)
+        async with connect(front_of(Remote(ours, prefix="up")), version=NEW) as client:
+            with pytest.raises(McpError) as caught:
+                await client.call_tool("up_x")
+        nursery.cancel_scope.cancel()
+    assert caught.value.code == MISSING_CLIENT_CAPABILITY
+
+
 def test_configurations(tmp_path):
     """A file of the `mcpServers` form gives a `Remote` for each of its servers."""
     file = tmp_path / "mcp.json"

@@ -1,5 +1,6 @@
 """The client's end of Streamable HTTP, against servers that keep to it and servers that do not."""
 
+import gzip
 import json
 import ssl
 import sys
@@ -610,6 +611,30 @@ async def test_answers_have_a_largest_size():
                     with pytest.raises(ProtocolError, match="over the size limit"):
                         await client.call_tool(name)
                 await client.ping()
+
+
+@pytest.mark.parametrize("more", [b"", b"x"])
+async def test_a_packed_answer_in_pieces(more):
+    """It is unpacked piece by piece; what follows its end is an error."""
+
+    async def call(heard):
+        body = gzip.compress(json.dumps(heard.answer(DONE)).encode())
+        await heard.head(
+            kind="application/json", content_encoding="gzip", transfer_encoding="chunked"
+        )
+        for piece in (body[:5], body[5:], more):
+            await heard.stream.send_all(b"%x\r\n%b\r\n" % (len(piece), piece))
+            await trio.testing.wait_all_tasks_blocked(0.01)
+        if more:
+            await heard.stream.send_all(b"0\r\n\r\n")
+
+    async with serving(Script(tools_call=call)) as script:
+        async with connect(script.url, version="2025-11-25") as client:
+            if more:
+                with pytest.raises(ConnectionClosed, match="more than the packed answer came"):
+                    await client.call_tool("t")
+            else:
+                assert (await client.call_tool("t")).content[0].text == "done"
 
 
 async def test_an_answer_that_is_no_message():
