@@ -74,9 +74,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in each:
             is_quick = param_of(item, "revision") in quick
             is_elsewhere = param_of(item, "transport") not in ("", "memory")
-            is_spared = param_of(item, "transport") == "http2" and not (
-                item.path.name in OVER_HTTP_2
-            )
+            is_spared = param_of(item, "transport") == "http2" and item.path.name not in OVER_HTTP_2
             if is_spared or (is_elsewhere and not is_quick):
                 left_out.add(item)
             elif is_elsewhere or not is_quick:
