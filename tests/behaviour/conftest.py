@@ -124,6 +124,8 @@ def http_2(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> b
         return httpx2.AsyncHTTPTransport(http1=False, http2=True, limits=limits)
 
     monkeypatch.setattr(_network, "JoiningTransport", speak)
+    connection = load("multiplexing").Connection
+    monkeypatch.setattr("httpcore2._async.http2.AsyncHTTP2Connection", connection)
     return True
 
 
