@@ -29,8 +29,9 @@ SLOW_FOLDERS = ("benchmarks", "conformance", "e2e", "interop")
 #: Files in them whose tests reach lines that no quick test reaches.
 QUICK_FILES = ("test_reload_stdio.py",)
 #: The quick scenarios of `behaviour`: in memory, on the newest revision of each era, or on the
-#: newest that a scenario of older ones has. The slow ones repeat them over pipes and HTTP (1.1 and 2), and
-#: on the other revisions in memory: what these write and read is the same on every transport.
+#: newest that a scenario of older ones has. The slow ones repeat them over pipes, HTTP/1.1
+#: and HTTP/2, and on the other revisions in memory: what these write and read is the same on every
+#: transport.
 NEWEST = {"2025-11-25", "2026-07-28"}
 
 

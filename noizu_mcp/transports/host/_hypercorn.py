@@ -174,8 +174,8 @@ class _Connections:
         try:
             await self._app(scope, receive, send)
         except self._protocol_error as error:
-            # Such as the answer to a WebSocket that speaks too early. hypercorn would log a traceback
-            # each time, and clients could fill the log.
+            # Such as the answer to a WebSocket that speaks too early. hypercorn would log a
+            # traceback each time, and clients could fill the log.
             self._log.warning(type(error).__name__, "a connection failed: %r", error)
 
 
