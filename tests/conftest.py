@@ -29,11 +29,10 @@ SLOW_FOLDERS = ("benchmarks", "conformance", "e2e", "interop")
 #: Files in them whose tests reach lines that no quick test reaches.
 QUICK_FILES = ("test_reload_stdio.py",)
 #: The quick scenarios of `behaviour`: in memory, on the newest revision of each era, or on the
-#: newest that a scenario of older ones has. The slow ones repeat them over pipes and HTTP, and on
-#: the other revisions in memory: what these write and read is the same on every transport.
+#: newest that a scenario of older ones has. The slow ones repeat them over pipes, HTTP/1.1
+#: and HTTP/2, and on the other revisions in memory: what these write and read is the same on every
+#: transport.
 NEWEST = {"2025-11-25", "2026-07-28"}
-#: The scenarios that are repeated over HTTP/2: tools, their errors, and lists.
-OVER_HTTP_2 = {"test_tools.py"}
 
 
 @cache
@@ -74,8 +73,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in each:
             is_quick = param_of(item, "revision") in quick
             is_elsewhere = param_of(item, "transport") not in ("", "memory")
-            is_spared = param_of(item, "transport") == "http2" and item.path.name not in OVER_HTTP_2
-            if is_spared or (is_elsewhere and not is_quick):
+            if is_elsewhere and not is_quick:
                 left_out.add(item)
             elif is_elsewhere or not is_quick:
                 item.add_marker(pytest.mark.slow)

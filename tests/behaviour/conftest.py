@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,7 @@ from noizu_mcp.transports.http.client import _network
 HERE = Path(__file__).parent
 #: In memory, where the Python schema engine judges everything.
 PYTHON = "memory, python engine"
+_NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def load(name: str) -> ModuleType:
@@ -121,9 +123,12 @@ def http_2(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> b
         return False
 
     def speak(context: Any, limits: httpx2.Limits) -> httpx2.AsyncHTTPTransport:
-        return httpx2.AsyncHTTPTransport(http1=False, http2=True, limits=limits)
+        # No TLS is spoken, and to load the authorities of the system takes long.
+        return httpx2.AsyncHTTPTransport(verify=_NO_TLS, http1=False, http2=True, limits=limits)
 
     monkeypatch.setattr(_network, "JoiningTransport", speak)
+    connection = load("multiplexing").Connection
+    monkeypatch.setattr("httpcore2._async.http2.AsyncHTTP2Connection", connection)
     return True
 
 

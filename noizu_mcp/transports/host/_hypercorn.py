@@ -130,6 +130,7 @@ class _Connections:
     """
 
     def __init__(self, app: Application, options: HostOptions, tls: ssl.SSLContext | None) -> None:
+        from h11 import LocalProtocolError
         from hypercorn.app_wrappers import ASGIWrapper
         from hypercorn.trio.worker_context import WorkerContext
 
@@ -140,6 +141,7 @@ class _Connections:
         self._tls = tls
         self._extensions = {"noizu_mcp.unread_body": {"seconds": options.body_timeout}}
         self._log = ThrottledLog(trio.current_time, logger)
+        self._protocol_error = LocalProtocolError
 
     async def accept(self, listeners: list[Listener], nursery: trio.Nursery) -> None:
         """Accept connections until cancelled, and serve them in a nursery."""
@@ -169,7 +171,12 @@ class _Connections:
 
     async def _call(self, scope: Any, receive: Any, send: Any) -> None:
         scope["extensions"].update(self._extensions)
-        await self._app(scope, receive, send)
+        try:
+            await self._app(scope, receive, send)
+        except self._protocol_error as error:
+            # Such as the answer to a WebSocket that speaks too early. hypercorn would log a
+            # traceback each time, and clients could fill the log.
+            self._log.warning(type(error).__name__, "a connection failed: %r", error)
 
 
 @cache
