@@ -32,6 +32,8 @@ QUICK_FILES = ("test_reload_stdio.py",)
 #: newest that a scenario of older ones has. The slow ones repeat them over pipes and HTTP, and on
 #: the other revisions in memory: what these write and read is the same on every transport.
 NEWEST = {"2025-11-25", "2026-07-28"}
+#: The scenarios that are repeated over HTTP/2: tools, their errors, and lists.
+OVER_HTTP_2 = {"test_tools.py"}
 
 
 @cache
@@ -72,7 +74,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in each:
             is_quick = param_of(item, "revision") in quick
             is_elsewhere = param_of(item, "transport") not in ("", "memory")
-            if is_elsewhere and not is_quick:
+            is_spared = param_of(item, "transport") == "http2" and item.path.name not in OVER_HTTP_2
+            if is_spared or (is_elsewhere and not is_quick):
                 left_out.add(item)
             elif is_elsewhere or not is_quick:
                 item.add_marker(pytest.mark.slow)

@@ -177,8 +177,7 @@ class Client:
 
         Raises:
             McpError: The server has no such page (-32602).
-            ProtocolError: A cursor came twice, the list is over a limit of the connection, or a
-                definition is malformed.
+            ProtocolError: A cursor came twice, a definition is malformed, or a limit is exceeded.
         """
         return await self._list(TOOLS, page)
 

@@ -53,6 +53,16 @@ class Advising(Tool):
         raise ToolError(Keys())
 
 
+class Building(Tool):
+    """Somebody presses Ctrl-C while its arguments are made."""
+
+    class Input(Schema):
+        def __attrs_post_init__(self):
+            raise KeyboardInterrupt
+
+    async def call(self, args): ...
+
+
 class Exiting(Tool):
     """Its arguments end the program."""
 
@@ -71,10 +81,10 @@ class Waiting(Tool):
 
 
 class Small(Server, name="small", version="1"):
-    tools = [Interrupted, Advising, Exiting, Waiting]
+    tools = [Interrupted, Advising, Building, Exiting, Waiting]
 
 
-@pytest.mark.parametrize("name", ["interrupted", "advising"])
+@pytest.mark.parametrize("name", ["interrupted", "advising", "building"])
 async def test_a_keyboard_interrupt_ends_the_program(name):
     """Ctrl-C is no crash of a handler: it goes through, and is one exception."""
     with pytest.raises(KeyboardInterrupt):

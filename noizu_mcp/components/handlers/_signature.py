@@ -200,7 +200,8 @@ def read_handler(
     of_class = isinstance(found, classmethod)
     first = () if bound else ("cls",) if of_class else ("self",)
     types = NO_TYPES if home is None else home.types
-    signature = Signature(function, inspected.parameters.values(), scope, report, first, types)
+    parameters = inspected.parameters.values()
+    signature = Signature(function, parameters, scope, report, first=first, types=types)
     if not signature.take_given(home and home.cls, row):
         return None
     if row.least is None:
@@ -247,6 +248,7 @@ class Signature:
         parameters: Iterable[Parameter],
         scope: Mapping[str, Any],
         report: Report,
+        *,
         first: tuple[str, ...] = ("self",),
         types: Types = NO_TYPES,
     ) -> None:

@@ -281,17 +281,33 @@ class Registry:
         """Find a prompt by its wire name, hidden or not; see `Collection.find`."""
         return self.prompts.find(name, context)
 
-    def find_resource(self, uri: str, context: Context | None = None) -> Found | None:
+    def find_resource(
+        self, uri: str, context: Context | None = None, *, usable: bool = True
+    ) -> Found | None:
         """Find the spec that serves a URI: the resource itself, else the first matching template.
 
         Args:
             uri: The URI.
-            context: The request; what its caller may not use is not found. None: all are.
+            context: The request, with what providers offer its caller; None: no caller.
+            usable: What the caller may not use is not found.
 
         Returns:
             The spec, and the variables of a template.
         """
-        return self._find_resource(uri, context, context)
+        asked_for = context if usable else None
+        resource = self.resources.look_up(uri, context)
+        if resource is not None and is_available(resource, asked_for):
+            return resource, None
+        # In the order of registration, by which the author decides between overlapping templates.
+        for template in self.templates.seen_by(context).specs.values():
+            variables = template.match(uri)
+            if variables is None or not is_available(template, asked_for):
+                continue
+            # Such a URI may have the prefix of another provider.
+            providers = None if context is None else self.providers
+            if providers is None or providers.may_serve(template, uri, context):
+                return template, variables
+        return None
 
     def canonical(self, uri: str, context: Context) -> str:
         """Give the spelling of a URI that policies, overrides and handlers see.
@@ -309,35 +325,6 @@ class Registry:
         from ...uri import normalize  # most servers have no templates
 
         return normalize(uri)
-
-    def _find_resource(
-        self, uri: str, context: Context | None, asked_for: Context | None
-    ) -> Found | None:
-        """Find the spec that serves a URI.
-
-        Args:
-            uri: The URI.
-            context: The request, with what providers offer its caller.
-            asked_for: The same request; None: also what its caller may not use is found.
-        """
-        resource = self.resources.look_up(uri, context)
-        if resource is not None and is_available(resource, asked_for):
-            return resource, None
-        # In the order of registration: overlapping templates are legal, and the author decides
-        # which one wins.
-        for template in self.templates.seen_by(context).specs.values():
-            variables = template.match(uri)
-            if variables is None or not is_available(template, asked_for):
-                continue
-            if self._is_own(template, uri, context):
-                return template, variables
-        return None
-
-    def _is_own(self, template: Any, uri: str, context: Context | None) -> bool:
-        """Tell whether a URI that a template matches is not that of another provider."""
-        if self.providers is None or context is None:
-            return True
-        return self.providers.may_serve(template, uri, context)
 
     def subject_of(
         self, request: Request, context: Context | None = None, *, usable: bool = True
@@ -364,7 +351,6 @@ class Registry:
         name = params.get(_NAMED_BY.get(method, ""))
         if not isinstance(name, str):
             return None, None
-        asked_for = context if usable else None
         collection: Collection[Any]
         match method:
             case "tools/call":
@@ -376,10 +362,11 @@ class Registry:
             case "completion/complete":
                 collection = self.templates
             case _:
-                found = self._find_resource(name, context, asked_for)
+                found = self.find_resource(name, context, usable=usable)
                 return name, None if found is None else found[0]
         spec = collection.look_up(name, context)
-        return name, spec if spec is not None and is_available(spec, asked_for) else None
+        available = spec is not None and is_available(spec, context if usable else None)
+        return name, spec if available else None
 
     async def prepare(self, context: Context, feature: str, name: str | None = None) -> None:
         """Ask the providers for what a caller may use, where their last lists are out of date.
@@ -409,7 +396,7 @@ class Registry:
             uri: Its URI; one that is not registered may belong to an override.
             context: The request, or the session.
         """
-        if not self.gated or self._find_resource(uri, context, None) is None:
+        if not self.gated or self.find_resource(uri, context, usable=False) is None:
             return False
         return self.find_resource(uri, context) is None
 
