@@ -10,6 +10,7 @@ A notice that the tools have changed makes the schemas unknown again. In the mod
 are listed before a call whose tool is unknown; otherwise such a call goes unchecked.
 """
 
+import hashlib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, Literal, get_args
@@ -32,8 +33,9 @@ Strictness = Literal["strict", "warn", "off"]
 
 #: Tools whose schemas are known at the same time.
 MAX_TOOLS: Final = 10_000
-#: Schemas that are compiled at the same time.
+#: Schemas that are compiled at the same time, and the bytes of their JSON.
 MAX_COMPILED: Final = 1000
+MAX_COMPILED_SIZE: Final = 4 * 1024 * 1024
 
 #: Characters of the reason that the log shows: the server has chosen the schema.
 SHOWN: Final = 300
@@ -85,10 +87,13 @@ class OutputChecks:
         self._list_tools = list_tools
         # None for a tool without an output schema.
         self._outputs: dict[str, _Output | None] = {}
-        # By the text of the schema, for tools that share one and for lists that are read again.
-        self._compiled: dict[str, PeerSchema | None] = {}
+        # By a digest of the schema, for tools that share one and lists that are read again; with
+        # the bytes of its JSON.
+        self._compiled: dict[bytes, tuple[PeerSchema | None, int]] = {}
+        self._size = 0
         self._looking = trio.Lock()
-        self._warned: set[tuple[str, str]] = set()
+        # Hashes, since the server chooses the names.
+        self._warned: set[int] = set()
 
     def learn(self, page: Page[ToolDefinition], *, first: bool) -> None:
         """Note the output schemas of a page of tools.
@@ -145,7 +150,7 @@ class OutputChecks:
         lines = [] if result.is_error else self._find_violations(name, result)
         if not lines:
             return result
-        text = f"the result of the tool {name!r} breaks its output schema:"
+        text = f"the result of the tool {name[:SHOWN]!r} breaks its output schema:"
         if self._strictness == "strict":
             # The schema may have changed, and nobody has told. If the server refuses to list now,
             # the schema that is known decides.
@@ -170,24 +175,32 @@ class OutputChecks:
             return []
         found = output.compiled.violations(result.structured)
         if found is None:
-            self._warn_once(name, "a result of the tool %r is too large to be checked", name)
+            self._warn_once(name, "a result of the tool %.200r is too large to be checked", name)
             return []
         return describe(found)
 
     def _warn_once(self, name: str, text: str, *args: object) -> None:
-        if (name, text) not in self._warned:
-            self._warned.add((name, text))
+        about = hash((name, text))
+        if about not in self._warned:
+            if len(self._warned) >= MAX_TOOLS:
+                self._warned.clear()
+            self._warned.add(about)
             logger.warning(text, *args)
 
     def _compile(self, name: str, schema: JSONObject) -> PeerSchema | None:
-        text = json_text(schema)
-        if text not in self._compiled:
-            if len(self._compiled) >= MAX_COMPILED:
-                del self._compiled[next(iter(self._compiled))]
-            self._compiled[text] = None
-            try:
-                self._compiled[text] = PeerSchema(schema, self._engine)
-            except SchemaError as error:
-                shown = str(error)[:SHOWN]
-                logger.warning("results of the tool %r are not checked: %s", name, shown)
-        return self._compiled[text]
+        text = json_text(schema).encode("utf-8", "surrogatepass")
+        key = hashlib.sha256(text).digest()
+        if key in self._compiled:
+            return self._compiled[key][0]
+        compiled = None
+        try:
+            compiled = PeerSchema(schema, self._engine)
+        except SchemaError as error:
+            shown = str(error)[:SHOWN]
+            logger.warning("results of the tool %.200r are not checked: %s", name, shown)
+        size = 0 if compiled is None else len(text)
+        self._compiled[key] = compiled, size
+        self._size += size
+        while len(self._compiled) > MAX_COMPILED or self._size > MAX_COMPILED_SIZE:
+            self._size -= self._compiled.pop(next(iter(self._compiled)))[1]
+        return compiled

@@ -231,10 +231,8 @@ class Client:
         return self._live(TEMPLATES)
 
     def _live(self, kind: ListKind[Definition]) -> LiveList[Definition]:
-        async def read() -> tuple[list[Definition], bool]:
-            return await self._lists.all(kind, anew=True), True
-
         is_told = self.capabilities.has(f"{kind.change}.listChanged")
+        read = partial(self._lists.all, kind, anew=True)
         return LiveList(kind, read, partial(watch_server, self._session, kind, is_told=is_told))
 
     async def read_resource(self, uri: str, *, timeout: float | None = None) -> ReadResult:

@@ -277,29 +277,34 @@ class KeptConnection:
         while self.status == "connecting":
             await self._changed.wait()
 
-    async def list_tools(
-        self, patience: float | None = None, *, anew: bool = False
-    ) -> Mapping[str, ToolDefinition]:
-        """List the tools of the server by name; none while it is not connected, or cannot list.
-
-        Args:
-            patience: Seconds to wait for an attempt that runs; the timeout of requests by default.
-            anew: Whether an answer that was kept is dropped before.
-        """
+    async def list_tools(self) -> Mapping[str, ToolDefinition]:
+        """List the tools of the server by name; none while it is not connected, or cannot list."""
         self.is_listed = False
         try:
-            client = await self.ready(self.timeout if patience is None else patience)
+            client = await self.ready(self.timeout)
         except (ConnectionClosed, RequestTimeout):  # in the log already
             return {}
         try:
-            has_tools = client.capabilities.has("tools")
-            listed = await client._lists.all(TOOLS, anew=anew) if has_tools else []
+            await self.read_tools(client)
         except PEER_FAILURES as error:
             logger.warning("left out the tools of %s: %s", self.name, error)
             return {}
+        return self.tools
+
+    async def read_tools(self, client: Client, *, anew: bool = False) -> None:
+        """Read the tools of the server.
+
+        Args:
+            client: The present client.
+            anew: Whether an answer that was kept is dropped before.
+
+        Raises:
+            Exception: One of `PEER_FAILURES`.
+        """
+        has_tools = client.capabilities.has("tools")
+        listed = await client._lists.all(TOOLS, anew=anew) if has_tools else []
         self.is_listed = True
         self.tools = {tool.name: tool for tool in listed}
-        return self.tools
 
 
 def told(failure: BaseException) -> str:

@@ -63,7 +63,7 @@ TEMPLATES: Final = ListKind(
 )
 
 
-class _Budget:
+class ListBudget:
     """The room that is left for one list: a server can give new pages without end.
 
     Args:
@@ -161,7 +161,7 @@ class ListReader:
         cursors: set[str] = set()
         cursor: str | None = None
         may_restart = True
-        budget = _Budget(kind.method, self._limits)
+        budget = ListBudget(kind.method, self._limits)
         while True:
             try:
                 page = await self._page(kind, cursor, budget)
@@ -182,7 +182,7 @@ class ListReader:
             cursors.add(cursor)
 
     async def _page(
-        self, kind: ListKind[Definition], cursor: str | None, budget: _Budget | None = None
+        self, kind: ListKind[Definition], cursor: str | None, budget: ListBudget | None = None
     ) -> Page[Definition]:
         params = {} if cursor is None else {"cursor": cursor}
         send = partial(self._send, kind.method, params)
@@ -198,7 +198,7 @@ class ListReader:
         self,
         kind: ListKind[Definition],
         cursor: str | None,
-        budget: _Budget | None,
+        budget: ListBudget | None,
         result: JSONObject,
     ) -> Page[Definition]:
         listed, following = result.get(kind.member), result.get("nextCursor")

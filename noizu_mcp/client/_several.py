@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -23,11 +23,14 @@ from ._handlers import ClientHandler
 from ._kept_connection import KeptConnection, Status
 from ._list_reader import TOOLS
 from ._progress import Progress
+from ._several_live import ToolReaders
 from ._targets import read_entry, read_servers
 from ._views import LiveList
 
 #: Seconds that the block waits for its servers: `npx` may have to download one first.
 START_TIMEOUT: Final = 30.0
+#: Seconds that a list waits for a server.
+LIST_TIMEOUT: Final = 10.0
 #: Characters of the name of a tool (2025-11-25 `server/tools`, "Tool Names").
 MAX_NAME: Final = 128
 #: Characters at the end of a name that was cut.
@@ -52,11 +55,16 @@ class Clients:
     Args:
         connections: The connection to each server, by name.
         prefixes: The prefix of the tools of each server, by name.
+        list_timeout: Seconds that a list waits for a server.
     """
 
     def __init__(
-        self, connections: Mapping[str, KeptConnection], prefixes: Mapping[str, str]
+        self,
+        connections: Mapping[str, KeptConnection],
+        prefixes: Mapping[str, str],
+        list_timeout: float,
     ) -> None:
+        self._list_timeout = list_timeout
         self._connections = connections
         self._prefixes = prefixes
         # The server of each tool that was listed, also of those that are down, and its name there.
@@ -95,13 +103,27 @@ class Clients:
     async def list_tools(self) -> list[ToolDefinition]:
         """List the tools of all servers, with their prefixes, in the order of the servers.
 
-        The servers are asked at the same time. The tools of a server that is not connected, or
-        fails to list them, are left out. An attempt to connect that runs is waited for.
+        The servers are asked at the same time. The tools of a server that is not connected, fails
+        to list them, or takes longer than the `list_timeout` of `connect_all` are left out. An
+        attempt to connect that runs is waited for.
 
         A name that begins with the prefix of a server is of no other server. Of two tools with one
         name, the one counts that had it before, and otherwise the first. The log names the other.
         """
-        return await self._merge(KeptConnection.list_tools)
+        listed: dict[str, Mapping[str, ToolDefinition]] = {}
+
+        async def ask(connection: KeptConnection) -> None:
+            with trio.move_on_after(self._list_timeout) as scope:
+                listed[connection.name] = await connection.list_tools()
+            if scope.cancelled_caught:
+                text = "left out the tools of %s: no list within %g s; connect_all(list_timeout=…)"
+                self._log.warning(connection, text, connection.name, self._list_timeout)
+
+        with single_failure():
+            async with trio.open_nursery() as nursery:
+                for each in self._connections.values():
+                    nursery.start_soon(ask, each)
+        return self._merge(listed)
 
     @property
     def tools(self) -> LiveList[ToolDefinition]:
@@ -110,52 +132,25 @@ class Clients:
         It has the names of `list_tools`. A server that ends takes its tools with it, and brings
         them back when it is connected again. The block goes on while servers come and go; it waits
         for none that is being connected. The tools of a server that is connected and fails to list
-        them stay as they were, and are asked for again.
+        them stay as they were, and are asked for again. Each server is asked by itself: one that
+        does not answer delays the changes of no other, and the beginning of the block by
+        `list_timeout` at most.
         """
-        return LiveList(TOOLS, self._read_present, self._watch)
+        readers = ToolReaders(list(self._connections.values()), self._list_timeout)
+        return LiveList(TOOLS, self._read_present, readers.watch, readers.ask)
 
-    async def _read_present(self) -> tuple[list[ToolDefinition], bool]:
-        """List the tools of the servers that are connected now, for `tools`."""
-        missing: list[KeptConnection] = []
+    async def _read_present(self) -> list[ToolDefinition]:
+        """Return the tools that the connected servers listed last, for `tools`."""
+        found = self._connections.items()
+        return self._merge({name: each.tools for name, each in found if each.client is not None})
 
-        async def ask(connection: KeptConnection) -> Mapping[str, ToolDefinition]:
-            listed = await connection.list_tools(0, anew=True)
-            if connection.is_listed or connection.client is None:
-                return listed
-            missing.append(connection)
-            return connection.tools
-
-        return await self._merge(ask), not missing
-
-    @asynccontextmanager
-    async def _watch(self, tell: Callable[[], object]) -> AsyncIterator[None]:
-        """Call a function whenever the tools of a server may have changed, for `tools`."""
-        for each in self._connections.values():
-            each.watchers.append(tell)
-        try:
-            yield
-        finally:
-            for each in self._connections.values():
-                each.watchers.remove(tell)
-
-    async def _merge(
-        self, ask: Callable[[KeptConnection], Awaitable[Mapping[str, ToolDefinition]]]
-    ) -> list[ToolDefinition]:
-        """Ask all servers for their tools at the same time, and put these into one list."""
-        listed: dict[str, Mapping[str, ToolDefinition]] = {}
-
-        async def take(connection: KeptConnection) -> None:
-            listed[connection.name] = await ask(connection)
-
-        with single_failure():
-            async with trio.open_nursery() as nursery:
-                for each in self._connections.values():
-                    nursery.start_soon(take, each)
+    def _merge(self, listed: Mapping[str, Mapping[str, ToolDefinition]]) -> list[ToolDefinition]:
+        """Put the tools of some servers into one list."""
         self._settle_owners()
         return [
             attrs.evolve(listed[connection.name][tool], name=name)
             for name, (connection, tool) in self._owners.items()
-            if tool in listed[connection.name]
+            if tool in listed.get(connection.name, ())
         ]
 
     async def call_tool(
@@ -293,6 +288,7 @@ async def connect_all(
     prefix: bool | Mapping[str, str] | None = True,
     per_server: Mapping[str, Mapping[str, Any]] | None = None,
     start_timeout: float = START_TIMEOUT,
+    list_timeout: float = LIST_TIMEOUT,
     **options: Any,
 ) -> AsyncIterator[Clients]:
     """Connect to several servers for as long as the block runs.
@@ -313,6 +309,8 @@ async def connect_all(
             `{"github": {"auth": OAuth()}}`.
         start_timeout: Seconds that the block waits for the servers at its beginning; those that
             take longer are connected later.
+        list_timeout: Seconds that `list_tools`, and the beginning of a block with `clients.tools`,
+            wait for a server. The tools of one that takes longer are left out.
         **options: Options of `connect` for all servers, but for `auth`.
 
     Yields:
@@ -345,7 +343,7 @@ async def connect_all(
             with trio.move_on_after(start_timeout):
                 for each in connections.values():
                     await each.wait_settled()
-            yield Clients(connections, prefixes)
+            yield Clients(connections, prefixes, list_timeout)
             nursery.cancel_scope.cancel()
 
 

@@ -1,16 +1,16 @@
 """Live lists: the tools, prompts, resources or templates of servers, kept up to date.
 
 Theory of operation. A live list works while its block runs. It is *current*, or *stale*: a notice
-of a server makes it stale. One task waits until the list is stale, gives other notices `SETTLE`
-seconds to come, calls the list current, and reads it. In this order: a notice that comes while the
-list is read makes it stale again, so the last reading begins after the last notice. However many
-notices come, there is one reading every `SETTLE` seconds at most. A reading that fails is repeated
-with the next notice, or after pauses that grow; until then the list stays as it was.
+of a server makes it stale. One task, of a `Reader`, waits until the list is stale, gives other
+notices `SETTLE` seconds to come, calls the list current, and reads it. In this order: a notice that
+comes while the list is read makes it stale again, so the last reading begins after the last notice.
+However many notices come, there is one reading every `SETTLE` seconds at most. A reading that fails
+is repeated with the next notice, or after pauses that grow; until then the list stays as it was.
 
 The notices of one server come from `watch_server`. Up to 2025-11-25 a server tells changes unasked.
 On 2026-07-28 a task keeps a listen request open (see `_listening`). The end of the connection ends
-the block with `ConnectionClosed`. The list of several servers is in `_several`: there the end of a
-connection is one more change.
+the block with `ConnectionClosed`. The list of several servers is in `_several_live`: there the end
+of a connection is one more change.
 """
 
 import math
@@ -22,6 +22,7 @@ from typing import Any, Final, Generic, Self, cast
 import trio
 
 from .._errors import PEER_FAILURES, ConnectionClosed, McpError
+from .._log import SHOWN, ThrottledLog
 from ..engine import logger, single_failure
 from ..jsonrpc import METHOD_NOT_FOUND, Notification
 from ..protocol import CHANGES
@@ -34,6 +35,53 @@ Watch = Callable[[Callable[[], object]], AbstractAsyncContextManager[None]]
 
 #: Seconds between a notice and the reading of the list: further notices need no reading of theirs.
 SETTLE: Final = 0.1
+
+
+class Reader:
+    """Reads a list again whenever it is stale; see the theory of operation.
+
+    Args:
+        title: The list, for the log.
+        read: Reads it.
+    """
+
+    def __init__(self, title: str, read: Callable[[], Awaitable[None]]) -> None:
+        self._title = title
+        self._read = read
+        self._stale = trio.Event()
+        # One reading at a time: the answer to an earlier one must not replace that to a later one.
+        self._turn = trio.Lock()
+        self._log = ThrottledLog(shown=SHOWN)
+
+    def note(self) -> None:
+        """Note that the list is stale."""
+        self._stale.set()
+
+    async def refresh(self) -> None:
+        """Read the list now; a failure is raised."""
+        async with self._turn:
+            # Before the request: a notice that comes from now on asks for another reading. One that
+            # is not set is kept, since a task waits for it.
+            if self._stale.is_set():
+                self._stale = trio.Event()
+            await self._read()
+
+    async def run(self) -> None:
+        """Read the list whenever it is stale, until the calling task is cancelled."""
+        failures, patience = 0, math.inf
+        while True:
+            with trio.move_on_after(patience):
+                await self._stale.wait()
+            await trio.sleep(SETTLE)
+            try:
+                await self.refresh()
+                failures = 0
+            except PEER_FAILURES as error:
+                failures += 1
+                if failures == 1:
+                    text = "%s failed, and is tried again: %s"
+                    self._log.warning(None, text, self._title, error)
+            patience = pause(failures) if failures else math.inf
 
 
 class _Entries(Generic[Definition]):
@@ -100,8 +148,9 @@ class LiveList(ListView[Definition]):
 
     Args:
         kind: The list.
-        read: Reads the entries. False beside them: some are as they were, and are to be read again.
+        read: Returns the entries as they are now.
         watch: Tells changes while the block runs.
+        ask: Called before `read` when the block begins, and by `refresh`.
 
     Raises:
         RuntimeError: The list is used outside of the block, or the block is entered twice.
@@ -112,18 +161,18 @@ class LiveList(ListView[Definition]):
     def __init__(
         self,
         kind: ListKind[Definition],
-        read: Callable[[], Awaitable[tuple[Sequence[Definition], bool]]],
+        read: Callable[[], Awaitable[Sequence[Definition]]],
         watch: Watch,
+        ask: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint,
     ) -> None:
         super().__init__(_Entries())
         self._kind = kind
         self._read = read
         self._watch = watch
+        self._ask = ask
+        self._reader = Reader(kind.method, self._take)
         self._block: AbstractAsyncContextManager[None] | None = None
-        self._stale = trio.Event()
         self._changed = trio.Event()
-        # One reading at a time: the answer to an earlier one must not replace that to a later one.
-        self._reading = trio.Lock()
 
     async def __aenter__(self) -> Self:
         if self._block is not None:
@@ -154,7 +203,8 @@ class LiveList(ListView[Definition]):
             ConnectionClosed: The connection ended.
         """
         self._table()
-        await self._refresh()
+        await self._ask()
+        await self._reader.refresh()
 
     async def wait_changed(self) -> None:
         """Wait until the list has changed since the last call, or since the block began.
@@ -170,22 +220,15 @@ class LiveList(ListView[Definition]):
             self._changed = trio.Event()
         self._table()
 
-    async def _refresh(self) -> bool:
-        """Read the list; return False if a part of it is to be read again."""
-        async with self._reading:
-            # Before the request: a notice that comes from now on asks for another reading. One that
-            # is not set is kept, since a task waits for it.
-            if self._stale.is_set():
-                self._stale = trio.Event()
-            found, is_whole = await self._read()
-            items = tuple(found)
-            before, self._entries.items = self._entries.items, items
-            # The block may have ended meanwhile.
-            if self._block is not None:
-                self._entries.by_key = {getattr(each, self._kind.key): each for each in items}
-            if items != before:
-                self._changed.set()
-        return is_whole
+    async def _take(self) -> None:
+        """Read the entries."""
+        items = tuple(await self._read())
+        before, self._entries.items = self._entries.items, items
+        # The block may have ended meanwhile.
+        if self._block is not None:
+            self._entries.by_key = {getattr(each, self._kind.key): each for each in items}
+        if items != before:
+            self._changed.set()
 
     @asynccontextmanager
     async def _follow(self) -> AsyncIterator[None]:
@@ -193,32 +236,16 @@ class LiveList(ListView[Definition]):
         try:
             with single_failure(ConnectionClosed):
                 # Watched before the list is read: a change in between must not get lost.
-                async with self._watch(self._note), trio.open_nursery() as nursery:
-                    await self._refresh()
+                async with self._watch(self._reader.note), trio.open_nursery() as nursery:
+                    await self._ask()
+                    await self._reader.refresh()
                     self._changed = trio.Event()
-                    nursery.start_soon(self._refresh_when_stale)
+                    nursery.start_soon(self._reader.run)
                     yield
                     nursery.cancel_scope.cancel()
         finally:
             self._entries.by_key = None
             self._changed.set()  # for tasks outside of the block
-
-    def _note(self) -> None:
-        self._stale.set()
-
-    async def _refresh_when_stale(self) -> None:
-        failures, patience = 0, math.inf
-        while True:
-            with trio.move_on_after(patience):
-                await self._stale.wait()
-            await trio.sleep(SETTLE)
-            try:
-                failures = 0 if await self._refresh() else failures + 1
-            except PEER_FAILURES as error:
-                failures += 1
-                if failures == 1:
-                    logger.warning("%s failed, and is tried again: %s", self._kind.method, error)
-            patience = pause(failures) if failures else math.inf
 
 
 @asynccontextmanager

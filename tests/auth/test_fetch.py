@@ -92,9 +92,10 @@ async def test_an_endless_answer_is_cut(peer):
         await stopped.wait()
 
 
-async def test_compressed_answers_are_refused(peer):
+@pytest.mark.parametrize("coding", ["gzip", "gzip, gzip", "identity, deflate", "br", "x"])
+async def test_compressed_answers_are_refused(peer, coding):
     """A kilobyte can unpack to a gigabyte."""
-    peer.say("/", gzip.compress(b"{}"), content_encoding="gzip")
+    peer.say("/", gzip.compress(b"{}"), content_encoding=coding)
 
     assert "compressed" in await failure(HTTPFetcher(), peer.url("/"))
 

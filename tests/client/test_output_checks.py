@@ -343,6 +343,31 @@ async def test_memory_is_bounded(scripted, monkeypatch):
             assert [len(found[name]) for name in "abc"] == [1, 1, 0]
 
 
+async def test_large_schemas_and_names(scripted, monkeypatch, log):
+    """Few large schemas are kept, and no names of the tools that were logged."""
+    compiled = []
+
+    def compile_schema(schema, engine):
+        compiled.append(schema["title"][0])
+        return original(schema, engine)
+
+    original = _checks.PeerSchema
+    monkeypatch.setattr(_checks, "PeerSchema", compile_schema)
+    monkeypatch.setattr(_checks, "MAX_COMPILED_SIZE", 10_000)
+    monkeypatch.setattr(_checks, "MAX_TOOLS", 2)
+    answers = {"tools/call": result({"n": "3"})}
+    async with scripted(answers) as (client, script):
+        for letter in "abbca":
+            name = letter * 5000
+            schema = {**COUNT, "title": letter * 4000}
+            script.answers["tools/list"] = listed(tool(schema, name=name))
+            await client.list_tools()
+            assert (await client.call_tool(name)).violations
+    assert compiled == ["a", "b", "c", "a"]
+    assert [line[26] for line in log()] == ["a", "b", "c", "a"]
+    assert max(map(len, log())) < 1000
+
+
 async def test_a_real_server():
     """A server that lists one schema and keeps another is found out; an honest one is not."""
 

@@ -130,13 +130,69 @@ async def test_a_reading_that_fails_in_part(script_on, autojump_clock):
     answers = [listed("x"), Exception(-32603, "not now"), Exception(-32603, "no"), listed("y")]
     handshake = {"tools/list": answers}
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(script_on(theirs, handshake).run)
+        script = script_on(theirs, handshake)
+        nursery.start_soon(script.run)
         servers = {"one": one, "s": ours}
         async with connect_all(servers, version="2025-11-25") as clients, clients.tools as tools:
             assert [each.name for each in tools] == ["s_x"]
+            await script.say(method=CHANGED)
             one.tools.add(named("get"))
             await until(tools, "one_get", "s_x")
             await until(tools, "one_get", "s_y")
+        nursery.cancel_scope.cancel()
+
+
+@ERAS
+@pytest.mark.parametrize("answer", [None, Exception(-32603, "not now")], ids=["silent", "refusing"])
+async def test_a_server_without_a_list_delays_no_other(script_on, autojump_clock, answer, version):
+    """The changes of its neighbours arrive at once, and its own tools when it lists them."""
+
+    class One(Server, name="one", version="1"):
+        tools = [named("get")]
+
+    def listed(request):
+        return answers.pop(0)
+
+    one, (ours, theirs) = One(), memory_pair()
+    answers = [answer] * 6 + [{"tools": [{"name": "late", "inputSchema": {"type": "object"}}]}]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(script_on(theirs, {"tools/list": listed}).run)
+        servers = {"one": one, "s": ours}
+        began = trio.current_time()
+        async with connect_all(servers, version=version) as clients, clients.tools as tools:
+            assert [each.name for each in tools] == ["one_get"]
+            assert [each.name for each in await clients.list_tools()] == ["one_get"]
+            assert trio.current_time() - began <= 21
+            for number in range(30):
+                one.tools.add(named(f"get{number}"))
+                with trio.fail_after(2):
+                    while f"one_get{number}" not in tools:
+                        await tools.wait_changed()
+            await tools.refresh()
+            with trio.fail_after(600):
+                while "s_late" not in tools:
+                    await tools.wait_changed()
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_server_that_ends_while_it_is_read(script_on, caplog, autojump_clock):
+    """Its tools go with it, and the log does not say that the list failed."""
+    ours, theirs = memory_pair()
+
+    async def end(request):
+        await theirs.aclose()
+        await trio.sleep_forever()
+
+    schema = {"type": "object"}
+    answers = [{"tools": [{"name": "x", "inputSchema": schema}]}, end]
+    script = script_on(theirs, {"tools/list": answers})
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(script.run)
+        async with connect_all({"s": ours}) as clients, clients.tools as tools:
+            assert [each.name for each in tools] == ["s_x"]
+            await script.say(method=CHANGED)
+            await until(tools)
+            assert "tried again" not in caplog.text
         nursery.cancel_scope.cancel()
 
 

@@ -249,6 +249,7 @@ async def test_credentials_stay_with_the_origin_of_the_document(api, caplog):
         ((404, {}, ""), "404 Not Found"),
         ((200, {}, "{oops"), "is no JSON"),
         ((200, {"content-encoding": "gzip"}, ""), "compressed"),
+        ((200, {"content-encoding": "gzip, gzip"}, ""), "compressed"),
     ],
 )
 async def test_documents_that_cannot_be_fetched(api, caplog, mock_clock, answer, reason):

@@ -2,7 +2,8 @@
 
 `MISBEHAVIOURS` has what it does by name: a function for each method that it answers otherwise than
 a good server. Such a function is called with the server and the request, and gives the messages
-that are sent, as mappings or bytes. `CLOSE` closes the connection.
+that are sent, as mappings or bytes. `CLOSE` closes the connection. `FLOODS` has more of them, each
+of which sends `FLOOD` bytes.
 
 As a program, `python hostile.py NAME` misbehaves so over stdio.
 """
@@ -97,7 +98,7 @@ class Hostile:
     def __init__(self, name, nursery=None, pair=None):
         self.asked = 0
         self.number = 0
-        self._table = MISBEHAVIOURS.get(name, {})
+        self._table = {**MISBEHAVIOURS, **FLOODS}.get(name, {})
         self._nursery = nursery
         self._pair = pair
         self._mine = []
@@ -551,6 +552,101 @@ def silence(server, request):
 @misbehaves("*")
 def the_end_at_once(server, request):
     yield CLOSE
+
+
+# Floods
+
+#: Bytes that each of them sends before it answers, or in all.
+FLOOD = 20_000_000
+FLOODS = {}
+PADDING = "x" * 10_000
+
+
+def floods(*methods):
+    """Add a flood: its function gives many messages, which end before the good answer."""
+
+    def add(function):
+        def answer(server, request):
+            if server.count() == 1:
+                yield from function(request)
+            yield from server.well(request)
+
+        FLOODS[function.__name__] = dict.fromkeys(methods, answer)
+        return function
+
+    return add
+
+
+def _many(method, **params):
+    template = encode(notice(method, **params, n="NUMBER", padding=PADDING))
+    for number in range(FLOOD // len(template)):
+        yield template.replace(b"NUMBER", b"%d" % number)
+
+
+@floods("tools/call")
+def floods_of_log_messages(request):
+    yield from _many("notifications/message", level="error", data=PADDING)
+
+
+@floods("tools/call")
+def floods_of_progress(request):
+    token = request["params"].get("_meta", {}).get("progressToken", 1)
+    yield from _many("notifications/progress", progressToken=token, progress=1, message="NUMBER")
+
+
+@floods("tools/call")
+def floods_of_updates(request):
+    yield from _many("notifications/resources/updated", uri="a://NUMBER")
+
+
+@floods("tools/list")
+def floods_of_questions(request):
+    template = encode({"id": "NUMBER", "method": "roots/list", "params": {"padding": PADDING}})
+    for number in range(FLOOD // len(template)):
+        yield template.replace(b"NUMBER", b"%d" % number)
+
+
+@floods("tools/call")
+def floods_of_answers(request):
+    template = encode({"id": "NUMBER", "result": {"padding": PADDING}})
+    for number in range(FLOOD // len(template)):
+        yield template.replace(b"NUMBER", b"%d" % number)
+
+
+@floods("tools/list")
+def floods_without_a_line_end(request):
+    yield b"x" * FLOOD
+
+
+def _huge_lists(server, request):
+    """A megabyte of new names each time, and a notice that they have changed."""
+    start, entry = server.count(), LISTS[request["method"]][1][0]
+    made = [tool(f"t{start}_{n}", description=PADDING) for n in range(100)]
+    yield page(request, [entry, *made])
+    if start * 1_000_000 < FLOOD:
+        yield notice(CHANGED[0])
+
+
+def _huge_pages(server, request):
+    made = [tool(f"t{server.count()}", description=PADDING * 50)]
+    yield page(request, made, nextCursor=f"c{server.number}{PADDING}")
+
+
+def _huge_schemas(server, request):
+    """Tools with new output schemas, all of them large, and results that break them."""
+    number = server.count()
+    schema = {"type": "object", "required": [f"{PADDING * 10}{number}"]}
+    yield page(request, [tool(outputSchema=schema), tool("other", outputSchema=schema)])
+
+
+FLOODS["floods_of_names"] = {"tools/list": _huge_lists}
+FLOODS["pages_of_a_flood"] = {"tools/list": _huge_pages}
+FLOODS["floods_of_schemas"] = {
+    "tools/list": _huge_schemas,
+    "tools/call": lambda server, request: iter(
+        [result(request, {**TEXT, "structuredContent": {}})]
+    ),
+}
 
 
 def main(name):

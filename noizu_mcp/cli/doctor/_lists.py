@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from ..._errors import ProtocolError, SchemaError
+from ..._limits import Limits
 from ..._util import is_uri
 from ..._value import JSONObject
+from ...client._list_reader import ListBudget
 from ...jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from ...schema import compile_schema, describe, header_faults
 from ...testing.raw import Exchange
@@ -22,6 +24,8 @@ from ._talk import Talk, check_busy, check_fields
 
 #: Pages of one list that are read.
 MAX_PAGES: Final = 50
+#: The limits of a list, in bytes, entries and seconds.
+LIMITS: Final = Limits()
 #: Seconds in which another request must be answered while a tool runs.
 BUSY_TIMEOUT: Final = 2.0
 _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
@@ -130,6 +134,7 @@ async def _read_pages(talk: Talk, which: _List, found: Exchange) -> list[Any]:
     report, items = talk.report, list[Any]()
     params: JSONObject = {}
     cursors: set[str] = set()
+    budget = ListBudget(which.method, LIMITS)
     for _ in range(MAX_PAGES):
         result = found.result or {}
         if not report.check(
@@ -139,7 +144,8 @@ async def _read_pages(talk: Talk, which: _List, found: Exchange) -> list[Any]:
         is_list = isinstance(result.get(which.key), list)
         report.check("list", is_list, found.sent, f"{which.key} is no list: {result}")
         check_fields(talk, found)
-        items += _items_of(result, which)
+        page = _items_of(result, which)
+        items += page
         cursor = result.get("nextCursor")
         if cursor is None:
             # Absent is right; null is harmless, as every client takes it for absent.
@@ -148,6 +154,11 @@ async def _read_pages(talk: Talk, which: _List, found: Exchange) -> list[Any]:
             break
         right = isinstance(cursor, str) and cursor not in cursors
         if not report.check("pages", right, found.sent, f"nextCursor: {cursor!r}"):
+            break
+        try:
+            budget.take(result, len(page), is_last=False)
+        except ProtocolError as error:
+            report.check("pages", False, found.sent, str(error))
             break
         cursors.add(cursor)
         params = {"cursor": cursor}

@@ -7,8 +7,10 @@ from typing import Any, Final, NamedTuple
 import attrs
 
 from ..._errors import ProtocolError
+from ..._limits import Limits
 from ..._util import json_text, part_of
 from ..._value import JSONObject
+from ...client._list_reader import ListBudget
 from ...schema import header_faults, header_paths
 from ...types import (
     PromptDefinition,
@@ -26,6 +28,8 @@ from ._subject import Subject
 
 #: Pages of one list that are read.
 MAX_PAGES: Final = 50
+#: The limits of a list, in bytes, entries and seconds.
+LIMITS: Final = Limits()
 #: Components of one kind that are tried.
 MAX_COMPONENTS: Final = 100
 #: Seconds after a cancellation in which a result may have been on its way.
@@ -146,6 +150,7 @@ async def read_list(subject: Subject, which: List, *, stateless: bool) -> Pages:
     malformed: tuple[Step, str] | None = None
     cursor: Any = None
     given: set[str] = set()
+    budget = ListBudget(which.method, LIMITS)
     for _ in range(MAX_PAGES):
         step = Step(which.method, {} if cursor is None else {"cursor": cursor})
         found = await subject.ask(step, stateless=stateless)
@@ -172,6 +177,10 @@ async def read_list(subject: Subject, which: List, *, stateless: bool) -> Pages:
             return Pages(items, None, malformed)
         if not isinstance(cursor, str) or cursor in given:
             return Pages(items, f"nextCursor {cursor!r} again, or no text", malformed)
+        try:
+            budget.take(result, len(page), is_last=False)
+        except ProtocolError as error:
+            return Pages(items, str(error), malformed)
         given.add(cursor)
     return Pages(items, f"no end after {MAX_PAGES} pages", malformed)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from noizu_mcp import Stdio, serve_http
+from noizu_mcp import Limits, Stdio, serve_http
 from noizu_mcp.cli._target import load_server
 from noizu_mcp.cli.doctor import _doctor, _lists, _report, _talk
 from noizu_mcp.cli.doctor._http_checks import check_transport, is_local
@@ -440,6 +440,15 @@ def test_a_silent_server_over_http(examine, monkeypatch):
     assert ("start", "error") in found
     [start] = [each for each in report["findings"] if each["rule"] == "start"]
     assert "no answer within 0.2 s" in start["seen"]
+
+
+def test_a_list_that_is_too_large(examine, monkeypatch):
+    """It is read up to the limits of a list."""
+    monkeypatch.setattr(_lists, "LIMITS", Limits(list_size=1000))
+    status, found, out = examine(*COMMAND, "endless-pages")
+
+    assert (status, found) == (1, {("pages", "error")})
+    assert "tools/list has more than 1000 bytes" in str(out)
 
 
 def test_answers_without_end(examine, monkeypatch):

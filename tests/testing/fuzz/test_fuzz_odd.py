@@ -4,7 +4,7 @@ import attrs
 import pytest
 import trio
 
-from noizu_mcp import TransportError
+from noizu_mcp import Limits, TransportError
 from noizu_mcp.testing.fuzz import Case, Finding, Step, _fuzz, fuzz, replay
 from noizu_mcp.testing.fuzz._case import Component
 from noizu_mcp.testing.fuzz._hostile import attack
@@ -84,6 +84,15 @@ async def test_cursors(seen, server, in_process, autojump_clock):
     report = await fuzz(server, examples=1)
 
     assert any(each.check == "cursors" and seen in each.seen for each in report.findings)
+
+
+async def test_a_list_that_is_too_large(in_process, autojump_clock, monkeypatch):
+    """It is read up to the limits of a list."""
+    monkeypatch.setattr("noizu_mcp.testing.fuzz._probes.LIMITS", Limits(list_size=1000))
+    report = await fuzz(Endless, examples=1)
+
+    seen = [each.seen for each in report.findings if each.check == "cursors"]
+    assert any("tools/list has more than 1000 bytes" in each for each in seen)
 
 
 class Deaf(Sound):

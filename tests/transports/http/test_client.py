@@ -4,6 +4,8 @@ import gzip
 import json
 import ssl
 import sys
+import tracemalloc
+import zlib
 from contextlib import asynccontextmanager, suppress
 from itertools import pairwise
 
@@ -635,6 +637,53 @@ async def test_a_packed_answer_in_pieces(more):
                     await client.call_tool("t")
             else:
                 assert (await client.call_tool("t")).content[0].text == "done"
+
+
+def bomb(size=32_000_000):
+    """A body of many bytes that costs few."""
+    return gzip.compress(b" " * size, compresslevel=1)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "coding", "pack", "why"),
+    [
+        (200, "application/json", "gzip", bomb, "over the size limit"),
+        (
+            200,
+            "application/json",
+            "deflate",
+            lambda: zlib.compress(b" " * 32_000_000, 1),
+            "over the size",
+        ),
+        (200, EVENTS, "gzip", bomb, "over the size limit"),
+        (200, "application/json", "gzip, gzip", lambda: gzip.compress(bomb()), "not asked for"),
+        (200, EVENTS, "gzip, gzip", lambda: gzip.compress(bomb()), "not asked for"),
+        (200, "application/json", "br", bomb, "not asked for"),
+        (500, "text/plain", "gzip", bomb, None),
+        (404, "application/json", "gzip, gzip", lambda: gzip.compress(bomb()), None),
+    ],
+)
+async def test_a_packed_answer_takes_no_more_memory(status, kind, coding, pack, why):
+    """It is unpacked up to the limits; an answer that is packed twice is not unpacked at all."""
+    body, failures = pack(), (ConnectionClosed, McpError, ProtocolError, TransportError)
+
+    async def call(heard):
+        await heard.head(status, kind=kind, content_encoding=coding, content_length=len(body))
+        with suppress(trio.BrokenResourceError):
+            await heard.stream.send_all(body)
+
+    async with serving(Script(tools_call=call)) as script:
+        stream = HttpStream(Http(script.url), Limits(message_size=1_000_000))
+        async with trio.open_nursery() as nursery:
+            await nursery.start(stream.run)
+            async with connect(stream, version="2025-11-25") as client:
+                tracemalloc.start()
+                try:
+                    with pytest.raises(failures, match=why):
+                        await client.call_tool("t")
+                    assert tracemalloc.get_traced_memory()[1] < 8_000_000
+                finally:
+                    tracemalloc.stop()
 
 
 async def test_an_answer_that_is_no_message():

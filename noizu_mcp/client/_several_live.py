@@ -1,0 +1,76 @@
+"""The live list of the tools of several servers.
+
+Theory of operation. The tools of each server are read by a task of its own, a `Reader`, when they
+may have changed: a server that is silent, or refuses, delays no other. The list itself is made of
+what was read last, and asks no server.
+"""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+
+import trio
+
+from .._errors import PEER_FAILURES
+from ._kept_connection import KeptConnection
+from ._list_reader import TOOLS
+from ._views import Reader
+
+
+class ToolReaders:
+    """Reads the tools of several servers for as long as a live list is open.
+
+    Args:
+        connections: The connections to the servers.
+        patience: Seconds that `ask` waits for a server.
+    """
+
+    def __init__(self, connections: Sequence[KeptConnection], patience: float) -> None:
+        self._patience = patience
+        self._tell: Callable[[], object] = lambda: None
+        self._readers = [
+            (each, Reader(f"{TOOLS.method} of {each.name}", partial(self._read, each)))
+            for each in connections
+        ]
+
+    @asynccontextmanager
+    async def watch(self, tell: Callable[[], object]) -> AsyncIterator[None]:
+        """Call a function whenever the tools of a server may be other ones; see `LiveList`."""
+        self._tell = tell
+        for connection, reader in self._readers:
+            connection.watchers += [reader.note, tell]
+        try:
+            async with trio.open_nursery() as nursery:
+                for _, reader in self._readers:
+                    nursery.start_soon(reader.run)
+                yield
+                nursery.cancel_scope.cancel()
+        finally:
+            for connection, reader in self._readers:
+                connection.watchers.remove(reader.note)
+                connection.watchers.remove(tell)
+
+    async def ask(self) -> None:
+        """Read the tools of all servers that are connected, at the same time."""
+        async with trio.open_nursery() as nursery:
+            for _, reader in self._readers:
+                nursery.start_soon(self._ask, reader)
+
+    async def _ask(self, reader: Reader) -> None:
+        with trio.move_on_after(self._patience), suppress(*PEER_FAILURES):
+            await reader.refresh()
+            return
+        # The task of the reader tries it again, with more patience, and logs the failure.
+        reader.note()
+
+    async def _read(self, connection: KeptConnection) -> None:
+        client = connection.client
+        if client is None:
+            return
+        try:
+            await connection.read_tools(client, anew=True)
+        except PEER_FAILURES:
+            # The end of the connection is one more change.
+            if connection.client is client:
+                raise
+        self._tell()
