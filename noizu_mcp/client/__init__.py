@@ -10,6 +10,7 @@ from ._connect import PROBE_TIMEOUT as PROBE_TIMEOUT
 from ._connect import TIMEOUT as TIMEOUT
 from ._connect import connect as connect
 from ._handlers import ClientHandler as ClientHandler
+from ._list_reader import ListBudget as ListBudget
 from ._progress import Progress as Progress
 from ._targets import Opened as Opened
 from ._targets import Target as Target

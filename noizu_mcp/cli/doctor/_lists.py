@@ -8,7 +8,7 @@ from ..._errors import ProtocolError, SchemaError
 from ..._limits import Limits
 from ..._util import is_uri
 from ..._value import JSONObject
-from ...client._list_reader import ListBudget
+from ...client import ListBudget
 from ...jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from ...schema import compile_schema, describe, header_faults
 from ...testing.raw import Exchange

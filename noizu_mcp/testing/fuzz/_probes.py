@@ -10,7 +10,7 @@ from ..._errors import ProtocolError
 from ..._limits import Limits
 from ..._util import json_text, part_of
 from ..._value import JSONObject
-from ...client._list_reader import ListBudget
+from ...client import ListBudget
 from ...schema import header_faults, header_paths
 from ...types import (
     PromptDefinition,
