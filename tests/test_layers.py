@@ -169,6 +169,7 @@ LATE = {
     ("server/calls/_loops", "._asyncio_context"): "loads with the first component on asyncio",
     ("transports/host/_host", "."): "httptools, an extra, loads with the first host",
     ("transports/host/_hypercorn", "hypercorn.trio"): "an extra; it loads where it is asked for",
+    ("transports/host/_hypercorn", "h11"): "comes with hypercorn",
     ("transports/host/_hypercorn", "hypercorn.app_wrappers"): "the same",
     ("transports/host/_hypercorn", "hypercorn.config"): "the same",
     ("transports/host/_hypercorn", "hypercorn.events"): "the same",
@@ -446,6 +447,7 @@ def test_third_party_packages(absolute: list[Import]) -> None:
     known |= {"httpx2", "jwt"}  # of the extra `auth`
     known |= {"opentelemetry", "prometheus_client", "yaml"}  # of `otel`, `prometheus`, `skills`
     known |= {"httpcore2", "httptools", "hypercorn"}  # of the extra `http`
+    known |= {"h11"}  # comes with hypercorn, whose host knows its errors
     known |= {"hypothesis", "pytest"}  # of the extra `testing`
     heads = {each.module.partition(".")[0] for each in absolute}
 

@@ -144,7 +144,7 @@ async def test_one_server_serves_many_clients():
     server = Small()
     async with connect(server) as new, connect(server, version="2025-06-18") as old:
         assert (new.protocol_version, old.protocol_version) == ("2026-07-28", "2025-06-18")
-        assert len(await new.list_tools()) == len(await old.list_tools()) == 4
+        assert len(await new.list_tools()) == len(await old.list_tools()) == 5
 
 
 class Slow(Server, name="slow", version="1"):

@@ -265,7 +265,8 @@ def test_the_contract_of_a_server(project: Any, pytester: pytest.Pytester) -> No
     for options in ("--mcp-update",), ():
         project(CONTRACT, *options).assert_outcomes(passed=1)
     written = contract.read(pytester.path / "docs.json")
-    pytester.makeconftest(CONFTEST.replace("Calculator\n\n", "Calculator\nCalculator.tools = []\n"))
+    emptied = "class Emptied(Calculator):\n    tools = []\n"
+    pytester.makeconftest(CONFTEST.replace("return Calculator", "return Emptied") + emptied)
     broken = project(CONTRACT)
 
     missing.assert_outcomes(failed=1)
