@@ -169,6 +169,12 @@ LATE = {
     ("transports/host/_host", "."): "httptools, an extra, loads with the first host",
     ("transports/host/_hypercorn", "hypercorn.trio"): "an extra; it loads where it is asked for",
     ("transports/host/_hypercorn", "hypercorn.config"): "an extra; it loads where it is asked for",
+    ("transports/host/_hypercorn", "h11"): "an extra, as hypercorn.trio",
+    ("transports/host/_hypercorn", "hypercorn.app_wrappers"): "an extra, as hypercorn.trio",
+    ("transports/host/_hypercorn", "hypercorn.events"): "an extra, as hypercorn.trio",
+    ("transports/host/_hypercorn", "hypercorn.protocol.h2"): "an extra, as hypercorn.trio",
+    ("transports/host/_hypercorn", "hypercorn.trio.tcp_server"): "an extra, as hypercorn.trio",
+    ("transports/host/_hypercorn", "hypercorn.trio.worker_context"): "an extra, as hypercorn.trio",
     ("telemetry/_metrics", "._series"): "prometheus_client, an extra, loads with the first metrics",
     ("telemetry/_client_metrics", "._series"): "the same",
     ("telemetry/_tracing", "._spans"): "opentelemetry, an extra, loads with the first tracing",
@@ -439,7 +445,7 @@ def test_third_party_packages(absolute: list[Import]) -> None:
     known = {"attrs", "trio", "sniffio", "cryptography", "fastjsonschema", "jsonschema_rs"}
     known |= {"httpx2", "jwt"}  # of the extra `auth`
     known |= {"opentelemetry", "prometheus_client", "yaml"}  # of `otel`, `prometheus`, `skills`
-    known |= {"httpcore2", "httptools", "hypercorn"}  # of the extra `http`
+    known |= {"httpcore2", "httptools", "hypercorn", "h11"}  # of the extra `http`
     known |= {"hypothesis", "pytest"}  # of the extra `testing`
     heads = {each.module.partition(".")[0] for each in absolute}
 
