@@ -243,6 +243,7 @@ def test_hostile_names_are_only_names(mapping, data):
     assert faults == []
     made = shape.build(value)
     assert {name: value.get(name) for name in mapping} == {name: made[name] for name in mapping}
+    assert hash(made) == hash(shape.build(value))
 
 
 ANNOTATIONS = [

@@ -922,6 +922,15 @@ def test_each_mistake_in_a_policy_is_named():
             kinds = "tool"
 
 
+def test_options_of_a_policy_stand_in_its_statement():
+    """As keywords, or as attributes."""
+
+    class Slow(Policy, timeout=3, kinds={"tool"}):
+        def check(self, call, ctx): ...
+
+    assert (Slow.timeout, Slow.kinds) == (3, {"tool"})
+
+
 async def test_a_keyboard_interrupt_goes_through_a_policy():
     """Ctrl-C is no fault of it: the program ends."""
 

@@ -265,7 +265,7 @@ def test_the_contract_of_a_server(project: Any, pytester: pytest.Pytester) -> No
     for options in ("--mcp-update",), ():
         project(CONTRACT, *options).assert_outcomes(passed=1)
     written = contract.read(pytester.path / "docs.json")
-    emptied = "class Emptied(Calculator):\n    tools = []\n"
+    emptied = 'class Emptied(Calculator, name="calculator", version="1"):\n    tools = []\n'
     pytester.makeconftest(CONFTEST.replace("return Calculator", "return Emptied") + emptied)
     broken = project(CONTRACT)
 
