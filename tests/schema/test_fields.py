@@ -138,6 +138,7 @@ def test_arguments_compare_by_what_they_hold():
     assert first != shape.build({"a": 2})
     assert first != {"a": 1, "b": None}
     assert (first.get("a"), first.get("b", 7), first.get("c", 7)) == (1, None, 7)
+    assert hash(first) == hash(shape.build({"a": 1}))
 
 
 def test_defaults_apply_to_absent_fields_only():

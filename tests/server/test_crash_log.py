@@ -258,6 +258,8 @@ async def test_a_client_whose_handler_fails_without_end(errors):
         for _ in range(MANY):
             assert (await client.call_tool("ask")).is_error
     texts, traced = errors()
+    # The log of the process may end a period here, and count what other tests have logged.
+    texts = [text for text in texts if "sampling/createMessage" in text]
     assert (len(texts), traced) == (SHOWN + 1, SHOWN)
 
 

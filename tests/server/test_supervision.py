@@ -179,11 +179,11 @@ class Stuck(Toolkit):
         return "quick"
 
 
-async def all_ended(server):
-    """Wait until no thread goes on."""
+async def until_abandoned(server, count):
+    """Wait until so many threads go on; one may begin only after the timeout of its call."""
     with trio.fail_after(60):
         while True:
-            if server.abandoned.count == 0:
+            if server.abandoned.count == count:
                 return
             await trio.sleep(0.01)
 
@@ -201,14 +201,14 @@ async def test_threads_that_outlive_their_calls_are_counted_and_bounded(version,
         async with connect(server, version=version) as client:
             for _ in range(2):
                 assert (await client.call_tool("stuck")).text == "Tool execution timed out"
-            assert server.abandoned.count == 2
+            await until_abandoned(server, 2)
             refused = await client.call_tool("stuck")
             text = "Earlier calls have not ended yet; try again later"
             assert (refused.is_error, refused.text) == (True, text)
             assert "2 of its threads go on after their calls" in caplog.text
             assert (await client.call_tool("quick")).text == "quick"
             kit.release.set()
-            await all_ended(server)
+            await until_abandoned(server, 0)
             with trio.fail_after(60):
                 # A thread may need more than the timeout to begin.
                 while (await client.call_tool("stuck")).text != "at last":
@@ -255,12 +255,12 @@ async def test_prompts_resources_and_completions_are_bounded_too(version):
                 ):
                     with pytest.raises(McpError, match=text):
                         await ask()
-            assert server.abandoned.count == 3
+            await until_abandoned(server, 3)
             ref = Reference("ref/prompt", name="greet")
             with pytest.raises(McpError, match="Earlier calls"):
                 await client.complete(ref, "name", "")
             release.set()
-            await all_ended(server)
+            await until_abandoned(server, 0)
             assert (await client.complete(ref, "name", "")).values == ("Ann",)
     finally:
         release.set()
