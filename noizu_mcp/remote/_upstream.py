@@ -9,9 +9,9 @@ first one is shared. Servers that never ask, and those of 2026-07-28, have one l
 
 The lists of the server are read when it connects, and again when it says that they changed, each in
 a task of its own: a list that it refuses, or does not end, delays no other one. After a reading
-comes a pause, so that notices without end cause few requests. Clients are told of a list that is
-another one than before. A list request of a client waits for no server, except in the first
-`patience` seconds; many clients cause one request.
+comes a pause, so that notices without end cause few requests, and few notices to clients. A list
+request of a client waits for no server, except in the first `patience` seconds; many clients cause
+one request.
 
 Watched resources are counted: the server is asked to tell of a URI once, for the first caller that
 watches it, and after each new connection. On 2026-07-28 one listen request has all URIs; a new one
@@ -207,7 +207,7 @@ class Upstream:
 
     async def _keep_list(self, client: Client, name: str) -> None:
         """Read a list whenever it has changed, for as long as the server is connected."""
-        kind, pause, is_first = _KINDS[name], FIRST_PAUSE, True
+        kind, pause = _KINDS[name], FIRST_PAUSE
         while True:
             await self._stale[name].wait()
             self._stale[name] = trio.Event()
@@ -225,12 +225,9 @@ class Upstream:
                 pause = min(2 * pause, MAX_PAUSE)
                 continue
             pause = FIRST_PAUSE
-            # The capabilities of a new connection may differ, and components depend on them.
-            if is_first or found != self.lists.get(name):
-                self.lists[name] = found
-                self._wake()
-                self._changed(kind)
-            is_first = False
+            self.lists[name] = found
+            self._wake()
+            self._changed(kind)
             await trio.sleep(SETTLE)
 
     @staticmethod

@@ -36,4 +36,4 @@ def test_abandoned_call(
         "scenarios": [SCENARIO],
     }
     assert drive(client, [connection]) == {"abandoned": {"abandon": True}}
-    assert journal.read_text().splitlines() == ["started", "cancelled False", "ended"]
+    assert journal.read_text().splitlines() == ["started", "cancelled True", "ended"]

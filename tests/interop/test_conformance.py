@@ -167,12 +167,12 @@ async def test_bad_answers():
     """A missing answer is asked for again; an unasked one changes nothing."""
     async with serving() as wire:
         tool = f"{BY_HAND}elicitation"
-        first = await wire.call(tool)
+        first = again = await wire.call(tool)
         for wrong in ({"other": ACCEPTED["roots/list"]}, {"user_name": 12345}, {}, None):
-            again = await wire.call(tool, inputResponses=wrong, requestState=first["requestState"])
+            again = await wire.call(tool, inputResponses=wrong, requestState=again["requestState"])
             assert asked(again) == {"user_name": "elicitation/create"}
         more = {**answers(first), "other": ACCEPTED["roots/list"]}
-        last = await wire.call(tool, inputResponses=more, requestState=first["requestState"])
+        last = await wire.call(tool, inputResponses=more, requestState=again["requestState"])
         assert last["content"][0]["text"] == "Hello, Alice!"
 
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, get_origin, is_typeddict
 
 import attrs
 
+from ..._class_body import BodyMeta
 from ._docstring import docstring_parameters, docstring_summary
 from ._field import Marker
 from ._nodes import MISSING, Field, Object
@@ -168,7 +169,10 @@ def is_plain(cls: type, *, empty: bool = False) -> bool:
         cls: Any class.
         empty: True if a class without annotations counts too.
     """
-    if type(cls) is not type or cls.__module__ == "builtins" or cls.__mro__[1:] != (object,):
+    # `Schema` itself has no fields, and the metaclass of its subclasses.
+    if type(cls) not in (type, BodyMeta) or cls.__mro__[1:] != (object,):
+        return False
+    if cls.__module__ == "builtins":
         return False
     own = vars(cls)
     declared = bool(get_annotations(cls)) or any(isinstance(v, Marker) for v in own.values())
