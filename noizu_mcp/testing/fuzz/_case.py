@@ -60,14 +60,15 @@ class Step:
         """Read a step.
 
         Raises:
-            ValueError: It is none.
+            ValueError: The value is not a step.
         """
-        match value:
-            case {"method": str(method), **rest}:
-                params, after = rest.get("params", {}), rest.get("cancelAfter")
-                if isinstance(params, dict) and isinstance(after, int | float | None):
-                    return cls(method, params, after)
-        raise ValueError(f"not a step: {value!r}")
+        step = value if isinstance(value, dict) else {}
+        method, params = step.get("method"), step.get("params", {})
+        after = step.get("cancelAfter")
+        kinds = ((method, str), (params, dict), (after, int | float | None))
+        if not all(isinstance(each, kind) for each, kind in kinds):
+            raise ValueError(f"not a step: {value!r}")
+        return cls(step["method"], params, after)
 
 
 @attrs.frozen
