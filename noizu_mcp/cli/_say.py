@@ -1,4 +1,4 @@
-"""What commands print: nothing that a server, a file or a URL says steers the terminal.
+"""The output of commands: nothing that a server, a file or a URL says steers the terminal.
 
 Every line of a command goes through `say` or `note`; `_output` prints what has several lines.
 """

@@ -105,7 +105,7 @@ def test_a_call_that_others_read(on_terminal, more):
 
 
 def test_a_call_into_a_pipe(folder, run):
-    """Where stderr is no terminal there is nothing of it."""
+    """Nothing of it is printed if stderr is no terminal."""
     (folder / "working.py").write_text(SERVER)
     assert run("call", "working.py", "work", "n=2") == (0, "done\n", "")
 

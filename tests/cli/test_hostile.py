@@ -89,7 +89,7 @@ def commands():
 
 @pytest.mark.parametrize(("words", "era"), list(commands()))
 def test_a_terminal(words, era, hostile, on_terminal, folder):
-    """What a server says is printed with code points in the place of such characters."""
+    """The texts of a server are printed with code points in the place of such characters."""
     (folder / "contract.json").write_text(json.dumps(CONTRACT))
     _, out, err = on_terminal(*words, *hostile(era))
 

@@ -76,7 +76,7 @@ def test_an_image(drawing, run):
 
 
 def test_text(drawing, run):
-    """Where there is nothing else it is the text, byte for byte."""
+    """A text alone is written byte for byte."""
     status, out, err = run("call", "drawing.py", "rows", "--output", "x.csv")
     assert (status, out, err) == (0, "", wrote("x.csv", 6, "text/plain"))
     assert (drawing / "x.csv").read_bytes() == b"a\r\nb\r\n"

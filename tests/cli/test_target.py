@@ -247,7 +247,7 @@ def test_a_script_that_tells_nothing(folder, old, new):
 
 
 def test_a_requirement_that_is_none(folder):
-    """What is no requirement is missing, and named as it is."""
+    """A text that is no requirement is missing, and named as it is."""
     (folder / "x.py").write_text(SCRIPT.replace("no-such-distribution>=2", "?"))
     with pytest.raises(CommandError, match=r"the script needs \?, not installed here"):
         load_server("x.py")

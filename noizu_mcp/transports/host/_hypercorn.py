@@ -187,6 +187,8 @@ def _server() -> "type[TCPServer]":
     from hypercorn.trio.tcp_server import TCPServer
 
     class Server(TCPServer):
+        """A connection that ends as soon as its client has left."""
+
         _has_left = False
 
         async def protocol_send(self, event: Event) -> None:
