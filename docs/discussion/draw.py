@@ -147,11 +147,14 @@ async def trace_request() -> list[tuple[str, str, str]]:
         await app(scope, receive, send)
 
     calls: list[tuple[str, str, str]] = []
+    task = trio.lowlevel.current_task()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         called = layer_of_frame(frame)
         if event != "call" or called is None or "<" in frame.f_code.co_qualname:
             return
+        if trio.lowlevel.current_task() is not task:
+            return  # what the first request has left to do
         below, caller = frame.f_back, None
         while below is not None and caller is None:
             caller, below = layer_of_frame(below), below.f_back

@@ -157,6 +157,9 @@ class MessageLoop:
                 raise going_on from None
             if task.detached is None:
                 task.detach()  # the messages behind the one that failed must still be read
+        finally:
+            if task.detached is not None:
+                task.detached.leave_scope()
         if task.detached is not None:
             task.detached.conclude(task.scope)
 

@@ -327,25 +327,28 @@ class InboundRequest:
                 raise going_on from None
         finally:
             entered.on_wait = None
-            # Left: if the caller was cancelled, `withdraw` must not wait for the handler.
-            self.scope = None
+            self.leave_scope()
         if not self.answered:
             # Not answered: withdrawn, expired, failed, or meant to stay open.
             self.conclude(scope)
 
+    def leave_scope(self) -> None:
+        """Note that the work has ended, also if the task around it is cancelled."""
+        # If only that task was cancelled, `withdraw` must not wait for the handler.
+        self.scope = None
+        if self.withdrawn:
+            # Only now: the handler can send no more messages.
+            self._abandon()
+
     def conclude(self, scope: trio.CancelScope) -> None:
-        """End the request after its work, which may have failed or been cancelled.
+        """Answer the request after its work, which may have failed or been cancelled.
 
         Args:
             scope: The scope that surrounded the work.
         """
-        self.scope = None
-        if self.withdrawn:
-            # Only now: no code of the handler runs any more that could send a message.
-            self._abandon()
-        elif self.answered or self.stays_open:
+        if self.withdrawn or self.answered or self.stays_open:
             return
-        elif scope.cancelled_caught:
+        if scope.cancelled_caught:
             # By the deadline: `stop` follows an answer, and `withdraw` has set `withdrawn`.
             self.expire()
         else:
@@ -391,7 +394,7 @@ class InboundRequest:
         if self.scope is None:
             self._abandon()
         else:
-            # `conclude` follows once the handler has ended: it cancels its own questions to the
+            # `leave_scope` follows once the handler has ended: it cancels its own questions to the
             # peer first, on the channel that is abandoned then.
             self.scope.cancel()
 

@@ -95,6 +95,19 @@ class Hang(Tool, timeout=None):
         await trio.sleep_forever()
 
 
+class Tidy(Tool, timeout=None):
+    """Wait for ever, and then clean up for as long as the test wants."""
+
+    async def call(self, args, ctx: Context):
+        ctx.server.hanging.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            ctx.server.cleaning.set()
+            with trio.CancelScope(shield=True):
+                await ctx.server.clean.wait()
+
+
 class Talk(Tool):
     """Log a line."""
 
@@ -162,12 +175,12 @@ async def begin(client, name, **arguments):
 class App(Server, name="app", version="1", tool_timeout=5.0):
     """Everything above."""
 
-    tools = [Echo, Now, Fail, Ask, Hang, Talk]
+    tools = [Echo, Now, Fail, Ask, Hang, Tidy, Talk]
     resources = [Config, Table]
     prompts = [Review]
 
     def __init__(self):
-        self.hanging = trio.Event()
+        self.hanging, self.cleaning, self.clean = trio.Event(), trio.Event(), trio.Event()
         self.seen = {}
 
 

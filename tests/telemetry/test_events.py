@@ -221,6 +221,34 @@ async def test_a_connection_that_is_lost(server, heard):
     assert heard.end("tools/call").outcome == "cancelled"
 
 
+@pytest.mark.parametrize("transport", ["pipe", "http"])
+async def test_a_cancelled_request_of_a_cancelled_task(server, heard, transport):
+    """A request has its end where its task is cancelled, too, while its handler cleans up."""
+    params = {"name": "tidy", "_meta": META}
+    with trio.CancelScope() as host:
+        if transport == "http":
+            gone = trio.Event()
+            async with over_http(server) as http, trio.open_nursery() as nursery:
+                nursery.start_soon(partial(http.ask, "tools/call", params, gone=gone))
+                await soon(server.hanging)
+                gone.set()
+                await soon(server.cleaning)
+                host.cancel()
+                server.clean.set()
+        else:
+            async with raw(server) as (send, _):
+                send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+                await soon(server.hanging)
+                notice = {"method": "notifications/cancelled", "params": {"requestId": 1}}
+                send({"jsonrpc": "2.0", **notice})
+                await soon(server.cleaning)
+                host.cancel()
+                server.clean.set()
+                await trio.lowlevel.checkpoint()
+
+    assert heard.end("tools/call").outcome == "cancelled"
+
+
 async def test_only_what_is_watched_has_an_end(server):
     """A request that began before anybody listened has none, also when its connection is lost."""
     heard = Heard()
