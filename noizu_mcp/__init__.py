@@ -20,6 +20,7 @@ The layers, each importing only from those above it:
     openapi/      HTTP APIs as tools
     remote/       other servers as parts of one
     testing/      the test kit
+    check/        checks of servers in any language
     cli/          commands
 
 The names of the client's end, prompts, resources, and the reader of skills load when they are first

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from .check.contract import Kind
+    from .check.lint import LintReport, Severity
     from .client import SyncClient
     from .testing import Network, Transcript
-    from .testing.contract import Kind
-    from .testing.lint import LintReport, Severity
     from .testing.plugin import Connection, Variant
 
 _MARK = (
@@ -192,7 +192,7 @@ def mcp_contract(
     """
 
     def check(name: str = "contract.json", kinds: "Iterable[Kind] | None" = None) -> None:
-        from .testing import contract
+        from .check import contract
 
         path = request.path.parent / name
         if request.config.getoption("mcp_update"):
@@ -221,7 +221,7 @@ def mcp_lint(mcp_server: Any, mcp_options: Mapping[str, Any]) -> "Callable[..., 
     """
 
     def check(*, fail_on: "Severity" = "error", **chosen: Any) -> "LintReport":
-        from .testing.lint import lint
+        from .check.lint import lint
 
         report = lint(mcp_server, **chosen, **mcp_options)
         if found := report.at_least(fail_on):

@@ -6,10 +6,10 @@ import pytest
 
 from noizu_mcp import AuthError
 from noizu_mcp.auth import FileStore
+from noizu_mcp.check.contract import save
+from noizu_mcp.check.fuzz import keep
 from noizu_mcp.cli import main
 from noizu_mcp.testing import record
-from noizu_mcp.testing.contract import save
-from noizu_mcp.testing.fuzz import keep
 
 SERVER = """
 from noizu_mcp import Server, resource

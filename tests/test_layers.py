@@ -21,7 +21,6 @@ LAYERS: dict[str, set[str]] = {
     "models": {"types", "jsonrpc", "schema"},
     "components": {"types", "uri", "schema"},
     "skills": {"types", "components"},
-    "tools": {"types", "components"},
     "engine": {"types", "jsonrpc", "protocol"},
     "events": {"types", "jsonrpc", "protocol", "engine"},
     "server": {"types", "jsonrpc", "protocol", "schema", "components", "engine"}
@@ -33,12 +32,14 @@ LAYERS: dict[str, set[str]] = {
     | {"transports", "skills", "events"},
     "aio": {"types", "engine", "transports", "client"},
     "testing": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "components", "engine"}
-    | {"server", "transports", "client", "models", "aio"},
+    | {"server", "transports", "client", "aio"},
     "openapi": {"types", "components"},
     "remote": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports", "client"},
+    "check": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "models", "engine"}
+    | {"server", "transports", "client", "testing"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
-    | {"client", "testing", "auth", "models", "remote"},
+    | {"client", "testing", "check", "auth", "models", "remote"},
 }
 # Files at the root that stand below all layers, in their own order.
 BELOW = (
@@ -61,7 +62,7 @@ BELOW = (
     "_http_log",
 )
 # Files at the root that stand above them; the commands run what `_serving` runs.
-ABOVE = ("_serving", "_pytest_plugin", "__init__", "__main__")
+ABOVE = ("tools", "_serving", "_pytest_plugin", "__init__", "__main__")
 
 # The rooms of a layer, in the order of imports: folders, and files that belong together; all other
 # files at the root of the layer stand above them.
@@ -92,15 +93,16 @@ LATE = {
     ("client/_client", "._skills"): "loads with the first file of a skill",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
-    ("testing/contract/_schemas", "jsonschema_rs"): "loads with the first schema that has changed",
-    ("testing/contract/_schemas", "hypothesis"): "an extra, loads with the first change unproved",
-    ("testing/contract/_schemas", "hypothesis.errors"): "the same",
+    ("check/contract/_schemas", "jsonschema_rs"): "loads with the first schema that has changed",
+    ("check/contract/_schemas", "hypothesis"): "an extra, loads with the first change unproved",
+    ("check/contract/_schemas", "hypothesis.errors"): "the same",
     ("_pytest_plugin", ".testing"): "loads with the first test that uses it",
     ("_pytest_plugin", ".testing.plugin"): "the same",
-    ("_pytest_plugin", ".testing.lint"): "the same",
+    ("_pytest_plugin", ".check"): "the same",
+    ("_pytest_plugin", ".check.lint"): "the same",
     ("_pytest_plugin", ".client"): "the same",
-    ("testing/fuzz/_fuzz", "._run"): "hypothesis, an extra, loads with the first run",
-    ("testing/raw/_web", "httpx2"): "an extra, loads with the first URL",
+    ("check/fuzz/_fuzz", "._run"): "hypothesis, an extra, loads with the first run",
+    ("check/raw/_web", "httpx2"): "an extra, loads with the first URL",
     ("testing/strategies/_schemas", "."): "hypothesis loads with the first strategy",
     ("testing/_served", "._hosted"): "HTTP loads with the first test over it",
     ("testing/plugin/_connections", "..."): "`aio`: loads with the first test on asyncio",

@@ -187,10 +187,9 @@ PAGES = (
         "See [check tools as models read them](../../how-to/lint.md), "
         "[keep a contract](../../how-to/contract.md) and [fuzz a server](../../how-to/fuzzing.md).",
         {
-            "noizu_mcp.testing.lint": "lint lint_tools LintReport Finding estimate_tokens",
-            "noizu_mcp.testing.contract": "write check compare Change ContractBroken fetch save "
-            "read",
-            "noizu_mcp.testing.fuzz": "fuzz replay Report load keep",
+            "noizu_mcp.check.lint": "lint lint_tools LintReport Finding estimate_tokens",
+            "noizu_mcp.check.contract": "write check compare Change ContractBroken fetch save read",
+            "noizu_mcp.check.fuzz": "fuzz replay Report load keep",
         },
     ),
     Page(
@@ -316,9 +315,10 @@ FOLDERS = """## Public folders
 |---|---|
 | `noizu_mcp.testing` | [transcripts of messages](api/testing.md), scripted answers, assertions \
 about notifications |
-| `noizu_mcp.testing.lint`, `noizu_mcp.testing.contract` | [checks of tools](api/checks.md), and \
+| `noizu_mcp.check` | checks of servers in any language, in the folders below |
+| `noizu_mcp.check.lint`, `noizu_mcp.check.contract` | [checks of tools](api/checks.md), and \
 contracts |
-| `noizu_mcp.testing.fuzz` | [`fuzz` and `replay`](../how-to/fuzzing.md): what breaks a server |
+| `noizu_mcp.check.fuzz` | [`fuzz` and `replay`](../how-to/fuzzing.md): what breaks a server |
 | `noizu_mcp.aio` | [the client for asyncio programs](api/aio.md), asyncio code in trio tasks |
 | `noizu_mcp.auth` | [verifiers of tokens](api/auth.md), `BearerAuth`, `RequireScopes`; `OAuth` \
 and other strategies of clients |
@@ -339,8 +339,8 @@ transport |
 `noizu_mcp.uri`, `noizu_mcp.skills`, \
 `noizu_mcp.auth.client`, `noizu_mcp.client`, `noizu_mcp.client.terminal`, `noizu_mcp.engine.aio`, \
 `noizu_mcp.events`, `noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, \
-`noizu_mcp.testing.raw`, \
-`noizu_mcp.testing.plugin`, `noizu_mcp.cli` | the layers, for code that builds on them |
+`noizu_mcp.check.raw`, `noizu_mcp.check.doctor`, `noizu_mcp.testing.plugin`, `noizu_mcp.cli` | \
+the layers, for code that builds on them |
 """
 
 

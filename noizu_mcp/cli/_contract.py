@@ -5,7 +5,7 @@ from functools import partial
 
 from .._util import UNSET
 from .._value import JSONObject
-from ..testing.contract import KINDS, Change, Kind, compare, fetch, read, save
+from ..check.contract import KINDS, Change, Kind, compare, fetch, read, save
 from ._errors import FAILED, OK, USAGE, CommandError
 from ._output import print_json
 from ._say import say

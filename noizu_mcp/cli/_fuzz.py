@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 from .._errors import TransportError
+from ..check import fuzz as engine
 from ..client import Progress
-from ..testing import fuzz as engine
 from ..transports import Http, Stdio
 from ._display import Display
 from ._errors import FAILED, OK, USAGE, CommandError

@@ -6,8 +6,8 @@ from itertools import groupby
 from typing import Final
 
 from .._value import JSONObject
+from ..check.lint import RULES, LintReport, fetch_tools, lint_tools
 from ..models import PROVIDERS
-from ..testing.lint import RULES, LintReport, fetch_tools, lint_tools
 from ..types import ToolDefinition
 from ._errors import FAILED, OK, USAGE, CommandError
 from ._output import print_json, print_table

@@ -377,7 +377,7 @@ def _limits(text: str) -> Limits:
 
 
 def _doctor(args: argparse.Namespace) -> int:
-    from .doctor._doctor import doctor
+    from ._doctor import doctor
 
     return doctor(args)
 

@@ -7,7 +7,7 @@ each imports only from those above it:
     handlers/       methods: signatures, arguments, results
     declare/        class statements: options, marks, schemas
     registration/   the components of a server
-    _tool, _toolkit, _resource, _prompt, _catalog
+    _tool, _toolkit, _resource, _prompt
 
 Resources, templates, prompts and completion load when they are first used: most servers have tools
 only.
@@ -79,14 +79,12 @@ _LATE = {
     **dict.fromkeys(("PromptProvider", "ResourceProvider", "ToolProvider"), "._provider"),
     "bind_definition": ".registration._definitions",
     "Capability": "._capability",
-    "Catalog": "._catalog",
     "check_providers": "._provider",
     "resource_template": "._resource",
 }
 
 if _TYPE_CHECKING:
     from ._capability import Capability as Capability
-    from ._catalog import Catalog as Catalog
     from ._prompt import Prompt as Prompt
     from ._prompt import prompt as prompt
     from ._provider import BaseProvider as BaseProvider

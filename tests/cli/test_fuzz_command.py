@@ -8,7 +8,7 @@ import pytest
 
 from noizu_mcp.cli import main
 
-SEEDED = Path(__file__).parents[1] / "testing" / "fuzz" / "seeded.py"
+SEEDED = Path(__file__).parents[1] / "checks" / "fuzz" / "seeded.py"
 FEW = ("--examples", "2", "--timeout", "2")
 
 
@@ -78,7 +78,7 @@ def test_the_extra_is_named(monkeypatch, capsys):
     """Without Hypothesis the command says what to install."""
     monkeypatch.setitem(sys.modules, "hypothesis", None)
     for name in ("_run", "_values"):
-        monkeypatch.delitem(sys.modules, f"noizu_mcp.testing.fuzz.{name}", raising=False)
+        monkeypatch.delitem(sys.modules, f"noizu_mcp.check.fuzz.{name}", raising=False)
 
     assert main(["fuzz", "app.py:Docs"]) == 1
     assert "pip install 'noizu-mcp[testing]'" in capsys.readouterr().err

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from noizu_mcp.testing.lint import RULES
+from noizu_mcp.check.lint import RULES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "lint.md"
 BAD = """

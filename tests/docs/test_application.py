@@ -12,7 +12,7 @@ import trio
 import uvicorn
 
 from noizu_mcp import aio
-from noizu_mcp.testing.fuzz import fuzz
+from noizu_mcp.check.fuzz import fuzz
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "fastapi_app.py"
 

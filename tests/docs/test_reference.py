@@ -72,13 +72,14 @@ def names_of(title: str) -> str:
 
 
 def test_public_folders_are_listed() -> None:
-    """Every folder that exports names is listed; the others are internal."""
+    """Every folder and file that exports names is listed; the others are internal."""
     package = Path(noizu_mcp.__file__).parent
     inits = [path for path in package.glob("*/**/__init__.py") if "import" in path.read_text()]
     files = [path.parent.relative_to(package) for path in inits]
     listed = re.findall(r"`noizu_mcp\.([\w.]+)`", names_of("Public folders"))
 
-    assert {*listed} == {".".join(folder.parts) for folder in files}
+    modules = {path.stem for path in package.glob("[!_]*.py")}
+    assert {*listed} == modules | {".".join(folder.parts) for folder in files}
 
 
 @pytest.mark.parametrize("folder", [None, *FOLDERS])

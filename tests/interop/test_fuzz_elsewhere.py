@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from noizu_mcp import Stdio
-from noizu_mcp.testing.fuzz import Report, fuzz
+from noizu_mcp.check.fuzz import Report, fuzz
 
-from ..testing.fuzz.faults import ASTRAL, FAULTS, least_steps, say
+from ..checks.fuzz.faults import ASTRAL, FAULTS, least_steps, say
 from .conftest import need_mcp
 from .test_public_servers import command_of
 
-SEEDED = Path(__file__).parents[1] / "testing" / "fuzz"
+SEEDED = Path(__file__).parents[1] / "checks" / "fuzz"
 #: Seconds for a run; a busy machine takes longer to start a server many times.
 BUDGET = 300.0
 #: Set to look for every fault on each package, which takes minutes; else for a few of each kind.

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from noizu_mcp import Server, SyncClient, aio, connect
-from noizu_mcp.testing import Network, contract, replay, serve_over
-from noizu_mcp.testing.lint import lint
+from noizu_mcp.check import contract
+from noizu_mcp.check.lint import lint
+from noizu_mcp.testing import Network, replay, serve_over
 from noizu_mcp.testing.plugin import prepare
 
 ROOT = str(Path(__file__).resolve().parents[2])

@@ -18,12 +18,11 @@ import pytest
 import trio
 
 from noizu_mcp import Limits, Stdio, serve_http
+from noizu_mcp.check.doctor import RULES, Report, _lists, _report, _talk
+from noizu_mcp.check.doctor._http_checks import check_transport, is_local
+from noizu_mcp.check.raw import Exchange, _pipe, _web, fault_of
+from noizu_mcp.cli import _doctor
 from noizu_mcp.cli._target import load_server
-from noizu_mcp.cli.doctor import _doctor, _lists, _report, _talk
-from noizu_mcp.cli.doctor._http_checks import check_transport, is_local
-from noizu_mcp.cli.doctor._report import Report
-from noizu_mcp.cli.doctor._rules import RULES
-from noizu_mcp.testing.raw import Exchange, _pipe, _web, fault_of
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = Path(__file__).parent / "flawed.py"
@@ -290,7 +289,7 @@ def test_metadata_that_is_no_json(examine):
 
 def test_a_public_server_may_serve_every_site(examine, monkeypatch):
     """On the internet an unknown origin is a warning, and the name of the host no matter."""
-    monkeypatch.setattr("noizu_mcp.cli.doctor._http_checks.is_local", lambda _: False)
+    monkeypatch.setattr("noizu_mcp.check.doctor._http_checks.is_local", lambda _: False)
     with serving("cors") as server:
         _, found, _ = examine(f"{server.origin}/mcp")
 
@@ -317,7 +316,7 @@ def test_a_token_opens_the_rest(examine):
 @pytest.mark.parametrize("place", ["https://127.0.0.1/x", "http://10.0.0.1/x"])
 def test_private_addresses_stay_private(place, examine, monkeypatch):
     """A server elsewhere cannot make this program ask a private network."""
-    monkeypatch.setattr("noizu_mcp.cli.doctor._authorization.is_local", lambda url: url == place)
+    monkeypatch.setattr("noizu_mcp.check.doctor._authorization.is_local", lambda url: url == place)
     with serving("none", {}) as server:
         server.documents = {"challenge": f'Bearer resource_metadata="{place}"'}
         _, found, report = examine(f"{server.origin}/mcp")
@@ -464,7 +463,7 @@ def test_answers_without_end(examine, monkeypatch):
 
 def test_a_target_in_python():
     """It is started as a host starts it, with the variables of this program."""
-    target = _doctor._target(argparse.Namespace(target="app.py", process=None, header=[]))
+    target = _doctor._read_target(argparse.Namespace(target="app.py", process=None, header=[]))
 
     assert target.args[-2:] == ("run", "app.py")
     assert target.env == dict(os.environ)

@@ -7,11 +7,11 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noizu_mcp.cli.doctor._lists import check_call, check_lists
-from noizu_mcp.cli.doctor._report import Report
-from noizu_mcp.cli.doctor._rules import RULES
-from noizu_mcp.cli.doctor._talk import Talk, check_answers, discover, shake_hands
-from noizu_mcp.testing.raw import Exchange, Receiver
+from noizu_mcp.check.doctor._lists import check_call, check_lists
+from noizu_mcp.check.doctor._report import Report
+from noizu_mcp.check.doctor._rules import RULES
+from noizu_mcp.check.doctor._talk import Talk, check_answers, discover, shake_hands
+from noizu_mcp.check.raw import Exchange, Receiver
 
 names = st.sampled_from(
     [

@@ -1,0 +1,425 @@
+"""Comparison of two versions of a schema: whether the new one keeps the promise of the old one.
+
+Theory of operation. The input of a tool must take all arguments that it took; its output must give
+no result that it could not give before. Both ask the same of two schemas: does the *taker* take
+every value that the *giver* gives? For an input the giver is the old schema, for an output the new
+one.
+
+jsonschema-rs can prove it, and `_proof` for schemas that refer to themselves. Otherwise an example
+is looked for that the giver gives and the taker refuses: among small values first, and then with
+Hypothesis, if it is installed. Both schemas are judged by the engine that judges calls, so an
+example is always right. A change for which there is neither a proof nor an example counts as
+breaking.
+
+A schema that names properties and leaves open whether there may be others takes any others. A new
+optional property would break every such schema, since it says more about one of these others. So
+the giver is closed first, but for one property that neither schema mentions: it stands for all
+others, and shows whether they are refused now.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from itertools import chain, count, islice
+from typing import Any, Final, Literal, NamedTuple
+
+from ..._errors import SchemaError, SchemaUnsupported
+from ..._util import UNSET, Unset, part_of
+from ..._value import JSON, JSONObject
+from ...schema import Document, compile_schema, describe, subschemas
+from ...testing import Unsatisfiable, from_schema
+from ._examples import instances
+from ._proof import ANNOTATIONS, DEFINITIONS, is_taken, judging, text_of
+
+Direction = Literal["input", "output"]
+
+#: The place of a property, as a JSON pointer.
+_PROPERTY: Final = re.compile(r"/properties/[^/]*\Z")
+#: Values that are tried as examples.
+_MAX_TRIED: Final = 2_000
+#: Examples of which the shortest one is shown.
+_MAX_COMPARED: Final = 50
+#: Values that Hypothesis draws as examples.
+_MAX_DRAWN: Final = 500
+
+#: Keywords that judge a value as a whole beside the others.
+_IN_PLACE: Final = frozenset(
+    {
+        *("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"),
+        "dependentSchemas",
+    }
+)
+_REFERENCES: Final = frozenset({"$ref", "$dynamicRef"})
+#: Keywords that say already what becomes of other properties.
+_CLOSING: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
+#: Of these, the ones of which some schema judges a value alone.
+_EITHER: Final = frozenset({"anyOf", "oneOf"})
+#: Keywords whose subschemas judge other values, and these alone.
+_PARTS: Final = frozenset(
+    {"properties", "patternProperties", "additionalProperties", "items", "prefixItems"}
+)
+
+
+class Difference(NamedTuple):
+    """The difference between two versions of a schema.
+
+    Attributes:
+        text: What the new one does, in words; empty if it judges every value alike.
+        is_breaking: True if it breaks the promise of the old one.
+        example: A value that shows it; `UNSET` if there is none.
+        reasons: One line for each rule that the example breaks.
+        added: The places of properties that are new, as JSON pointers.
+        removed: Those of properties that are gone.
+        annotations: The annotations that differ: place, old and new value; None for none.
+    """
+
+    text: str = ""
+    is_breaking: bool = False
+    example: JSON | Unset = UNSET
+    reasons: Sequence[str] = ()
+    added: Sequence[str] = ()
+    removed: Sequence[str] = ()
+    annotations: Sequence[tuple[str, JSON, JSON]] = ()
+
+
+_NARROWED: Final = {
+    "input": "it refuses arguments that it took",
+    "output": "it may give results that it could not give",
+}
+_UNPROVED: Final = {
+    "input": "there is no proof that it takes all arguments that it took, and no example",
+    "output": "there is no proof that its results fit the old schema, and no example",
+}
+_WIDENED: Final = {
+    "input": "it takes all arguments that it took, and others",
+    "output": "it promises more about its results",
+}
+
+
+def compare_schemas(direction: Direction, old: JSONObject, new: JSONObject) -> Difference:
+    """Compare two versions of a schema.
+
+    Args:
+        direction: `input` for the schema of arguments, `output` for that of results.
+        old: The older version.
+        new: The newer one.
+    """
+    before, after = dict(_nodes(old, "")), dict(_nodes(new, ""))
+    found = Difference(
+        added=_outermost(place for place in after if place not in before),
+        removed=_outermost(place for place in before if place not in after),
+        annotations=list(_annotations(before, after)),
+    )
+    if text_of(_bare(old)) == text_of(_bare(new)):
+        return found
+    for schema, which in ((old, "old"), (new, "new")):
+        try:
+            compile_schema(schema)
+        except SchemaError as error:
+            text = f"the {which} schema cannot be used: {error}"
+            return found._replace(text=text, is_breaking=which == "new")
+    is_input = direction == "input"
+    taker, giver = (new, old) if is_input else (old, new)
+    other = _new_name(old, new)
+    closed = close(giver, other, is_input=is_input)
+    if _is_proved(taker, closed):
+        is_same = _is_proved(closed, close(taker, other, is_input=is_input))
+        return found._replace(text="" if is_same else _WIDENED[direction])
+    example, reasons = _refute(taker, closed)
+    text = (_UNPROVED if example is UNSET else _NARROWED)[direction]
+    return found._replace(text=text, is_breaking=True, example=example, reasons=reasons)
+
+
+def _bare(schema: Any) -> Any:
+    """Leave out the annotations of a schema."""
+    unread = {*ANNOTATIONS, "$comment"}
+    return _copy(schema, lambda node: {k: v for k, v in node.items() if k not in unread})
+
+
+def _outermost(places: Iterable[str]) -> list[str]:
+    """Choose the places of properties that are in no other of these places."""
+    found: list[str] = []
+    for place in places:  # parents first
+        if _PROPERTY.search(place) and not place.startswith(tuple(f"{each}/" for each in found)):
+            found.append(place)
+    return found
+
+
+def _annotations(
+    before: Mapping[str, JSONObject], after: Mapping[str, JSONObject]
+) -> Iterator[tuple[str, JSON, JSON]]:
+    """Compare the annotations at places that both schemas have."""
+    for place, node in after.items():
+        for key in sorted(ANNOTATIONS) if place in before else ():
+            values = before[place].get(key), node.get(key)
+            if text_of(values[0]) != text_of(values[1]):
+                yield f"{place}/{key}", *values
+
+
+def _nodes(schema: Any, place: str) -> Iterator[tuple[str, JSONObject]]:
+    """Walk a schema, with JSON pointers (RFC 6901)."""
+    if isinstance(schema, dict):
+        yield place, schema
+        for path, child in subschemas(schema):
+            steps = (str(step).replace("~", "~0").replace("/", "~1") for step in path)
+            yield from _nodes(child, "".join((place, *(f"/{step}" for step in steps))))
+
+
+def _copy(schema: Any, change: Callable[[JSONObject], JSONObject]) -> Any:
+    """Copy a schema, with a change to every schema object in it, those inside first."""
+    if not isinstance(schema, dict):
+        return schema
+    new = {key: copy(value) for key, value in schema.items()}
+    for path, child in subschemas(schema):
+        holder = new if len(path) == 1 else new[path[0]]
+        holder[path[-1]] = _copy(child, change)
+    return change(new)
+
+
+def _new_name(*schemas: JSONObject) -> str:
+    """Choose the name of a property that no schema mentions."""
+    texts = "".join(map(text_of, schemas))
+    names = chain(["other"], map("other{}".format, count(2)))
+    return next(name for name in names if name not in texts)
+
+
+def close(schema: JSONObject, other: str = "", *, is_input: bool = False) -> JSONObject:
+    """Exclude the properties that a schema neither names nor mentions.
+
+    Args:
+        schema: The schema; it is not changed.
+        other: The name of a property that stays, with any value; empty for none.
+        is_input: True for the schema of arguments, which names all of them, if any.
+
+    Returns:
+        A schema that refuses other properties, in every object of which the schema names some. One
+        that says what becomes of other properties keeps its word.
+    """
+    plain = _copy(schema, _unwrapped)
+    if _is_old(schema):
+        plain = _copy(plain, _without_neighbours)
+    if is_input and not plain.keys() & {*_IN_PLACE, "properties"}:
+        plain = {**plain, "properties": {}}
+    closed: JSONObject = _close(plain, _Closing(plain, other))
+    return closed
+
+
+def _is_old(schema: JSONObject) -> bool:
+    """Tell whether a schema is of draft 7 or older, which have no `unevaluatedProperties`."""
+    return "/draft-0" in Document(schema).dialect
+
+
+def _without_neighbours(node: JSONObject) -> JSONObject:
+    """Leave out what stands beside a reference, and is ignored up to draft 7 (core section 8.3)."""
+    if "$ref" not in node:
+        return node
+    return {key: value for key, value in node.items() if key == "$ref" or key not in judging(node)}
+
+
+def _unwrapped(node: JSONObject) -> JSONObject:
+    """Write `{"allOf": [schema]}`, which some libraries put around a reference, as the schema."""
+    parts = part_of(node, "allOf", list)
+    if judging(node) == {"allOf"} and len(parts) == 1 and isinstance(parts[0], dict):
+        return {**parts[0], **{key: value for key, value in node.items() if key != "allOf"}}
+    return node
+
+
+class _Closing:
+    """The facts about a schema that is closed.
+
+    Attributes:
+        is_old: True up to draft 7.
+        other: The name of a property that every object keeps; empty for none.
+        shared: The definitions that judge a value together with other schemas, by their `id`.
+    """
+
+    def __init__(self, schema: JSONObject, other: str) -> None:
+        self.is_old = _is_old(schema)
+        self.other = other
+        self._document = Document(schema)
+        self.shared = set(self._find_shared(schema))
+
+    def _find_shared(self, schema: JSONObject) -> Iterator[int]:
+        waiting: list[tuple[Any, bool]] = [(schema, True)]
+        while waiting:
+            node, alone = waiting.pop()
+            if isinstance(node, dict):
+                for keyword in _REFERENCES & node.keys():
+                    # One to a metaschema of the standard leads to no definition.
+                    if not alone or judging(node) != {keyword}:
+                        with suppress(LookupError):
+                            yield id(self._document.target(keyword, node, ()))
+                waiting += [
+                    (child, path[0] in DEFINITIONS or (alone and _judges_alone(path[0], node)))
+                    for path, child in subschemas(node)
+                ]
+
+    def named(self, node: JSONObject) -> dict[str, dict[str, Any]]:
+        """Find the properties that a schema and all in its place name, each as one of any value.
+
+        Returns:
+            `properties` and `patternProperties` for the schema.
+
+        Raises:
+            LookupError: A reference leads to a metaschema of the standard.
+        """
+        found: dict[str, dict[str, Any]] = {"properties": {}, "patternProperties": {}}
+        waiting: list[Any] = [node]
+        seen = set()
+        while waiting:
+            part = waiting.pop()
+            if not isinstance(part, dict) or id(part) in seen:
+                continue
+            seen.add(id(part))
+            for keyword, names in found.items():
+                names.update((name, {}) for name in part_of(part, keyword, dict))
+            if "$ref" in part:
+                waiting.append(self._document.find(part["$ref"], part))
+            in_place = {*_IN_PLACE, "dependencies"}
+            waiting += [child for path, child in subschemas(part) if path[0] in in_place]
+        return found
+
+
+def _judges_alone(keyword: str | int, node: JSONObject) -> bool:
+    """Tell whether no other schema judges the values of a subschema, if none those of the node."""
+    return keyword in _PARTS or (keyword in _EITHER and judging(node) == {keyword})
+
+
+def _close(node: Any, closing: _Closing) -> Any:
+    """Close the objects of a schema that judges its values alone; parts that do not stay open.
+
+    Args:
+        node: The schema.
+        closing: What is known of the whole schema.
+    """
+    if not isinstance(node, dict):
+        return node
+    keywords = judging(node)
+    new = {key: copy(value) for key, value in node.items()}
+    for path, child in subschemas(node):
+        keyword = path[0]
+        if keyword in DEFINITIONS:
+            is_alone = id(child) not in closing.shared
+        else:
+            is_alone = _judges_alone(keyword, node)
+        if is_alone:
+            holder = new if len(path) == 1 else new[path[0]]
+            holder[path[-1]] = _close(child, closing)
+    is_open = _CLOSING.isdisjoint(keywords) and not keywords <= {"$ref", *_EITHER}
+    if is_open and keywords & {"properties", "patternProperties", "allOf", "$ref"}:
+        _exclude_others(new, node, closing)
+        if closing.other and _CLOSING & new.keys():
+            new["properties"] = {**new.get("properties", {}), closing.other: {}}
+    return new
+
+
+def _exclude_others(new: JSONObject, node: JSONObject, closing: _Closing) -> None:
+    """Exclude other properties from the copy of a schema, in the words of its dialect."""
+    parts = [child for path, child in subschemas(node) if path[0] in _IN_PLACE]
+    if not ("$ref" in node or any(map(_names_properties, parts))):
+        new["additionalProperties"] = False
+    elif not closing.is_old:
+        new["unevaluatedProperties"] = False
+    else:
+        with suppress(LookupError):
+            for keyword, names in closing.named(node).items():
+                if names:
+                    new[keyword] = {**names, **new.get(keyword, {})}
+            new["additionalProperties"] = False
+
+
+def _names_properties(part: Any) -> bool:
+    """Tell whether a schema, or one in its place, may name properties."""
+    if not isinstance(part, dict):
+        return False
+    if part.keys() & {"properties", "patternProperties", "$ref", "$dynamicRef"}:
+        return True
+    inner = (child for path, child in subschemas(part) if path[0] in _IN_PLACE)
+    return any(map(_names_properties, inner))
+
+
+def _canonical(*schemas: JSONObject) -> list[Any]:
+    """Bring schemas into the form of jsonschema-rs for proofs.
+
+    Raises:
+        ValueError: It has no such form.
+        ImportError: jsonschema-rs is not installed.
+    """
+    import jsonschema_rs
+
+    return [
+        jsonschema_rs.canonicalize(schema, validate_formats=False, offline=True)
+        for schema in schemas
+    ]
+
+
+def _is_proved(taker: JSONObject, giver: JSONObject) -> bool:
+    """Tell whether there is a proof that one schema takes every value that another one gives."""
+    with suppress(ValueError, ImportError):
+        one, other = _canonical(taker, giver)
+        if str(one.covers(other)) == "yes":
+            return True
+    # Of schemas that refer to themselves the engine knows nothing.
+    return is_taken(taker, giver)
+
+
+def _refute(taker: JSONObject, giver: JSONObject) -> tuple[JSON | Unset, list[str]]:
+    """Find a value that one schema gives and another one refuses, and the rules that it breaks."""
+    sources = [giver]
+    with suppress(ValueError, ImportError):
+        ours, theirs = _canonical(giver, taker)
+        # The schema of exactly these values; the search in it is short.
+        sources.insert(0, ours.subtract(theirs).to_json_schema())
+    try:
+        gives, judge = compile_schema(giver).is_valid, compile_schema(taker)
+    except SchemaUnsupported:  # the Python engine cannot judge what has been closed
+        return UNSET, []
+
+    def is_example(value: JSON) -> bool:
+        return gives(value) and not judge.is_valid(value)
+
+    small = (value for source in sources for value in islice(instances(source), _MAX_TRIED))
+    # Of nested values the deepest ones may come first.
+    found = min(islice(filter(is_example, small), _MAX_COMPARED), key=_size, default=UNSET)
+    if found is UNSET:
+        found = search(sources[0], is_example)
+    return found, [] if found is UNSET else describe(judge.violations(found))
+
+
+def _size(value: JSON) -> int:
+    return len(text_of(value))
+
+
+def search(schema: JSONObject, is_example: Callable[[JSON], bool]) -> JSON | Unset:
+    """Look for a value with Hypothesis, an extra; the same one each time.
+
+    Args:
+        schema: A schema of the value.
+        is_example: Tells whether a value will do.
+
+    Returns:
+        A small value; `UNSET` if there is none among some hundred, or without Hypothesis.
+    """
+    try:
+        import hypothesis
+        from hypothesis.errors import Flaky, NoSuchExample
+        from hypothesis.errors import Unsatisfiable as NothingDrawn
+    except ImportError:
+        return UNSET
+    options = hypothesis.settings(
+        max_examples=_MAX_DRAWN,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        # Explaining an example takes longer than to find it.
+        phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    try:
+        strategy = from_schema(schema)
+        return hypothesis.find(strategy, is_example, settings=options)
+    # A strategy that has drawn nothing often enough ends a draw that it let pass before. The
+    # schema of a difference may have an infinite number.
+    except (NoSuchExample, NothingDrawn, Unsatisfiable, Flaky, SchemaError):
+        return UNSET

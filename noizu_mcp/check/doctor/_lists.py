@@ -1,0 +1,255 @@
+"""The lists of a server: pages, definitions, names, schemas, and the capabilities declared."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from ..._errors import ProtocolError, SchemaError
+from ..._limits import Limits
+from ..._util import is_uri
+from ..._value import JSONObject
+from ...client import ListBudget
+from ...jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
+from ...schema import compile_schema, describe, header_faults
+from ...types import (
+    PromptDefinition,
+    ResourceDefinition,
+    ResourceTemplateDefinition,
+    ToolDefinition,
+    ToolResult,
+)
+from ...uri import UriTemplate
+from ..raw import Exchange
+from ._talk import Talk, check_busy, check_fields
+
+#: Pages of one list that are read.
+MAX_PAGES: Final = 50
+#: The limits of a list, in bytes, entries and seconds.
+LIMITS: Final = Limits()
+#: Seconds in which another request must be answered while a tool runs.
+BUSY_TIMEOUT: Final = 2.0
+_TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_NOWHERE: Final = "noizu-mcp-doctor://nowhere"
+
+
+class _List(NamedTuple):
+    capability: str
+    method: str
+    key: str
+    kind: Any
+    name: str
+    noun: str
+
+
+_LISTS: Final = (
+    _List("tools", "tools/list", "tools", ToolDefinition, "name", "tool"),
+    _List("resources", "resources/list", "resources", ResourceDefinition, "uri", "resource"),
+    _List(
+        "resources",
+        "resources/templates/list",
+        "resourceTemplates",
+        ResourceTemplateDefinition,
+        "uriTemplate",
+        "template",
+    ),
+    _List("prompts", "prompts/list", "prompts", PromptDefinition, "name", "prompt"),
+)
+
+
+async def check_lists(talk: Talk, capabilities: Any) -> list[JSONObject]:
+    """Check every list of a server.
+
+    Args:
+        talk: The conversation.
+        capabilities: Those that the server declares.
+
+    Returns:
+        The tools.
+    """
+    declared = capabilities if isinstance(capabilities, dict) else None
+    counts, tools = [], list[JSONObject]()
+    for each in _LISTS:
+        # Capabilities that cannot be read have their own finding.
+        is_declared = None if declared is None else each.capability in declared
+        items = await _check_list(talk, each, is_declared=is_declared)
+        if items:
+            noun = each.noun if len(items) == 1 else f"{each.noun}s"
+            counts.append(f"{len(items)} {noun}")
+        if each.key == "tools":
+            tools = items
+    talk.report.facts.setdefault("lists", ", ".join(counts) or "nothing")
+    if "resources" in (declared or ()):
+        found = await talk.expect("resources/read", {"uri": _NOWHERE})
+        codes = (INVALID_PARAMS,) if talk.stateless else (RESOURCE_NOT_FOUND, INVALID_PARAMS)
+        right = found.code in codes or not found.replied
+        sent = f"{found.sent} of {_NOWHERE}"
+        talk.report.check("unknown-resource", right, sent, found.seen)
+    return tools
+
+
+async def _check_list(talk: Talk, which: _List, *, is_declared: bool | None) -> list[JSONObject]:
+    report = talk.report
+    found = await talk.expect(which.method)
+    if found.result is None:
+        missing = found.code == METHOD_NOT_FOUND
+        # Resources may be listed without templates: nothing declares these apart.
+        excused = missing and which.kind is ResourceTemplateDefinition
+        if found.replied and is_declared:
+            report.check("capabilities", excused, found.sent, found.seen)
+        return []
+    if is_declared is False and not _items_of(found.result, which):
+        return []  # a server may answer so, since nobody asks
+    items = await _read_pages(talk, which, found)
+    if items and is_declared is False:
+        seen = f"{len(items)} {which.key}, which no capability declares"
+        report.check("capabilities", False, found.sent, seen, "warning")
+    _check_items(talk, which, items)
+    again = await talk.expect(which.method)
+    names = [
+        [item.get(which.name) for item in _items_of(each.result, which) if _is_object(item)]
+        for each in (found, again)
+    ]
+    right = names[0] == names[1] or not again.replied
+    report.check("order", right, found.sent, f"{names[0]}, then {names[1]}")
+    if which.key == "tools":
+        wrong = await talk.expect(which.method, {"cursor": "noizu-mcp-doctor"})
+        right = wrong.code == INVALID_PARAMS or not wrong.replied
+        sent = f'{wrong.sent} with the cursor "noizu-mcp-doctor"'
+        seen = wrong.seen if wrong.result is None else "a page of the list"
+        report.check("cursor", right, sent, seen)
+    return [item for item in items if _is_object(item)]
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _items_of(result: Mapping[str, Any] | None, which: _List) -> list[Any]:
+    items = (result or {}).get(which.key)
+    return items if isinstance(items, list) else []
+
+
+async def _read_pages(talk: Talk, which: _List, found: Exchange) -> list[Any]:
+    """Read all pages behind the first, which is given."""
+    report, items = talk.report, list[Any]()
+    params: JSONObject = {}
+    cursors: set[str] = set()
+    budget = ListBudget(which.method, LIMITS)
+    for _ in range(MAX_PAGES):
+        result = found.result or {}
+        if not report.check(
+            "pages", found.result is not None, f"{found.sent} {params}", found.seen
+        ):
+            break
+        is_list = isinstance(result.get(which.key), list)
+        report.check("list", is_list, found.sent, f"{which.key} is no list: {result}")
+        check_fields(talk, found)
+        page = _items_of(result, which)
+        items += page
+        cursor = result.get("nextCursor")
+        if cursor is None:
+            # Absent is right; null is harmless, as every client takes it for absent.
+            seen = '"nextCursor": null; it must be left out'
+            report.check("pages", "nextCursor" not in result, found.sent, seen, "note")
+            break
+        right = isinstance(cursor, str) and cursor not in cursors
+        if not report.check("pages", right, found.sent, f"nextCursor: {cursor!r}"):
+            break
+        try:
+            budget.take(result, len(page), is_last=False)
+        except ProtocolError as error:
+            report.check("pages", False, found.sent, str(error))
+            break
+        cursors.add(cursor)
+        params = {"cursor": cursor}
+        found = await talk.ask(which.method, params)
+    return items
+
+
+def _check_items(talk: Talk, which: _List, items: list[Any]) -> None:
+    report, sent = talk.report, f"{which.method} ({talk.version})"
+    names: set[Any] = set()
+    for item in items:
+        try:
+            read = which.kind.from_wire(item)
+        except ProtocolError as error:
+            report.check("list", False, sent, str(error))
+            continue
+        report.check("list", True, sent, "")
+        name = item[which.name]
+        report.check("duplicates", name not in names, sent, f"{name} is listed twice")
+        names.add(name)
+        if isinstance(read, ToolDefinition):
+            _check_tool(talk, read, sent)
+        elif isinstance(read, ResourceDefinition):
+            report.check("uri", is_uri(read.uri), sent, read.uri)
+        elif isinstance(read, ResourceTemplateDefinition):
+            report.check("uri", _is_template(read.uri_template), sent, read.uri_template)
+
+
+def _is_template(text: str) -> bool:
+    try:
+        UriTemplate(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_tool(talk: Talk, tool: ToolDefinition, sent: str) -> None:
+    report, name = talk.report, tool.name
+    report.check("tool-name", _TOOL_NAME.fullmatch(name), sent, name)
+    seen = f"the tool {name} has no description"
+    report.check("description", (tool.description or "").strip(), sent, seen)
+    for part, schema in (("inputSchema", tool.input_schema), ("outputSchema", tool.output_schema)):
+        if schema is None:
+            continue
+        fault = _schema_fault(schema)
+        # The root of an output is free from 2026-07-28 on.
+        if fault is None and (part == "inputSchema" or not talk.stateless):
+            right = schema.get("type") == "object"
+            fault = None if right else 'its "type" is not "object"'
+        report.check("tool-schema", fault is None, sent, f"{part} of {name}: {fault}")
+    if talk.stateless:
+        faults = [str(each) for each in header_faults(tool.input_schema)]
+        seen = f"inputSchema of {name}: {faults}"
+        report.check("tool-schema", not faults, sent, seen)
+
+
+def _schema_fault(schema: Mapping[str, Any]) -> str | None:
+    try:
+        compile_schema(schema, trusted=False)
+    except SchemaError as error:
+        return str(error)
+    return None
+
+
+async def check_call(talk: Talk, tools: list[JSONObject], name: str, arguments: JSONObject) -> None:
+    """Call a tool and check its result.
+
+    Args:
+        talk: The conversation.
+        tools: The tools that the server lists.
+        name: The name of the tool.
+        arguments: Its arguments.
+    """
+    report, params = talk.report, {"name": name, "arguments": arguments}
+    found = await check_busy(talk, params, min(BUSY_TIMEOUT, talk.patience))
+    sent = f"{found.sent} of {name}"
+    if not report.check("call", found.result is not None, sent, found.seen):
+        return
+    result = found.result or {}
+    if result.get("resultType", "complete") != "complete":
+        return  # it asks for input, or runs as a task
+    try:
+        read = ToolResult.from_wire(result)
+    except ProtocolError as error:
+        report.check("call", False, sent, str(error))
+        return
+    schema = next((tool.get("outputSchema") for tool in tools if tool.get("name") == name), None)
+    if schema is None or read.is_error or _schema_fault(schema) is not None:
+        return
+    if "structuredContent" not in result:
+        report.check("output", False, sent, "it has no structuredContent")
+        return
+    violations = compile_schema(schema, trusted=False).violations(result["structuredContent"])
+    report.check("output", not violations, sent, "; ".join(describe(violations)))

@@ -1,0 +1,82 @@
+"""The fuzzer finds nothing in the servers of the documentation."""
+
+from pathlib import Path
+
+import pytest
+
+from noizu_mcp.check.fuzz import fuzz
+from noizu_mcp.testing import serve_over
+
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
+TARGETS = (
+    "asking.py",
+    "dynamic.py:Notes",
+    "dynamic.py:Plugins",
+    "gated.py",
+    "library.py",
+    "prompts.py",
+    "pydantic_shop.py",
+    "raw_schema.py",
+    "resources.py",
+    "search.py",
+    "toolkit.py",
+    "upstream.py",
+    "weather.py",
+)
+#: One of each kind: the start of a process takes longer than all of its answers.
+PROCESSES = ("dynamic.py:Plugins", "library.py", "prompts.py", "resources.py", "everything.py")
+
+
+def found(report):
+    return [each.to_json() for each in report.findings]
+
+
+async def fuzz_in_memory(name, **options):
+    async with serve_over(str(EXAMPLES / name), "memory") as server:
+        return await fuzz(server, destructive=True, **options)
+
+
+def test_every_example_is_here():
+    """A new example is fuzzed as well."""
+    named = {each.partition(":")[0] for each in TARGETS}
+
+    # `fastapi_app.py` is served by an application; `tests/docs/test_application.py` fuzzes it. The
+    # tools of the last two are those of other servers.
+    elsewhere = {"everything.py", "fastapi_app.py", "gateway.py", "petstore.py"}
+    assert named | elsewhere == {each.name for each in EXAMPLES.glob("*.py")}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+async def test_an_example(name):
+    """Every answer of the server keeps the rules, in both eras, in memory."""
+    report = await fuzz_in_memory(name, examples=3)
+
+    assert found(report) == []
+    assert report.is_complete
+
+
+async def test_everything(autojump_clock):
+    """The server with every feature keeps the rules, too; nobody waits for its slow tools."""
+    report = await fuzz_in_memory("everything.py", examples=1, budget=600.0)
+
+    assert found(report) == []
+    assert report.is_complete
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROCESSES[:-1])
+async def test_an_example_over_http(name):
+    """The same over HTTP."""
+    async with serve_over(str(EXAMPLES / name), "http") as url:
+        report = await fuzz(url, examples=2)
+
+    assert found(report) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROCESSES)
+async def test_an_example_as_a_process(name):
+    """The same over stdio, in processes of their own."""
+    report = await fuzz(str(EXAMPLES / name), examples=1 if name == "everything.py" else 2)
+
+    assert found(report) == []

@@ -1,0 +1,31 @@
+"""Runs that are too short for every component."""
+
+import trio
+
+from noizu_mcp import Server, Toolkit, mcp
+from noizu_mcp.check.fuzz import fuzz
+
+
+class Kit(Toolkit):
+    @mcp
+    async def stall(self) -> str:
+        """Never answer."""
+        await trio.sleep_forever()
+
+    @mcp
+    async def later(self) -> str:
+        """Answer at once."""
+        return "late"
+
+
+class Slow(Server, name="slow", version="1"):
+    tools = [Kit]
+
+
+async def test_what_was_not_called_is_named(autojump_clock):
+    """A run whose time one tool takes does not look like a run that found nothing in the others."""
+    report = await fuzz(Slow, budget=8.0)
+
+    assert report.unreached == ["later"]
+    assert report.to_json()["unreached"] == ["later"]
+    assert "not called, the time was over (--budget gives more): later" in report.lines()

@@ -1,0 +1,76 @@
+"""Raw connections: their limits, and their end."""
+
+import trio
+
+from noizu_mcp import Server
+from noizu_mcp.check.raw import MemoryLink, Receiver
+from noizu_mcp.check.raw._exchange import MAX_ANSWERS
+from noizu_mcp.check.raw._stream import MAX_MESSAGE
+
+
+class Empty(Server, name="empty", version="1.0.0"):
+    """A server without components."""
+
+
+class Notes:
+    """Keeps what is wrong."""
+
+    def __init__(self):
+        self.found = []
+
+    def check(self, rule, holds, sent, seen):
+        if not holds:
+            self.found.append((rule, seen))
+        return bool(holds)
+
+
+def test_answers_are_kept_up_to_a_limit():
+    """An answer to a request that is long forgotten is one to no request."""
+    notes = Notes()
+    receiver = Receiver(notes)
+    for number in range(MAX_ANSWERS + 1):
+        receiver.expect(number)
+    receiver.take(b'{"jsonrpc":"2.0","id":0,"result":{}}', "x")
+
+    ((rule, seen),) = notes.found
+    assert rule == "message"
+    assert seen.startswith("an answer to no request")
+
+
+def test_lists_are_messages_where_they_are_allowed():
+    """A list is taken apart on 2025-03-26, and a fault elsewhere."""
+    text = b'[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]'
+    notes = Notes()
+    receiver = Receiver(notes)
+    for number in (1, 2):
+        receiver.expect(number)
+    receiver.take(text, "x")
+    assert notes.found
+    assert not receiver.has_answers([1, 2])
+
+    receiver.takes_lists = True
+    receiver.take(text, "x")
+    assert receiver.has_answers([1, 2])
+
+
+async def test_a_server_in_memory_that_has_ended(nursery):
+    """It reads no more, and requests have no answer."""
+    link = MemoryLink(Empty(), Notes())
+    nursery.start_soon(link.serve)
+    await link.aclose()
+    await trio.lowlevel.checkpoint()
+    found = await link.exchange({"jsonrpc": "2.0", "id": 1, "method": "ping"}, {}, 5.0)
+
+    assert found.ended
+    assert found.failure == "the server has ended"
+
+
+async def test_a_server_that_does_not_read(autojump_clock):
+    """A message that it leaves half unread ends the connection, also one without an answer."""
+    link = MemoryLink(Empty(), Notes())
+    note = {"jsonrpc": "2.0", "method": "notifications/x", "params": {"text": "x" * MAX_MESSAGE}}
+    await link.exchange(note, {}, 0.1)
+    found = await link.exchange(note, {}, 0.1)
+
+    assert found.failure == "the server does not read"
+    assert link.ended
