@@ -328,6 +328,7 @@ async def test_a_request_without_an_answer_waits_as_well(app):
 
 
 @pytest.mark.slow
+@pytest.mark.time_limit(600)
 async def test_nobody_else_notices_an_attack():
     """Others are served, nothing is left, and SIGTERM ends the server in order."""
     report = await run(3, 32 * MIB, H2_ATTACKS, "hypercorn")
