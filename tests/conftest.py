@@ -40,6 +40,10 @@ QUICK_FILES = ("test_reload_stdio.py",)
 #: and HTTP/2, and on the other revisions in memory: what these write and read is the same on every
 #: transport.
 NEWEST = {"2025-11-25", "2026-07-28"}
+#: Files of `behaviour` that are left out over HTTP/2. Most of their scenarios are one request and
+#: one answer, whose messages are those of HTTP/1.1. What HTTP/2 changes is in the others: streams
+#: and the order on them, cancellation, bodies, notifications, questions, limits, the end.
+NOT_OVER_HTTP2 = ("test_overrides.py", "test_prompts.py", "test_resources.py", "test_tools.py")
 
 
 @cache
@@ -80,8 +84,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         quick = revisions & NEWEST or {max(revisions)}
         for item in each:
             is_quick = param_of(item, "revision") in quick
-            is_elsewhere = param_of(item, "transport") not in ("", "memory")
-            if is_elsewhere and not is_quick:
+            transport = param_of(item, "transport")
+            is_elsewhere = transport not in ("", "memory")
+            is_repeated = transport == "http2" and item.path.name in NOT_OVER_HTTP2
+            if (is_elsewhere and not is_quick) or is_repeated:
                 left_out.add(item)
             elif is_elsewhere or not is_quick:
                 item.add_marker(pytest.mark.slow)

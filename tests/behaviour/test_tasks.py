@@ -43,6 +43,7 @@ async def look(wire: Any, id_: str, *until: str) -> dict[str, Any]:
             assert task["taskId"] == id_
             if not until or task["status"] in until:
                 return task
+            assert task["status"] not in ENDED, task
             await trio.lowlevel.checkpoint()
 
 
