@@ -21,13 +21,14 @@ from ..engine import (
     MessageLoop,
     MessageStream,
     OnProgress,
+    Outgoing,
     ReplyChannel,
     SessionEnded,
     crashes_logged,
     logger,
 )
 from ..jsonrpc import Id, Notification, Request, Response
-from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer, Dispatch
+from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer, Dispatch, Revision
 from ..types import META_SUBSCRIPTION_ID
 from ._answers import Answerer
 from ._bound_handler import BoundHandler
@@ -263,6 +264,18 @@ class ClientSession(Dispatcher):
             logger.warning("%s was not restored in a new session: %s", method, error)
 
     # engine.Dispatcher
+
+    def encode_request(self, request: Request, revision: Revision | None) -> bytes:
+        """Write a request; see `Dispatcher`."""
+        data = super().encode_request(request, revision)
+        if self.mirrored is None:
+            return data
+        return Outgoing(data, request, revision or self.peer.revision)
+
+    def encode_notice(self, notification: Notification) -> bytes:
+        """Write a notification; see `InFlight`."""
+        data = super().encode_notice(notification)
+        return data if self.mirrored is None else Outgoing(data, notification, self.peer.revision)
 
     def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
         """Run something beside the requests; see `InFlight`."""
