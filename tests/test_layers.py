@@ -91,6 +91,9 @@ PURE_PARTS = {"urllib": {"urllib.parse"}, "importlib": {"importlib.util"}}
 LATE = {
     ("server/registry/_registry", "...uri"): "most servers have no templates",
     ("client/_client", "._skills"): "loads with the first file of a skill",
+    ("client/_handlers", "._handler_checks"): "loads with the first class of a handler",
+    ("client/_targets", "..server"): "loads with the first server in memory",
+    ("client/_connect", "..server"): "the same",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
     ("check/contract/_schemas", "jsonschema_rs"): "loads with the first schema that has changed",
@@ -235,7 +238,7 @@ def _statements(
                 child,
                 late=late or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef),
                 typing=typing
-                or (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"),
+                or (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)),
             )
 
 
@@ -367,6 +370,25 @@ def test_files_of_a_layer_have_no_cycle(relative: list[Import]) -> None:
         free = [file for file in rest if all(t in done or t not in edges for t in edges[file])]
         assert free, f"a cycle among {sorted(rest)}"
         done.update(free)
+
+
+def test_a_client_imports_no_server(relative: list[Import]) -> None:
+    """The modules that a client loads when it is imported hold no part of a server."""
+    edges: dict[str, set[str]] = {}
+    for each in relative:
+        if not each.late and not each.typing:
+            for name in each.names:
+                parts = "/".join(each.target), "/".join((*each.target, name))
+                files = (f"{parts[0]}/__init__", parts[0], f"{parts[1]}/__init__", parts[1])
+                edges.setdefault(each.file, set()).update(files)
+    reached = {"client/__init__"}
+    new = reached
+    while new:
+        new = {target for file in new for target in edges.get(file, ())} - reached
+        reached |= new
+
+    assert "client/_session" in reached
+    assert [file for file in reached if file.startswith(("server/", "components/"))] == []
 
 
 def _room(parts: tuple[str, ...]) -> str:

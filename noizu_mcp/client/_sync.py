@@ -30,10 +30,9 @@ from ..types import (
     ServerCapabilities,
     ToolDefinition,
 )
-from ._bound_handler import ForwardingHandler
 from ._client import Client
 from ._connect import connect
-from ._handlers import ClientHandler
+from ._handlers import ClientHandler, ForwardingHandler
 from ._list_reader import Definition
 from ._trio_thread import Held, TrioThread, trio_thread
 from ._views import ListView, LiveList

@@ -7,8 +7,7 @@ from typing import Any
 
 from ...engine import logger
 from ...types import Decline, SamplingResult
-from .._bound_handler import run_on_trio
-from .._handlers import ClientHandler
+from .._handlers import ClientHandler, run_on_trio
 from ._dialogue import Dialogue, Outcome, Terminal, one_at_a_time
 
 Sampled = SamplingResult | Mapping[str, Any]

@@ -55,7 +55,7 @@ class Post:
     Args:
         state: The state of the client.
         data: The bytes of the message.
-        message: The message that they encode.
+        message: The message that they encode; None for an answer to the server.
         headers: Headers that its revision demands.
         resumable: The event stream of the answer can be resumed (up to 2025-11-25).
 
@@ -69,7 +69,7 @@ class Post:
         self,
         state: ClientState,
         data: bytes,
-        message: Decoded,
+        message: Decoded | None,
         headers: Mapping[str, str],
         *,
         resumable: bool,
@@ -271,11 +271,11 @@ class Post:
             if isinstance(each, Response | ErrorResponse) and each.id in self._unanswered:
                 self._unanswered.discard(each.id)
                 if self._method == "initialize" and isinstance(each, Response):
-                    self._state.start_session(self._head, each.result)
+                    self._state.start_session(self._head)
         self._state.inbox.put(received, len(received.data))
 
 
-def request_ids(message: Decoded) -> Sequence[Id]:
+def request_ids(message: Decoded | None) -> Sequence[Id]:
     """List the ids of the requests in a message, malformed ones with a readable id included."""
     if isinstance(message, Request):
         return (message.id,)
