@@ -11,6 +11,7 @@ The layers, each importing only from those above it:
     models/       tools and results for the APIs of models
     components/   what users subclass
     engine/       trio: a peer on a stream
+    events/       what listeners hear
     server/       registry, features, dispatch
     telemetry/    spans, metrics, a watchdog
     transports/   stdio, memory, HTTP and its hosts
@@ -60,7 +61,6 @@ from .schema import argument as argument
 from .schema import field as field
 from .schema import fields as fields
 from .server import Cache as Cache
-from .server import Page as Page
 from .transports import serve_stdio as serve_stdio
 from .types import Accept as Accept
 from .types import Annotations as Annotations
@@ -72,6 +72,7 @@ from .types import Icon as Icon
 from .types import Implementation as Implementation
 from .types import InputRequest as InputRequest
 from .types import InputRequired as InputRequired
+from .types import Page as Page
 from .types import ResourceContents as ResourceContents
 from .types import ToolDefinition as ToolDefinition
 from .types import ToolResult as ToolResult

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 MIB: Final = 1024 * 1024
 #: One client may use at most one part in so many of a resource that all clients share.
 PART: Final = 4
+#: Seconds that running requests get to end once their peer has gone or the program stops. Container
+#: supervisors kill a process after ten seconds: this leaves time for `unsubscribe` and lifespan.
+GRACE: Final = 5.0
 
 
 def _at_least(least: int) -> Any:

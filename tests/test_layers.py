@@ -22,12 +22,14 @@ LAYERS: dict[str, set[str]] = {
     "components": {"types", "uri", "schema"},
     "skills": {"types", "components"},
     "engine": {"types", "jsonrpc", "protocol"},
+    "events": {"types", "jsonrpc", "protocol", "engine"},
     "server": {"types", "jsonrpc", "protocol", "schema", "components", "engine"}
-    | {"uri", "skills"},
-    "telemetry": {"types", "jsonrpc", "protocol", "engine", "server"},
-    "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "server", "telemetry"},
+    | {"uri", "skills", "events"},
+    "telemetry": {"types", "jsonrpc", "protocol", "engine", "events", "server"},
+    "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "events", "server"}
+    | {"telemetry"},
     "client": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
-    | {"transports", "skills"},
+    | {"transports", "skills", "events"},
     "aio": {"types", "engine", "transports", "client"},
     "testing": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "components", "engine"}
     | {"server", "transports", "client", "aio"},

@@ -338,9 +338,9 @@ transport |
 | `noizu_mcp.components`, `noizu_mcp.models`, `noizu_mcp.openapi`, `noizu_mcp.remote`, \
 `noizu_mcp.uri`, `noizu_mcp.skills`, \
 `noizu_mcp.auth.client`, `noizu_mcp.client`, `noizu_mcp.client.terminal`, `noizu_mcp.engine.aio`, \
-`noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, `noizu_mcp.check.raw`, \
-`noizu_mcp.check.doctor`, `noizu_mcp.testing.plugin`, `noizu_mcp.cli` | the layers, for code that \
-builds on them |
+`noizu_mcp.events`, `noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, \
+`noizu_mcp.check.raw`, `noizu_mcp.check.doctor`, `noizu_mcp.testing.plugin`, `noizu_mcp.cli` | \
+the layers, for code that builds on them |
 """
 
 

@@ -24,8 +24,7 @@ from .._util import UNSET, Unset, json_text
 from .._value import JSONObject
 from ..engine import logger
 from ..schema import PeerSchema, choose_engine, describe
-from ..server import Page
-from ..types import ToolDefinition, ToolResult
+from ..types import Page, ToolDefinition, ToolResult
 from ._session import ClientSession
 
 #: The reaction to a result that breaks the output schema of its tool.

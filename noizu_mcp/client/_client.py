@@ -13,12 +13,12 @@ from .._value import JSONObject
 from ..engine import Arrival, single_failure
 from ..jsonrpc import Notification
 from ..protocol import CHANGES
-from ..server import Page
 from ..types import (
     SKILLS,
     Completion,
     Implementation,
     LogLevel,
+    Page,
     PromptDefinition,
     PromptResult,
     ReadResult,

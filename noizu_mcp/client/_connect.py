@@ -14,7 +14,8 @@ from .._schema_engine import EngineName
 from .._value import JSONObject
 from .._version import __version__
 from ..engine import MessageStream, check_on_trio, single_failure
-from ..server import Listen, Server, Telemetry, serve
+from ..events import Listen, Telemetry
+from ..server import Server, serve
 from ..transports import Http, Stdio, Tap, TappedStream, memory_pair, open_process
 from ..types import ClientCapabilities, Implementation, Principal, Root
 from ._answers import read_roots

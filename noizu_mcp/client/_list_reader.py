@@ -13,8 +13,8 @@ from .._value import JSONObject
 from ..engine import throttled_log
 from ..jsonrpc import INVALID_PARAMS
 from ..schema import header_faults, header_paths
-from ..server import Page
 from ..types import (
+    Page,
     PromptDefinition,
     ResourceDefinition,
     ResourceTemplateDefinition,

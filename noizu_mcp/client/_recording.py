@@ -12,9 +12,9 @@ from .._errors import McpError, RequestTimeout
 from .._limits import Limits
 from .._value import JSONObject
 from ..engine import MessageStream
+from ..events import MAX_TEXT, Event, EventKind, Outcome, Recording, Telemetry, next_key, read_trace
 from ..jsonrpc import Batch, Decoded, Notification, Request
 from ..protocol import Event as PeerEvent
-from ..server import MAX_TEXT, Event, EventKind, Outcome, Recording, Telemetry, next_key, read_trace
 from ..transports import LineStream, MemoryStream
 from ._answers import Answerer
 from ._bound_handler import BoundHandler

@@ -26,6 +26,7 @@ from .._util import UNSET, Unset
 from .._value import JSONObject
 from ..components import read_by_hand
 from ..engine import InboundRequest, Job, TooManyAbandoned, is_crash
+from ..events import Recording
 from ..jsonrpc import (
     DENIED,
     INTERNAL_ERROR,
@@ -43,8 +44,8 @@ from ..types import (
 from ._server_context import EMPTY, ServerContext, no_task
 from .calls._client_abilities import prepare_question
 from .calls._invoke import NO_SESSION, TIMED_OUT, chosen_error, log_no_session, timed_out
+from .calls._recordings import observe_request
 from .calls._scope_checks import admit, denial, needed
-from .events._recording import Recording, observe_request
 
 if TYPE_CHECKING:
     from ..components import PromptSpec, ResourceSpec, TemplateSpec, ToolSpec

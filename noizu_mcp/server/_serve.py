@@ -13,10 +13,11 @@ import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 
+from .._limits import GRACE
 from ..engine import (
     InFlight,
     Job,
@@ -27,21 +28,17 @@ from ..engine import (
     enter_user_code,
     single_failure,
 )
+from ..events import Place, observe_notice
 from ..jsonrpc import Notification
 from ..protocol import STATELESS, Dispatch, Origin
 from ._request_context import RequestContext
 from ._running import RunningServer
 from ._server import Server
 from ._session import Session
-from .events._recording import Place, observe_notice
 from .features import ROUTES
 
 if TYPE_CHECKING:
     from ..types import Principal
-
-#: Seconds that running requests get to end once their peer has gone or the program stops. Container
-#: supervisors kill a process after ten seconds: this leaves time for `unsubscribe` and lifespan.
-GRACE: Final = 5.0
 
 
 class PipeSession(Session):

@@ -21,6 +21,7 @@ from ..components import (
     unfinished,
 )
 from ..engine import MOST_CRASHES, SHOWN, AbandonedThreads, FairLimiter, ThrottledLog
+from ..events import Telemetry
 from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
 from ..skills import expand_skills
@@ -29,7 +30,6 @@ from .asking._seal import Sealer
 from .calls._loops import bind_all, bind_methods, bind_policy, on_trio
 from .calls._unknown import not_found
 from .changes._bus import Bus
-from .events._telemetry import Telemetry
 from .features._complete import complete_registered
 from .features._prompts import get_registered
 from .features._resources import read_registered

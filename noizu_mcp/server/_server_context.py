@@ -34,12 +34,12 @@ from .policies._policy_set import is_guarded
 if TYPE_CHECKING:
     from .._errors import Denied
     from ..components import Capability
+    from ..events import Recording
     from ..types import ClientCapabilities, Principal, ReadResult, RequireScopes
     from ._request_context import RequestContext
     from ._running import RunningServer
     from ._session import Session
     from .calls._policy_checks import Admitted
-    from .events._recording import Recording
     from .policies._capability import IssuedCapability
 
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})

@@ -26,13 +26,13 @@ from ..engine import (
     logger,
     run_user_code,
 )
+from ..events import Place, observe_message, observe_notice
 from ..jsonrpc import INTERNAL_ERROR, Batch, Decoded, Notification
-from ..protocol import Dispatch, Event, ServerPeer
+from ..protocol import Dispatch, Event, Fanout, Revision, ServerPeer
 from ._request_context import RequestContext
 from ._running import RunningServer
 from ._server_context import EMPTY, SessionContext
 from .changes._feed import ChangeFeed
-from .events._recording import observe_notice_sent, observe_received
 
 
 class Session(Dispatcher):
@@ -181,11 +181,29 @@ class Session(Dispatcher):
     def observe_received(self, message: Decoded, event: Event | None, size: int | None) -> None:
         """Observe a message of the client; see `Dispatcher`."""
         self.size = None if isinstance(message, Batch) else size
-        observe_received(self, message, event, size)
+        self._observe(message, event, size)
+
+    def _observe(self, message: Decoded, event: Event | None, size: int | None) -> None:
+        if isinstance(message, Batch) and isinstance(event, Fanout):
+            for each, meaning in zip(message.messages, event.events, strict=True):
+                self._observe(each, meaning, None)
+        elif not isinstance(event, Dispatch):  # a dispatched request has a recording of its own
+            place = self.place(self.peer.revision_of(message))
+            observe_message(self.running.server.telemetry, place, message, event, size)
 
     def observe_sent(self, method: str, size: int) -> None:
         """Observe a notification of ours; see `InFlight`."""
-        observe_notice_sent(self, method, size)
+        telemetry, notice = self.running.server.telemetry, Notification(method)
+        observe_notice(telemetry, self.place(self.peer.revision), notice, size, outbound=True)
+
+    def place(self, revision: Revision | None) -> Place:
+        """Return the place of the messages of a revision in events; None: it is not known."""
+        transport = self.running.transport
+        if revision is None:
+            return Place(transport)
+        # 2026-07-28 has no sessions, on a pipe neither: a label would suggest that its requests
+        # belong together.
+        return Place(transport, revision.name, None if revision.stateless else self.label)
 
     @property
     def label(self) -> str:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .._util import late as _late
 from .._util import publish as _publish
-from ..server import Event as Event
-from ..server import Listener as Listener
-from ..server import Telemetry as Telemetry
+from ..events import Event as Event
+from ..events import Listener as Listener
+from ..events import Telemetry as Telemetry
 
 _LATE = {
     "AuditLog": "._audit",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import trio
 
 from .._util import utc_text
-from ..server import Event, Listener
+from ..events import Event, Listener
 
 if TYPE_CHECKING:
     import sqlite3

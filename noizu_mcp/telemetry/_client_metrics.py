@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Final
 
+from ..events import Event
 from ..protocol import CLIENT_REQUESTS, SERVER_REQUESTS
-from ..server import Event
 from ._metrics import MAX_NAMES, OTHER
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from operator import is_
 from typing import TYPE_CHECKING, Any, Final
 
+from ..events import Event
 from ..protocol import CLIENT_REQUESTS, SERVER_REQUESTS
-from ..server import Event, Server
+from ..server import Server
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry

@@ -7,7 +7,8 @@ from typing import Any, Final, get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from ..server import Event, Server
+from ..events import Event
+from ..server import Server
 from ..types import TaskStatus
 
 #: Upper bounds in seconds. Local calls take milliseconds, and `tool_timeout` is 30 s.

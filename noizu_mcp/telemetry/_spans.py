@@ -14,8 +14,8 @@ from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from .._version import __version__
+from ..events import Event
 from ..protocol import CLIENT_REQUESTS, SERVER_REQUESTS
-from ..server import Event
 
 _METHODS: Final = frozenset({*CLIENT_REQUESTS, *SERVER_REQUESTS})
 #: The attribute for `Event.name`, by method.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from ..server import Event, Listener
+from ..events import Event, Listener
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider

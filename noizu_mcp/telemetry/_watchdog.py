@@ -24,7 +24,8 @@ import trio
 
 from .._util import relative_path
 from ..engine import SHOWN, ThrottledLog, logger
-from ..server import MAX_TEXT, RequestContext
+from ..events import MAX_TEXT
+from ..server import RequestContext
 
 #: Default threshold in seconds; people notice a hang after about ten.
 THRESHOLD: Final = 1.0

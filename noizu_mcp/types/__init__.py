@@ -35,6 +35,7 @@ from ._interaction import Cancel as Cancel
 from ._interaction import Decline as Decline
 from ._interaction import InputRequest as InputRequest
 from ._interaction import InputRequired as InputRequired
+from ._page import Page as Page
 from ._tools import ToolDefinition as ToolDefinition
 from ._tools import ToolResult as ToolResult
 from ._wire import Wire as Wire

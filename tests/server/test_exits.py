@@ -16,7 +16,7 @@ from noizu_mcp import (
     mcp,
 )
 from noizu_mcp.engine import enter_user_code, run_user_code
-from noizu_mcp.server import Listener
+from noizu_mcp.events import Listener
 
 from ..kept import keep, stray
 

@@ -15,7 +15,8 @@ from noizu_mcp import (
     mcp,
 )
 from noizu_mcp.auth import Principal
-from noizu_mcp.server import TaskStore, Telemetry
+from noizu_mcp.events import Telemetry
+from noizu_mcp.server import TaskStore
 from noizu_mcp.server.registry._server_options import ServerOptions
 from noizu_mcp.types import InputRequest
 

@@ -25,7 +25,7 @@ from noizu_mcp import (
     Tool,
     connect,
 )
-from noizu_mcp.server import Event, Listener
+from noizu_mcp.events import Event, Listener
 from noizu_mcp.telemetry import _audit
 from noizu_mcp.types import Principal
 

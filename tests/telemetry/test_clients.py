@@ -35,7 +35,7 @@ from noizu_mcp import (
     resource,
     serve_http,
 )
-from noizu_mcp.server import Event
+from noizu_mcp.events import Event
 from noizu_mcp.telemetry import ClientMetrics, Listener, Tracing
 from noizu_mcp.transports import memory_pair
 

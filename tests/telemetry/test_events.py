@@ -22,14 +22,7 @@ from noizu_mcp import (
     Tool,
     connect,
 )
-from noizu_mcp.server import (
-    MAX_TEXT,
-    Event,
-    Listener,
-    Telemetry,
-    _request_context,
-    _session,
-)
+from noizu_mcp.events import MAX_TEXT, Event, Listener, Recording, Telemetry
 from noizu_mcp.transports.http.server._origin_check import Guard
 from noizu_mcp.types import Principal
 
@@ -726,9 +719,9 @@ def test_a_listener_of_ours_hears_nothing_by_itself():
 
 async def test_nothing_runs_while_nobody_listens(server, monkeypatch):
     """No event, no record: the first thing that would make one is never called."""
-    monkeypatch.setattr(_request_context, "observe_request", None)
-    for name in ("observe_received", "observe_notice_sent"):
-        monkeypatch.setattr(_session, name, None)
+    monkeypatch.setattr(Recording, "__init__", None)
+    for name in ("emit", "around"):
+        monkeypatch.setattr(Telemetry, name, None)
 
     async with connect(server, version="2025-11-25") as client:
         result = await client.call_tool("talk")

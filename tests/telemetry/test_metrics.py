@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from noizu_mcp import DenyTools, McpError, connect
 from noizu_mcp.auth import BearerAuth, StaticVerifier
-from noizu_mcp.server import Event
+from noizu_mcp.events import Event
 from noizu_mcp.telemetry import Metrics
 from noizu_mcp.telemetry._metrics import MAX_NAMES
 from noizu_mcp.transports.http import serve_http

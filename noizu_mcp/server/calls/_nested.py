@@ -16,8 +16,8 @@ import trio
 
 from ..._errors import Denied
 from ...components import Context, ToolSpec
+from ...events import Recording
 from ...types import ToolResult
-from ..events._recording import NestedRecording, Recording
 from ..policies._capability import IssuedCapability
 from ._invoke import (
     ASKED,
@@ -30,6 +30,7 @@ from ._invoke import (
     run_override,
 )
 from ._policy_checks import Admitted, admit, call_of, hide, let_through, note_decision
+from ._recordings import NestedRecording
 from ._scope_checks import demand
 from ._time_limit import OutOfTime, in_time
 from ._unknown import unknown

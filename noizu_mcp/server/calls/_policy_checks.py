@@ -17,9 +17,9 @@ import trio
 
 from ..._errors import Denied, DeniedHidden
 from ...engine import call_user_code, is_crash, report_waits, run_user_code, unwrap_single
-from ..events._recording import observe_decision
 from ..policies._policy import CallKind, Chain, Guard, PolicyCall
 from ..policies._policy_set import is_guarded
+from ._recordings import observe_decision
 from ._unknown import not_found, unknown, unknown_template
 
 if TYPE_CHECKING:

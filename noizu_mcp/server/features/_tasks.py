@@ -18,6 +18,7 @@ from ..._errors import InsufficientScope, McpError
 from ..._value import JSONObject
 from ...components import Context, ToolSpec
 from ...engine import ClientShare, Job
+from ...events import Recording
 from ...jsonrpc import INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, memory_of
 from ...protocol import Envelope
 from ...types import TASKS, ToolResult
@@ -25,9 +26,9 @@ from .._request_context import RequestContext
 from ..asking._live import LiveAsker
 from ..asking._rounds import RoundAsker
 from ..calls._invoke import Answer, as_result, ending_of
+from ..calls._recordings import observe_task
 from ..calls._scope_checks import denial, needed
 from ..calls._time_limit import enter_task
-from ..events._recording import Recording, observe_task
 from ..tasks._running_task import RunningTask
 
 if TYPE_CHECKING:

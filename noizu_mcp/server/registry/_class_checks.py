@@ -24,8 +24,8 @@ from ...components import (
     keys_of,
     kind_of,
 )
+from ...events import check_listeners
 from ...skills import check_clashes, check_skills
-from ..events._telemetry import check_listeners
 from ._server_options import SERVER_OPTIONS
 
 #: Methods that a server may override; a feature with an overridden method counts as offered.

@@ -10,9 +10,9 @@ from ..._value import JSONObject
 from ...components import Context
 from ...jsonrpc import render
 from ...protocol import Revision
-from ...types import Wire
+from ...types import Page, Wire
 from ._availability import is_available
-from ._pages import Page, find_start, write_cursor
+from ._pages import find_start, write_cursor
 
 if TYPE_CHECKING:
     from ...types import RequireScopes

@@ -2,37 +2,14 @@
 
 import base64
 import binascii
-from collections.abc import Iterator, Sequence
-from typing import Final, Generic, TypeVar
-
-import attrs
+from collections.abc import Sequence
+from typing import Final
 
 from ..._errors import McpError
-from ..._util import final
-from ..._value import Value
 from ...jsonrpc import INVALID_PARAMS
 
 #: Entries of one page of a list. Most servers fit in one; a thousand tools do not fit in a model.
 PAGE_SIZE: Final = 50
-
-Item = TypeVar("Item")
-
-
-@final
-@attrs.frozen(eq=False, repr=False)
-class Page(Value, Generic[Item]):
-    """One page of a list, on both ends; iteration gives its entries.
-
-    Attributes:
-        items: The entries.
-        next_cursor: The cursor of the next page; None on the last one.
-    """
-
-    items: Sequence[Item]
-    next_cursor: str | None = None
-
-    def __iter__(self) -> Iterator[Item]:
-        return iter(self.items)
 
 
 def write_cursor(offset: int, last: str) -> str:

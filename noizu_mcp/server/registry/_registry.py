@@ -13,11 +13,11 @@ from ...engine import FairLimiter
 from ...jsonrpc import Request
 from ...protocol import STATELESS, adapt_definition, adapt_tool
 from ...types import SKILLS as SKILLS_EXTENSION
-from ...types import TASKS, ToolDefinition
+from ...types import TASKS, Page, ToolDefinition
 from ._availability import is_available
 from ._collection import Collection, Kind
 from ._directories import make_tree
-from ._pages import PAGE_SIZE, Page
+from ._pages import PAGE_SIZE
 
 if TYPE_CHECKING:
     from ...skills import SkillSpec

@@ -26,9 +26,9 @@ from ..._errors import ConnectionClosed, InsufficientScope, McpError, RequestTim
 from ..._util import UNSET, Unset, utc_text
 from ..._value import JSONObject
 from ...engine import Ending, throttled_log
+from ...events import Outcome
 from ...jsonrpc import INTERNAL_ERROR, memory_of, render
 from ...types import InputRequest
-from ..events._event import Outcome
 
 if TYPE_CHECKING:
     from ...types import Principal, RequireScopes, TaskStatus

@@ -20,10 +20,10 @@ import trio
 from ..._errors import McpError
 from ..._limits import PART, Limits
 from ...engine import crashes_logged
+from ...events import Telemetry
 from ...jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
 from ..calls._invoke import TIMED_OUT
-from ..events._recording import TaskRecording
-from ..events._telemetry import Telemetry
+from ..calls._recordings import TaskRecording
 from ..registry._server_options import ServerOptions
 from ._running_task import RunningTask
 from ._task_change import TaskChange

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
+from ..._limits import GRACE
 from ..._util import network_of
 from ...engine import ThrottledLog, single_failure, split_cancellation, unwrap_single
-from ...server import GRACE
 from ._forwarded import TrustedProxies
 from ._listeners import Listener, endpoint, open_listeners
 from ._options import Application, HostOptions, logger

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import trio
 
+from ..._limits import GRACE
 from ...engine import ThrottledLog, single_failure
-from ...server import GRACE
 from ._forwarded import TrustedProxies
 from ._host import do_nothing, run_connection, say_nothing
 from ._listeners import Listener, open_listeners

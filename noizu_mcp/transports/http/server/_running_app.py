@@ -5,9 +5,10 @@ from typing import Any
 import trio
 
 from ....engine import crashes_logged
+from ....events import Place, observe_message
 from ....jsonrpc import Decoded
 from ....protocol import SUPPORTED_VERSIONS, Event
-from ....server import ROUTES, Place, RunningServer, Server, observe_message
+from ....server import ROUTES, RunningServer, Server
 from ._asgi import HttpRequest
 from ._event_writer import OpenStreams, Work
 from ._http_options import HttpOptions

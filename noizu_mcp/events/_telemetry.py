@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, Final, Protocol
 from weakref import WeakSet
 
-from ..._errors import Problem
-from ...engine import (
+from .._errors import Problem
+from ..engine import (
     MOST_CRASHES,
     SHOWN,
     ThrottledLog,

@@ -1,1 +1,0 @@
-"""Events for listeners: one where a request begins, one where it ends, one for a notice."""
