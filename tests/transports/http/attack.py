@@ -2,6 +2,7 @@
 
     python tests/transports/http/attack.py --minutes 2 --memory 256
     python tests/transports/http/attack.py --only hang,leave --seconds 20
+    python tests/transports/http/attack.py --server hypercorn --tls
 
 A process of its own serves, another one attacks from 127.0.0.2 and the addresses after it, and this
 one watches the memory of the server, asks for `/healthz`, and makes calls as two honest clients.
@@ -16,6 +17,7 @@ import random
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,6 +25,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import trio
 from h2.config import H2Configuration
@@ -88,18 +91,41 @@ def initialize(version, capabilities=()):
     return post(message("initialize", params, 0))
 
 
-async def dial(address, port, receive_buffer=None):
-    """Connect from an address."""
-    plain = trio.socket.socket()
-    try:
-        if receive_buffer is not None:
-            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        await plain.bind((address, 0))
-        await plain.connect(("127.0.0.1", port))
-    except BaseException:
-        plain.close()
-        raise
-    return trio.SocketStream(plain)
+@dataclass
+class Target:
+    """The server that is attacked.
+
+    Attributes:
+        port: Its port.
+        certificate: The file with its certificate; None without TLS.
+    """
+
+    port: int
+    certificate: Path | None = None
+
+    async def dial(self, address, receive_buffer=None, protocol="http/1.1"):
+        """Connect from an address, with TLS if the server has a certificate."""
+        plain = trio.socket.socket()
+        try:
+            if receive_buffer is not None:
+                plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+            await plain.bind((address, 0))
+            await plain.connect(("127.0.0.1", self.port))
+        except BaseException:
+            plain.close()
+            raise
+        stream = trio.SocketStream(plain)
+        if self.certificate is None:
+            return stream
+        context = ssl.create_default_context(cafile=self.certificate)
+        context.set_alpn_protocols([protocol])
+        return trio.SSLStream(stream, context, server_hostname="127.0.0.1")
+
+
+def reset(stream):
+    """Have a connection end with a reset."""
+    plain = stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
+    plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
 
 
 async def read_answer(stream):
@@ -244,7 +270,7 @@ async def leave(dial, memory):
             with trio.move_on_after(0.05):
                 await stream.receive_some(random.randrange(1, 5000))
         if random.random() < 0.5:
-            stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+            reset(stream)
         await trio.aclose_forcefully(stream)
 
 
@@ -396,7 +422,7 @@ async def h2_leave(dial, memory):
             await client.flush()
         await trio.sleep(random.random())
         if random.random() < 0.5:
-            stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+            reset(stream)
         await trio.aclose_forcefully(stream)
 
 
@@ -462,7 +488,7 @@ H2_ATTACKS = {
 ALL = {**ATTACKS, **H2_ATTACKS}
 
 
-async def attack(port, memory, names):
+async def attack(target, memory, names):
     """Attack until cancelled."""
 
     async def repeat(visit, connect, pause):
@@ -474,7 +500,8 @@ async def attack(port, memory, names):
     async with trio.open_nursery() as nursery:
         for number, (name, (visit, count, pause)) in enumerate(ALL.items()):
             if name in names:
-                connect = partial(dial, f"127.0.0.{number + 2}", port)
+                protocol = "h2" if name in H2_ATTACKS else "http/1.1"
+                connect = partial(target.dial, f"127.0.0.{number + 2}", protocol=protocol)
                 for _ in range(count):
                     nursery.start_soon(repeat, visit, connect, pause)
 
@@ -553,26 +580,26 @@ def descriptors(pid):
     return len([*Path(f"/proc/{pid}/fd").iterdir()])
 
 
-async def ask(port, data, address=WATCHING):
+async def ask(target, data, address=WATCHING):
     """Send one request on a connection of its own; gives the status and the body."""
-    async with await dial(address, port) as stream:
+    async with await target.dial(address) as stream:
         await stream.send_all(data)
         head, body = await read_answer(stream)
     return int(head.split()[1]), body
 
 
-async def get(port, path):
-    return await ask(port, f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+async def get(target, path):
+    return await ask(target, f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
 
 
-async def look(pid, port):
+async def look(pid, target):
     """Count what a server has open."""
-    _, body = await get(port, "/metrics")
+    _, body = await get(target, "/metrics")
     counts = re.findall(rb"(?m)^(mcp_sessions|mcp_streams|mcp_requests_in_flight)\S* (\S+)", body)
     found = {"mcp_sessions": 0.0, "mcp_streams": 0.0, "mcp_requests_in_flight": 0.0}
     for name, count in counts:
         found[name.decode()] += float(count)
-    _, body = await ask(port, post_stateless(call("tasks")))
+    _, body = await ask(target, post_stateless(call("tasks")))
     found["tasks"] = float(json.loads(body)["result"]["content"][0]["text"])
     # The two connections of these questions may or may not be closed by now.
     found["descriptors"] = max(0, descriptors(pid) - 2)
@@ -582,9 +609,9 @@ async def look(pid, port):
 class Watch:
     """Watches a server while it is attacked."""
 
-    def __init__(self, pid, port):
+    def __init__(self, pid, target):
         self.report = Report()
-        self._pid, self._port, self._until = pid, port, 0.0
+        self._pid, self._target, self._until = pid, target, 0.0
 
     async def run(self, seconds):
         """Watch for so long, and until what was asked by then is answered."""
@@ -630,7 +657,7 @@ class Watch:
             status = "no answer"
             async with self._patiently():
                 try:
-                    status, _ = await get(self._port, "/healthz")
+                    status, _ = await get(self._target, "/healthz")
                 except (OSError, trio.BrokenResourceError) as error:
                     status = repr(error)
             self.report.healthy.append(self._since(start))
@@ -639,7 +666,7 @@ class Watch:
             await trio.sleep(0.2)
 
     async def _be_honest(self, address, version):
-        client = HonestClient(address, self._port, version)
+        client = HonestClient(address, self._target, version)
         while trio.current_time() < self._until:
             start = self._now()
             client.said.clear()
@@ -663,10 +690,10 @@ class HonestClient:
         troubles: What no honest client should see.
     """
 
-    def __init__(self, address, port, version):
+    def __init__(self, address, target, version):
         self.said: set[str] = set()
         self.troubles: list[str] = []
-        self._address, self._port, self._version = address, port, version
+        self._address, self._target, self._version = address, target, version
         self._session = None
         self._used = 0.0
         self._number = 0
@@ -694,12 +721,12 @@ class HonestClient:
 
     async def _send(self, asked):
         if self._version == "2026-07-28":
-            return await ask(self._port, post_stateless(asked), self._address)
+            return await ask(self._target, post_stateless(asked), self._address)
         if self._session is None:
-            async with await dial(self._address, self._port) as stream:
+            async with await self._target.dial(self._address) as stream:
                 self._session = await begin(stream, self._version)
             self._used = trio.current_time()
-        return await ask(self._port, post(asked, self._session), self._address)
+        return await ask(self._target, post(asked, self._session), self._address)
 
 
 @contextmanager
@@ -719,26 +746,27 @@ def started(*words: object) -> Iterator[subprocess.Popen[str]]:
 
 
 @contextmanager
-def serving(
-    memory: int, port: int = 0, server: str = "noizu"
-) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """Run a server until the end of the block; gives its process and its port."""
-    with started("attacked.py", memory, CONNECTIONS, IDLE, port, server) as process:
+def serving(memory: int, server: str, target: Target) -> Iterator[subprocess.Popen[str]]:
+    """Run a server until the end of the block, on a free port if the target has none yet."""
+    words = [memory, CONNECTIONS, IDLE, target.port, server]
+    if target.certificate is not None:
+        words.append(target.certificate)
+    with started("attacked.py", *words) as process:
         line = process.stderr.readline()
-        port = int(re.search(r":(\d+)", line)[1])
+        target.port = int(re.search(r":(\d+)", line)[1])
         # Its log would fill the pipe.
         with subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL):
-            yield process, port
+            yield process
             process.kill()
 
 
-async def settle(pid, port, before):
+async def settle(pid, target, before):
     """Wait until a server has no more open than before, or `PATIENCE` ends; gives what it has."""
     after = dict(before)
     with trio.move_on_after(PATIENCE):
         while True:
             try:
-                after = await look(pid, port)
+                after = await look(pid, target)
             except (OSError, trio.BrokenResourceError, KeyError, ValueError):
                 after = dict.fromkeys(before, float("inf"))
             if all(after[name] <= count for name, count in before.items()):
@@ -747,7 +775,13 @@ async def settle(pid, port, before):
     return after
 
 
-async def run(seconds: float, memory: int, names=tuple(ATTACKS), name: str = "noizu") -> Report:
+async def run(
+    seconds: float,
+    memory: int,
+    names=tuple(ATTACKS),
+    name: str = "noizu",
+    certificate: Path | None = None,
+) -> Report:
     """Attack a new server, and watch it; kill it, and attack the one that takes its place.
 
     Args:
@@ -755,28 +789,33 @@ async def run(seconds: float, memory: int, names=tuple(ATTACKS), name: str = "no
         memory: Bytes that the server has for its clients.
         names: The attacks, of `ALL`.
         name: The server: `noizu` or `hypercorn`.
+        certificate: A file with a certificate for 127.0.0.1 and its key; None for no TLS.
     """
-    with serving(memory, server=name) as (server, port):
-        words = ("attack.py", "--on", port, "--memory", memory // MIB, "--only", ",".join(names))
-        watch = Watch(server.pid, port)
+    target = Target(0, certificate)
+    with serving(memory, name, target) as server:
+        words = ["attack.py", "--on", target.port, "--memory", memory // MIB]
+        words += ["--only", ",".join(names)]
+        if certificate is not None:
+            words += ["--certificate", certificate]
+        watch = Watch(server.pid, target)
         report = watch.report
         # What a process has from the first big answer and the first page of metrics on.
-        await ask(port, post_stateless(call("big", size=MIB)))
-        await look(server.pid, port)
-        report.before = await look(server.pid, port)
+        await ask(target, post_stateless(call("big", size=MIB)))
+        await look(server.pid, target)
+        report.before = await look(server.pid, target)
         report.rss = resident(server.pid)
         with started(*words) as attackers:
             await watch.run(seconds)
             if attackers.poll() is not None:
                 report.troubles.append(f"the attack has ended: {attackers.stderr.read()}")
-        report.after = await settle(server.pid, port, report.before)
+        report.after = await settle(server.pid, target, report.before)
         with started(*words):
             await trio.sleep(1)
             server.kill()
             await trio.to_thread.run_sync(server.wait)
             # Those who attack go on with the next server at once.
-            with serving(memory, port, name) as (second, _):
-                again = Watch(second.pid, port)
+            with serving(memory, name, target) as second:
+                again = Watch(second.pid, target)
                 await again.run(1)
                 report.troubles += again.report.troubles
                 second.send_signal(signal.SIGTERM)
@@ -787,21 +826,27 @@ async def run(seconds: float, memory: int, names=tuple(ATTACKS), name: str = "no
 
 def main() -> int:
     """Attack, and print what was noticed."""
+    from certificate import make_certificate  # beside this script
+
     parser = argparse.ArgumentParser(description="Attack a server in many ways at once.")
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--memory", type=int, default=256, help="MiB that the server may use")
     parser.add_argument("--only", help="some of the attacks")
     parser.add_argument("--server", default="noizu", help="noizu or hypercorn")
+    parser.add_argument("--tls", action="store_true", help="serve with TLS")
     parser.add_argument("--on", type=int, help="attack this port, and do nothing else")
+    parser.add_argument("--certificate", type=Path, help="with --on: that of the server")
     given = parser.parse_args()
     usual = ATTACKS if given.server == "noizu" else H2_ATTACKS
     names = given.only.split(",") if given.only else [*usual]
     memory = given.memory * MIB
     if given.on is not None:
-        trio.run(attack, given.on, memory, names)
+        trio.run(attack, Target(given.on, given.certificate), memory, names)
     seconds = 60 * given.minutes + given.seconds or 15
-    report = trio.run(run, seconds, memory, names, given.server)
+    with TemporaryDirectory() as folder:
+        certificate = make_certificate(Path(folder)) if given.tls else None
+        report = trio.run(run, seconds, memory, names, given.server, certificate)
     healthy, served = sorted(report.healthy), sorted(report.served)
     print(f"memory: {report.rss / MIB:.0f} MiB before, at most {report.most / MIB:.0f} MiB")
     for name, times in [("/healthz", healthy), ("honest calls", served)]:

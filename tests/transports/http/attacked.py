@@ -1,8 +1,8 @@
-"""The server under attack: `python attacked.py MEMORY CONNECTIONS IDLE PORT SERVER`.
+"""The server under attack: `python attacked.py MEMORY CONNECTIONS IDLE PORT SERVER [CERTIFICATE]`.
 
 It gives its clients so many bytes and connections, and so many seconds to their idle sessions; 0 is
-a free port. It runs on the server `noizu` or `hypercorn`. It writes its address to stderr, and ends
-with a signal.
+a free port. It runs on the server `noizu` or `hypercorn`, with TLS if there is a
+certificate. It writes its address to stderr, and ends with a signal.
 """
 
 import sys
@@ -60,4 +60,6 @@ if __name__ == "__main__":
     memory, connections, idle, port = (int(float(word)) for word in sys.argv[1:5])
     limits = HttpLimits(memory=memory, session_idle=idle, stall=5.0, grace=1.0)
     options = {"metrics": True, "max_connections": connections, "server": sys.argv[5]}
+    if len(sys.argv) > 6:
+        options["certfile"] = sys.argv[6]
     Attacked().run_http(port=port, limits=limits, **options)

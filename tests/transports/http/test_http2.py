@@ -14,6 +14,7 @@ from noizu_mcp.transports.host import HostOptions, serve_hypercorn
 from noizu_mcp.transports.http import HttpApp, HttpOptions
 
 from .attack import H2_ATTACKS, MIB, H2Client, malformed, run
+from .certificate import make_certificate
 from .shop import Shop
 from .wire import serving, settled
 
@@ -328,7 +329,9 @@ async def test_a_request_without_an_answer_waits_as_well(app):
 
 
 @pytest.mark.slow
-async def test_nobody_else_notices_an_attack():
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+async def test_nobody_else_notices_an_attack(tmp_path, tls):
     """Others are served, nothing is left, and SIGTERM ends the server in order."""
-    report = await run(3, 32 * MIB, H2_ATTACKS, "hypercorn")
+    certificate = make_certificate(tmp_path) if tls else None
+    report = await run(3, 32 * MIB, H2_ATTACKS, "hypercorn", certificate)
     assert report.judge(32 * MIB) == []
