@@ -32,15 +32,14 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from ._errors import AuthError as AuthError
 from ._errors import ConnectionClosed as ConnectionClosed
 from ._errors import DefinitionError as DefinitionError
-from ._errors import Denied as Denied
 from ._errors import McpError as McpError
+from ._errors import McpException as McpException
 from ._errors import NoSessionError as NoSessionError
 from ._errors import Problem as Problem
 from ._errors import ProtocolError as ProtocolError
 from ._errors import RequestTimeout as RequestTimeout
 from ._errors import ResourceNotFound as ResourceNotFound
 from ._errors import SchemaError as SchemaError
-from ._errors import SchemaUnsupported as SchemaUnsupported
 from ._errors import SkillError as SkillError
 from ._errors import TaskStarted as TaskStarted
 from ._errors import ToolError as ToolError
@@ -69,37 +68,24 @@ from .types import Content as Content
 from .types import ContentAnnotations as ContentAnnotations
 from .types import Decline as Decline
 from .types import Icon as Icon
-from .types import Implementation as Implementation
 from .types import InputRequest as InputRequest
 from .types import InputRequired as InputRequired
-from .types import Page as Page
 from .types import ResourceContents as ResourceContents
-from .types import ToolDefinition as ToolDefinition
 from .types import ToolResult as ToolResult
 from .types import plain_text as plain_text
 from .types import text_content as text_content
 
 _LATE = {
     "aio": ".aio",
-    "AllowTools": ".server",
     "Client": ".client",
     "ClientHandler": ".client",
     "Clients": ".client",
     "Completion": ".types",
-    "AuditLog": ".telemetry",
-    "AuditTable": ".telemetry",
-    "Capability": ".components",
     "connect": ".client",
     "connect_all": ".client",
-    "DenyTools": ".server",
     "Http": ".transports",
     "LiveList": ".client",
     "Mount": ".server",
-    "SchemaLoss": ".models",
-    "ModelCall": ".models",
-    "ModelTools": ".models",
-    "Policy": ".server",
-    "PolicyCall": ".server",
     "Progress": ".client",
     "Prompt": ".components",
     "prompt": ".components",
@@ -108,29 +94,20 @@ _LATE = {
     "PromptProvider": ".components",
     "PromptResult": ".types",
     "Provider": ".components",
-    "ReadResult": ".types",
-    "RateLimit": ".server",
     "Remote": ".remote",
-    "Reference": ".types",
     "Resource": ".components",
     "resource": ".components",
     "resource_template": ".components",
-    "result_for": ".models",
-    "ResourceDefinition": ".types",
     "ResourceProvider": ".components",
     "ResourceTemplate": ".components",
     "Root": ".types",
     "SamplingResult": ".types",
     "serve_http": ".transports.http",
-    "SkillDefinition": ".types",
     "SkillFolder": ".skills",
     "Stdio": ".transports",
     "SyncClient": ".client",
     "SyncClients": ".client",
-    "Task": ".types",
-    "TimeWindow": ".server",
     "ToolProvider": ".components",
-    "tools_for": ".models",
     "TerminalHandler": ".client",
 }
 
@@ -147,7 +124,6 @@ if _TYPE_CHECKING:
     from .client import TerminalHandler as TerminalHandler
     from .client import connect as connect
     from .client import connect_all as connect_all
-    from .components import Capability as Capability
     from .components import Prompt as Prompt
     from .components import PromptProvider as PromptProvider
     from .components import Provider as Provider
@@ -158,36 +134,18 @@ if _TYPE_CHECKING:
     from .components import prompt as prompt
     from .components import resource as resource
     from .components import resource_template as resource_template
-    from .models import ModelCall as ModelCall
-    from .models import ModelTools as ModelTools
-    from .models import SchemaLoss as SchemaLoss
-    from .models import result_for as result_for
-    from .models import tools_for as tools_for
     from .openapi import OpenAPI as OpenAPI
     from .remote import Remote as Remote
-    from .server import AllowTools as AllowTools
-    from .server import DenyTools as DenyTools
     from .server import Mount as Mount
-    from .server import Policy as Policy
-    from .server import PolicyCall as PolicyCall
-    from .server import RateLimit as RateLimit
-    from .server import TimeWindow as TimeWindow
     from .skills import SkillFolder as SkillFolder
-    from .telemetry import AuditLog as AuditLog
-    from .telemetry import AuditTable as AuditTable
     from .transports import Http as Http
     from .transports import Stdio as Stdio
     from .transports.http import serve_http as serve_http
     from .types import Completion as Completion
     from .types import PromptMessage as PromptMessage
     from .types import PromptResult as PromptResult
-    from .types import ReadResult as ReadResult
-    from .types import Reference as Reference
-    from .types import ResourceDefinition as ResourceDefinition
     from .types import Root as Root
     from .types import SamplingResult as SamplingResult
-    from .types import SkillDefinition as SkillDefinition
-    from .types import Task as Task
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 

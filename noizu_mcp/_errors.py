@@ -33,12 +33,11 @@ class Problem(Value):
         return f"{place}{self.where}: {self.text}"
 
 
-class _Copied(Exception):
-    """An exception that can be copied and pickled although its constructor differs from `args`.
+class McpException(Exception):
+    """The base class of the exceptions of this package."""
 
-    Worker processes send exceptions to the process that waits for them.
-    """
-
+    # The constructors of subclasses differ from `args`. Worker processes send exceptions to the
+    # process that waits for them, so exceptions can be copied and pickled all the same.
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self), self.args), self.__dict__
 
@@ -50,7 +49,7 @@ def _again(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:
     return error
 
 
-class DefinitionError(_Copied, TypeError):
+class DefinitionError(McpException, TypeError):
     """A class or a registration is defined wrongly; raised when the class statement runs.
 
     Attributes:
@@ -62,11 +61,11 @@ class DefinitionError(_Copied, TypeError):
         super().__init__("\n".join(map(str, self.problems)))
 
 
-class SchemaError(ValueError):
+class SchemaError(McpException, ValueError):
     """A JSON Schema is not valid, or exceeds a limit."""
 
 
-class SchemaUnsupported(_Copied, SchemaError):
+class SchemaUnsupported(SchemaError):
     """A valid JSON Schema uses a keyword that the chosen engine does not support.
 
     Attributes:
@@ -78,7 +77,7 @@ class SchemaUnsupported(_Copied, SchemaError):
         super().__init__(message)
 
 
-class ToolError(_Copied):
+class ToolError(McpException):
     """A tool raises this to answer with `isError: true` and content for the model.
 
     Args:
@@ -124,7 +123,7 @@ class DeniedHidden(Denied):
         return McpError(*self.error)
 
 
-class McpError(_Copied):
+class McpError(McpException):
     """A JSON-RPC error. A handler raises it to send one; a client raises it when it receives one.
 
     Attributes:
@@ -155,7 +154,7 @@ class ResourceNotFound(McpError):
         super().__init__(-32602, "Resource not found", None if uri is None else {"uri": uri})
 
 
-class ProtocolError(Exception):
+class ProtocolError(McpException):
     """The peer broke the protocol."""
 
 
@@ -171,7 +170,7 @@ class NoSessionError(LocalProtocolError):
     """A handler stored session state on a revision that has no sessions (2026-07-28)."""
 
 
-class TaskStarted(_Copied):
+class TaskStarted(McpException):
     """A call continues as a task. Only a client that declares the tasks extension gets this.
 
     Attributes:
@@ -183,15 +182,15 @@ class TaskStarted(_Copied):
         super().__init__(f"the call goes on as the task {task.task_id}")
 
 
-class RequestTimeout(Exception):
+class RequestTimeout(McpException):
     """The peer did not answer in time. A cancellation has been sent to it."""
 
 
-class ConnectionClosed(Exception):
+class ConnectionClosed(McpException):
     """The connection or the session ended before the answer arrived."""
 
 
-class TransportError(_Copied):
+class TransportError(McpException):
     """The connection could not be opened: a command did not start, or an address did not answer.
 
     Attributes:
@@ -215,7 +214,7 @@ class TargetError(TransportError):
         self.is_wrong = is_wrong
 
 
-class AuthError(Exception):
+class AuthError(McpException):
     """The server refused the credentials of the client, or none could be got."""
 
 
@@ -230,7 +229,7 @@ PEER_FAILURES: Final = (
 )
 
 
-class InvalidToken(_Copied):
+class InvalidToken(McpException):
     """A verifier refuses a token. The client gets the error `invalid_token` without details.
 
     Attributes:
@@ -242,7 +241,7 @@ class InvalidToken(_Copied):
         super().__init__(reason)
 
 
-class InsufficientScope(_Copied):
+class InsufficientScope(McpException):
     """The verified caller lacks scopes for an operation (RFC 6750 section 3.1).
 
     Attributes:
@@ -254,7 +253,7 @@ class InsufficientScope(_Copied):
         super().__init__(f"it needs the scopes {' '.join(self.scopes)}")
 
 
-class VerifierUnavailable(_Copied):
+class VerifierUnavailable(McpException):
     """A token cannot be verified now, because keys or answers cannot be fetched.
 
     Attributes:

@@ -202,7 +202,7 @@ def mcp_contract(
             contract.check(mcp_server, path, exact=True, **mcp_options)
         except FileNotFoundError:
             problem = f"there is no {path}; pytest --mcp-update writes it"
-        except contract.ContractBroken as error:
+        except contract.ContractError as error:
             problem = f"the server differs from {path}; pytest --mcp-update writes it again"
             problem += "".join(f"\n  {change}" for change in error.changes)
         else:

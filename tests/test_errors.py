@@ -1,7 +1,9 @@
 """The exceptions: what survives a copy, and a way to another process."""
 
 import copy
+import importlib
 import pickle
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,7 @@ from noizu_mcp._errors import (
     InsufficientScope,
     InvalidToken,
     McpError,
+    McpException,
     Problem,
     RequestTimeout,
     ResourceNotFound,
@@ -26,6 +29,7 @@ from noizu_mcp._errors import (
 )
 from noizu_mcp.types import Content, Task
 
+PACKAGE = Path(noizu_mcp.__file__).parent
 MADE = [
     McpError(-32000, "no", {"a": [1]}),
     McpError(-32000, "no"),
@@ -89,3 +93,19 @@ def test_every_public_exception_is_tried():
         if isinstance(each, type) and issubclass(each, BaseException) and "__init__" in vars(each)
     }
     assert found <= {type(error) for error in MADE}
+
+
+FOLDERS = [
+    ".".join(path.parent.relative_to(PACKAGE.parent).parts)
+    for path in sorted(PACKAGE.rglob("__init__.py"))
+]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_public_exception_has_one_base(folder):
+    """Each public exception of the package is an `McpException`."""
+    home = importlib.import_module(folder)
+    public = [getattr(home, name) for name in getattr(home, "__all__", ())]
+    errors = [each for each in public if isinstance(each, type) and issubclass(each, Exception)]
+
+    assert [error for error in errors if not issubclass(error, McpException)] == []

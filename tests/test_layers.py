@@ -62,7 +62,7 @@ BELOW = (
     "_http_log",
 )
 # Files at the root that stand above them; the commands run what `_serving` runs.
-ABOVE = ("tools", "_serving", "_pytest_plugin", "__init__", "__main__")
+ABOVE = ("tools", "policies", "_serving", "_pytest_plugin", "__init__", "__main__")
 
 # The rooms of a layer, in the order of imports: folders, and files that belong together; all other
 # files at the root of the layer stand above them.

@@ -17,7 +17,7 @@ def alone() -> Any:
 
 def five_policies() -> Any:
     """Put five of the package before the tool."""
-    from noizu_mcp import AllowTools, DenyTools, RateLimit, TimeWindow
+    from noizu_mcp.policies import AllowTools, DenyTools, RateLimit, TimeWindow
 
     server = alone()
     names = DenyTools("*shell*"), DenyTools("admin:*"), AllowTools("echo*", "skill:*")

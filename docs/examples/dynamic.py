@@ -14,17 +14,8 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
-from noizu_mcp import (
-    Context,
-    McpError,
-    Schema,
-    Server,
-    Tool,
-    ToolDefinition,
-    ToolError,
-    field,
-    tool,
-)
+from noizu_mcp import Context, McpError, Schema, Server, Tool, ToolError, field, tool
+from noizu_mcp.types import ToolDefinition
 
 NOTES = {"groceries": "bread, milk", "Tech News Digest": "read, pick, write"}
 

@@ -15,16 +15,8 @@ Try it:
 
 from typing import Any
 
-from noizu_mcp import (
-    Context,
-    NoSessionError,
-    Page,
-    Schema,
-    Server,
-    Tool,
-    ToolError,
-    field,
-)
+from noizu_mcp import Context, NoSessionError, Schema, Server, Tool, ToolError, field
+from noizu_mcp.types import Page
 
 # A real server reads both from its secrets, and makes a key for each caller.
 PASSWORD, KEY = "sesame", "open-sesame"

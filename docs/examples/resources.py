@@ -8,16 +8,8 @@ noizu-mcp complete docs/examples/resources.py 'notes://{year}/{title}' title t -
 
 from collections.abc import Sequence
 
-from noizu_mcp import (
-    Context,
-    Resource,
-    ResourceDefinition,
-    ResourceNotFound,
-    ResourceTemplate,
-    Schema,
-    Server,
-    Tool,
-)
+from noizu_mcp import Context, Resource, ResourceNotFound, ResourceTemplate, Schema, Server, Tool
+from noizu_mcp.types import ResourceDefinition
 
 NOTES = {
     (2025, "trip"): "Pack the tent.",

@@ -52,10 +52,7 @@ PAGES = (
             " OpenAPI",
             "Schemas": "Schema field argument fields",
             "Handlers": "Context",
-            "Policies": "Policy PolicyCall DenyTools AllowTools RateLimit TimeWindow AuditLog "
-            "AuditTable Capability",
-            "Definitions and settings": "Annotations Icon Cache Limits Page ToolDefinition "
-            "ResourceDefinition",
+            "Definitions and settings": "Annotations Icon Cache Limits",
             "Serving": "serve_stdio serve_http",
         },
     ),
@@ -69,11 +66,10 @@ PAGES = (
         {
             "Tools": "ToolResult Content ContentAnnotations plain_text text_content "
             "violations_result",
-            "Resources": "ResourceContents ReadResult",
+            "Resources": "ResourceContents",
             "Prompts and completion": "PromptMessage PromptResult Completion",
             "Answers to questions": "Accept Decline Cancel SamplingResult Root",
             "Questions by hand": "InputRequired InputRequest",
-            "Tasks": "Task",
         },
     ),
     Page(
@@ -86,16 +82,39 @@ PAGES = (
             "Connections": "connect connect_all Client Clients LiveList ClientHandler "
             "TerminalHandler SyncClient SyncClients",
             "Targets": "Stdio Http",
-            "Values": "Reference Progress Implementation SkillDefinition",
+            "Values": "Progress",
+        },
+    ),
+    Page(
+        "policies",
+        "noizu_mcp.policies",
+        "noizu_mcp.policies",
+        "See [policies](../../how-to/policies.md).",
+        {
+            "Policies": "Policy PolicyCall DenyTools AllowTools RateLimit TimeWindow",
+            "Refusals": "Denied Capability",
+            "Audits": "AuditLog AuditTable",
+        },
+    ),
+    Page(
+        "types",
+        "noizu_mcp.types",
+        "",
+        "Values that cross the wire. See [changing tools](../../tutorial/changing-tools.md) and "
+        "[write a client](../../how-to/client.md).",
+        {
+            "noizu_mcp.types": "Page ToolDefinition ResourceDefinition ResourceTemplateDefinition "
+            "PromptDefinition PromptArgument SkillDefinition Reference ReadResult Task "
+            "Implementation ClientCapabilities ServerCapabilities",
         },
     ),
     Page(
         "models",
-        "Give tools to a model",
-        "noizu_mcp",
+        "noizu_mcp.models",
+        "",
         "See [give tools to a model](../../how-to/models.md) and "
         "[an agent loop](../../how-to/agents.md).",
-        {"Tools and results": "tools_for result_for ModelTools ModelCall SchemaLoss"},
+        {"noizu_mcp.models": "tools_for result_for ModelTools ModelCall SchemaLoss"},
     ),
     Page(
         "aio",
@@ -110,8 +129,9 @@ PAGES = (
         "noizu_mcp",
         "[Errors and codes](../errors.md) says when each of them is raised.",
         {
-            "Definitions": "DefinitionError Problem SchemaError SchemaUnsupported",
-            "Handlers": "ToolError Denied ResourceNotFound NoSessionError",
+            "All": "McpException",
+            "Definitions": "DefinitionError Problem SchemaError",
+            "Handlers": "ToolError ResourceNotFound NoSessionError",
             "Protocol": "McpError ProtocolError",
             "Clients": "RequestTimeout ConnectionClosed TransportError AuthError SkillError "
             "TaskStarted",
@@ -188,7 +208,7 @@ PAGES = (
         "[keep a contract](../../how-to/contract.md) and [fuzz a server](../../how-to/fuzzing.md).",
         {
             "noizu_mcp.check.lint": "lint lint_tools LintReport Finding estimate_tokens",
-            "noizu_mcp.check.contract": "write check compare Change ContractBroken fetch save read",
+            "noizu_mcp.check.contract": "write check compare Change ContractError fetch save read",
             "noizu_mcp.check.fuzz": "fuzz replay Report load keep",
         },
     ),
@@ -205,9 +225,7 @@ PAGES = (
             "noizu_mcp.components": "expand ToolSpec",
             "noizu_mcp.tools": "Catalog",
             "noizu_mcp.schema": "compile_schema check_schema flat_shape CompiledSchema Violation "
-            "Fault",
-            "noizu_mcp.types": "ClientCapabilities ServerCapabilities PromptDefinition "
-            "PromptArgument ResourceTemplateDefinition",
+            "Fault SchemaUnsupported",
             "noizu_mcp.engine": "MessageStream",
         },
     ),
@@ -328,14 +346,16 @@ and other strategies of clients |
 registration, [hidden ones too](../tutorial/toolkits.md#discovery) |
 | `noizu_mcp.schema` | [JSON Schema engines](api/advanced.md#noizu_mcpschema): `compile_schema`, \
 `check_schema`; `flat_shape`, which checks a form |
-| `noizu_mcp.types` | [values that cross the wire](api/advanced.md#noizu_mcptypes) |
+| `noizu_mcp.policies` | [policies](api/policies.md), which refuse calls, and audits |
+| `noizu_mcp.models` | [tools and results](api/models.md) in the formats of the APIs of models |
+| `noizu_mcp.types` | [values that cross the wire](api/types.md) |
 | `noizu_mcp.transports` | streams: stdio, child processes, memory |
 | `noizu_mcp.transports.host` | the web servers of `noizu_mcp.transports.http`, which exports its \
 names too |
 | `noizu_mcp.server` | [`serve`](api/advanced.md#serve): a server on any `MessageStream` |
 | `noizu_mcp.engine` | [`MessageStream`](api/advanced.md#class-messagestream): the contract of a \
 transport |
-| `noizu_mcp.components`, `noizu_mcp.models`, `noizu_mcp.openapi`, `noizu_mcp.remote`, \
+| `noizu_mcp.components`, `noizu_mcp.openapi`, `noizu_mcp.remote`, \
 `noizu_mcp.uri`, `noizu_mcp.skills`, \
 `noizu_mcp.auth.client`, `noizu_mcp.client`, `noizu_mcp.client.terminal`, `noizu_mcp.engine.aio`, \
 `noizu_mcp.events`, `noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, \

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import attrs
 
-from .._errors import InsufficientScope, InvalidToken, VerifierUnavailable
+from .._errors import InsufficientScope, InvalidToken, McpException, VerifierUnavailable
 from .._log import SHOWN, ThrottledLog
 from ..jsonrpc import render
 from ..types import Principal, RequireScopes, as_scopes
@@ -34,7 +34,7 @@ _BODIES: Final = {
 }
 
 
-class Challenge(Exception):
+class Challenge(McpException):
     """The answer to a request that is refused; the HTTP application sends it unchanged.
 
     Attributes:

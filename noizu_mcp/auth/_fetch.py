@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import attrs
 import trio
 
+from .._errors import McpException
 from .._http_body import BodyError, read_body
 from .._http_log import unlogged
 from .._limits import MIB
@@ -28,7 +29,7 @@ _PORTS: Final = {"https": 443, "http": 80}
 _TRANSLATED: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("::/96"))
 
 
-class FetchError(Exception):
+class FetchError(McpException):
     """No answer came, or one that cannot be used."""
 
 

@@ -16,13 +16,14 @@ from typing import Any, Final, TypeVar
 
 import trio
 
+from .._errors import McpException
 from .._log import throttled_log
 from ._failure import call_in_thread
 
 Result = TypeVar("Result")
 
 
-class TooManyAbandoned(Exception):
+class TooManyAbandoned(McpException):
     """Too many threads of a handler go on after their calls have ended."""
 
 

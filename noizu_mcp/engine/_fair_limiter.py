@@ -14,11 +14,13 @@ from typing import Final
 
 import trio
 
+from .._errors import McpException
+
 #: Places that a client may hold for each one that is free.
 SHARE: Final = 3
 
 
-class QueueFull(Exception):
+class QueueFull(McpException):
     """Too many calls wait for a place."""
 
 

@@ -6,7 +6,6 @@ from ._model_tools import ModelCall as ModelCall
 from ._model_tools import ModelTools as ModelTools
 from ._model_tools import tools_for as tools_for
 from ._providers import PROVIDERS as PROVIDERS
-from ._providers import Provider as Provider
 from ._providers import ProviderName as ProviderName
 from ._results import result_for as result_for
 

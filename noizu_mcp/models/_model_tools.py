@@ -21,7 +21,7 @@ from ._compose import (
     modernize,
 )
 from ._limits import Budget, Refused
-from ._providers import Provider, ProviderName, parse_arguments, provider_named
+from ._providers import ModelApi, ProviderName, parse_arguments, provider_named
 from ._restore import Restore
 from ._subset import Adapter
 
@@ -77,7 +77,7 @@ class ModelTools(list[JSONObject]):
 
     def __init__(
         self,
-        provider: Provider,
+        provider: ModelApi,
         definitions: Iterable[JSONObject],
         names: Mapping[str, str],
         restores: Mapping[str, Callable[[Any], Any]],
@@ -176,7 +176,7 @@ def tools_for(
     return ModelTools(api, definitions, back, restores, report)
 
 
-def _map_names(names: list[str], api: Provider) -> dict[str, str]:
+def _map_names(names: list[str], api: ModelApi) -> dict[str, str]:
     """Give each tool a name that the API takes; a legal name stays."""
     if len(set(names)) < len(names):
         (twice, _), *_ = Counter(names).most_common(1)
@@ -192,7 +192,7 @@ def _map_names(names: list[str], api: Provider) -> dict[str, str]:
     }
 
 
-def _adapt(tool: ToolDefinition, api: Provider, budget: Budget | None) -> _Made:
+def _adapt(tool: ToolDefinition, api: ModelApi, budget: Budget | None) -> _Made:
     """Adapt the input schema of a tool."""
     renamed: dict[str, str] = {}
 
@@ -218,7 +218,7 @@ def _adapt(tool: ToolDefinition, api: Provider, budget: Budget | None) -> _Made:
     return made._replace(losses=[*mended, *made.losses])
 
 
-def _describe(schema: JSONObject, tool: str, api: Provider, budget: Budget | None) -> _Made:
+def _describe(schema: JSONObject, tool: str, api: ModelApi, budget: Budget | None) -> _Made:
     """Adapt a schema without faults: strictly if asked to and possible, or else as the API can."""
     composer = Composer(schema, tool)
     try:

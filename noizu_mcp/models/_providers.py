@@ -18,7 +18,7 @@ from ._subset import Dialect
 ProviderName = Literal["anthropic", "openai", "openai-responses", "gemini"]
 
 
-class Provider(NamedTuple):
+class ModelApi(NamedTuple):
     """One API.
 
     Attributes:
@@ -44,7 +44,7 @@ class Provider(NamedTuple):
     read_call: Callable[[Any], tuple[str | None, str, Any]]
 
 
-def provider_named(name: str) -> Provider:
+def provider_named(name: str) -> ModelApi:
     """Find an API by its name.
 
     Raises:
@@ -163,7 +163,7 @@ _NO_LIMIT: Final = Size(*[inf] * len(Size._fields))
 # whose names do not match ^[a-zA-Z0-9_.-]{1,64}$. "Structured outputs": no bounds of numbers,
 # texts and lists, but for `minItems` of 0 and 1, no recursion; 20 strict tools in a request, 24
 # optional properties and 16 unions in all of them.
-_ANTHROPIC: Final = Provider(
+_ANTHROPIC: Final = ModelApi(
     illegal=re.compile("[^A-Za-z0-9_-]"),
     length=64,
     illegal_key=re.compile("[^A-Za-z0-9_.-]"),
@@ -183,7 +183,7 @@ _ANTHROPIC: Final = Provider(
 # most 128 functions in a request of Chat Completions. "Structured Outputs": see `_FORMATS`; 5,000
 # properties, 10 levels, 1,000 enum values, 120,000 characters of names and enum values, 15,000 in
 # one enum of more than 250 values; every property is required, and every object closed.
-_OPENAI: Final = Provider(
+_OPENAI: Final = ModelApi(
     illegal=re.compile("[^A-Za-z0-9_-]"),
     length=64,
     illegal_key=None,
@@ -216,7 +216,7 @@ _OPENAI: Final = Provider(
 # objects; `enum` is a list of texts. The name of a function has at most 64 characters of a-z, A-Z,
 # 0-9, underscores, dots and dashes, that of a parameter no dots and dashes (Vertex AI,
 # `FunctionDeclaration`); both begin with a letter or an underscore.
-_GEMINI: Final = Provider(
+_GEMINI: Final = ModelApi(
     illegal=re.compile("[^A-Za-z0-9_.-]|^[^A-Za-z_]"),
     length=64,
     illegal_key=re.compile("[^A-Za-z0-9_]|^[^A-Za-z_]"),
@@ -238,7 +238,7 @@ _GEMINI: Final = Provider(
     read_call=_read_gemini,
 )
 
-PROVIDERS: Final[Mapping[str, Provider]] = {
+PROVIDERS: Final[Mapping[str, ModelApi]] = {
     "anthropic": _ANTHROPIC,
     "openai": _OPENAI,
     "openai-responses": _OPENAI._replace(

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import unquote, urljoin, urlsplit
 
+from .._errors import McpException
 from .._value import JSONObject
 
 #: Bytes of a document; that of the largest public API has 12 MB.
@@ -22,7 +23,7 @@ MAX_HOPS: Final = 32
 _VERSIONS: Final = ("3.0.", "3.1.", "3.2.")
 
 
-class DocumentError(ValueError):
+class DocumentError(McpException, ValueError):
     """An OpenAPI document, or a part of it, that cannot be used; the text says why."""
 
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from .._errors import SchemaUnsupported as SchemaUnsupported
 from .._util import late as _late
 from .._util import publish as _publish
 from . import fields as fields

@@ -148,7 +148,7 @@ def _text(
     """Make a text block.
 
     Args:
-        text: The text for the model.
+        text: The text. A string is not quoted; `text_content` would quote it.
         annotations: Audience and importance.
         meta: `_meta` of the block.
     """
@@ -447,7 +447,7 @@ def _as_block(value: Any) -> Content:
 
 
 def plain_text(text: str) -> list[Content]:
-    """Make content that is one text.
+    """Make the content of a result from a string, which is sent as it is.
 
     Args:
         text: The text for the model.
@@ -459,7 +459,7 @@ def plain_text(text: str) -> list[Content]:
 
 
 def text_content(value: Any) -> list[Content]:
-    """Make content that is one text: the JSON of a value.
+    """Make the content of a result from a value, which is sent as JSON text.
 
     Args:
         value: Any JSON value.

@@ -11,7 +11,6 @@ from noizu_mcp import (
     DefinitionError,
     McpError,
     Prompt,
-    Reference,
     Resource,
     ResourceTemplate,
     Server,
@@ -29,7 +28,7 @@ from noizu_mcp import (
 from noizu_mcp.auth import InsufficientScope, Principal, RequireScopes
 from noizu_mcp.jsonrpc import INSUFFICIENT_SCOPE
 from noizu_mcp.transports import memory_pair, serve_descriptors
-from noizu_mcp.types import ClientCapabilities
+from noizu_mcp.types import ClientCapabilities, Reference
 
 VERSIONS = ("2025-11-25", "2026-07-28")
 READER = Principal(subject="ada", scopes=["docs:read"])

@@ -12,14 +12,11 @@ from noizu_mcp import (
     Context,
     Icon,
     McpError,
-    Page,
     Prompt,
     PromptMessage,
     PromptResult,
-    ReadResult,
     Resource,
     ResourceContents,
-    ResourceDefinition,
     ResourceNotFound,
     ResourceTemplate,
     Schema,
@@ -30,6 +27,7 @@ from noizu_mcp import (
     resource,
 )
 from noizu_mcp import fields as f
+from noizu_mcp.types import Page, ReadResult, ResourceDefinition
 
 
 class Text(

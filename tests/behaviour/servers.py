@@ -14,20 +14,9 @@ from providing import Workshop
 from strays import Straying, StrayingBehind, StrayInit, StrayOverrides
 from timely import Punctual, PunctualAlone, PunctualBehind
 
-from noizu_mcp import (
-    Cache,
-    Context,
-    Icon,
-    Limits,
-    McpError,
-    Page,
-    Server,
-    Tool,
-    ToolDefinition,
-    prompt,
-    tool,
-)
+from noizu_mcp import Cache, Context, Icon, Limits, McpError, Server, Tool, prompt, tool
 from noizu_mcp.tools import Catalog
+from noizu_mcp.types import Page, ToolDefinition
 
 # The servers of other modules; tests find each by its name here.
 __all__ = [

@@ -10,18 +10,11 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp import (
-    ClientHandler,
-    ConnectionClosed,
-    McpError,
-    ProtocolError,
-    Reference,
-    Stdio,
-    connect,
-)
+from noizu_mcp import ClientHandler, ConnectionClosed, McpError, ProtocolError, Stdio, connect
 from noizu_mcp.client._session import MAX_NOTICES
 from noizu_mcp.engine import single_failure
 from noizu_mcp.transports import memory_pair
+from noizu_mcp.types import Reference
 
 TOOL = {"name": "t", "inputSchema": {"type": "object"}}
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"

@@ -10,7 +10,6 @@ import pytest
 from noizu_mcp import (
     McpError,
     ProtocolError,
-    ReadResult,
     Server,
     SkillError,
     SkillFolder,
@@ -19,6 +18,7 @@ from noizu_mcp import (
     connect,
 )
 from noizu_mcp.skills import MAX_BYTES, MAX_FILES
+from noizu_mcp.types import ReadResult
 
 TOP = "---\nname: pdf\ndescription: Read PDF.\nmetadata:\n  version: '1.0'\n---\n\n# Steps\r\n"
 FILES = {

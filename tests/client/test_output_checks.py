@@ -5,9 +5,10 @@ import logging
 import pytest
 import trio
 
-from noizu_mcp import McpError, ProtocolError, Server, Tool, ToolDefinition, connect
+from noizu_mcp import McpError, ProtocolError, Server, Tool, connect
 from noizu_mcp.client import _checks
 from noizu_mcp.engine import single_failure
+from noizu_mcp.types import ToolDefinition
 
 OBJECT = {"type": "object"}
 COUNT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}

@@ -6,7 +6,8 @@ from itertools import count
 import pytest
 import trio
 
-from noizu_mcp import Limits, McpError, Page, ProtocolError
+from noizu_mcp import Limits, McpError, ProtocolError
+from noizu_mcp.types import Page
 
 LISTS = {
     "list_tools": ("tools/list", "tools", {"name": "t", "inputSchema": {"type": "object"}}),

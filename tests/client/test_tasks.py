@@ -8,12 +8,11 @@ from noizu_mcp import (
     McpError,
     ProtocolError,
     Server,
-    Task,
     TaskStarted,
     Tool,
     connect,
 )
-from noizu_mcp.types import TASKS, ClientCapabilities
+from noizu_mcp.types import TASKS, ClientCapabilities, Task
 
 KNOWS = ClientCapabilities(extensions={TASKS: {}})
 

@@ -14,7 +14,6 @@ from noizu_mcp import (
     Root,
     SamplingResult,
     Schema,
-    ToolDefinition,
 )
 from noizu_mcp.components import ELICIT_TIMEOUT, SAMPLE_TIMEOUT, TIMEOUTS
 from noizu_mcp.components._client_requests import (
@@ -27,6 +26,7 @@ from noizu_mcp.components._client_requests import (
     read_roots,
     sample_request,
 )
+from noizu_mcp.types import ToolDefinition
 
 
 class Name(Schema):

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from noizu_mcp import McpError, Reference, Server, connect
+from noizu_mcp import McpError, Server, connect
 from noizu_mcp.components import (
     Context,
     Prompt,
@@ -20,6 +20,7 @@ from noizu_mcp.components import (
 )
 from noizu_mcp.schema import Schema, argument, field
 from noizu_mcp.schema import fields as f
+from noizu_mcp.types import Reference
 
 
 class Booking(Schema):

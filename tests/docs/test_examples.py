@@ -18,16 +18,14 @@ from noizu_mcp import (
     Client,
     ClientHandler,
     McpError,
-    Reference,
     Root,
     SamplingResult,
     Stdio,
-    Task,
     TaskStarted,
     ToolResult,
     connect,
 )
-from noizu_mcp.types import TASKS, ClientCapabilities
+from noizu_mcp.types import TASKS, ClientCapabilities, Reference, Task
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 Open = Callable[..., AbstractAsyncContextManager[Client]]

@@ -14,16 +14,10 @@ import httpx2
 import pytest
 import trio
 
-from noizu_mcp import (
-    Http,
-    Policy,
-    Stdio,
-    Task,
-    TaskStarted,
-    connect,
-)
+from noizu_mcp import Http, Stdio, TaskStarted, connect
 from noizu_mcp.auth import api_key_digest
-from noizu_mcp.types import ClientCapabilities
+from noizu_mcp.policies import Policy
+from noizu_mcp.types import ClientCapabilities, Task
 
 from .workbench_kit import EXAMPLES, NEWS, VERSIONS, Notes, read, refusal, skill, until, write
 

@@ -10,7 +10,8 @@ import attrs
 import pytest
 import trio
 
-from noizu_mcp import Accept, Client, Decline, McpError, Reference, Stdio
+from noizu_mcp import Accept, Client, Decline, McpError, Stdio
+from noizu_mcp.types import Reference
 
 from .talking import Person, converse, look_up, texts
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import trio
 
-from noizu_mcp import Accept, ClientHandler, McpError, Reference, SamplingResult, Stdio, connect
+from noizu_mcp import Accept, ClientHandler, McpError, SamplingResult, Stdio, connect
+from noizu_mcp.types import Reference
 
 from .conftest import node_modules
 from .public_servers import PATH

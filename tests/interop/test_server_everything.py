@@ -11,7 +11,8 @@ import attrs
 import pytest
 import trio
 
-from noizu_mcp import Accept, Client, McpError, Progress, Reference, Stdio
+from noizu_mcp import Accept, Client, McpError, Progress, Stdio
+from noizu_mcp.types import Reference
 
 from .talking import Person, converse, look_up, texts
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from noizu_mcp import SyncClient, ToolDefinition
+from noizu_mcp import SyncClient
 from noizu_mcp.schema import compile_schema
 from noizu_mcp.testing import Unsatisfiable, arguments, invalid_arguments
+from noizu_mcp.types import ToolDefinition
 
 from ..testing.drawing import draw
 from .public_servers import SERVERS

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp import ToolDefinition, tools_for
+from noizu_mcp.models import tools_for
+from noizu_mcp.types import ToolDefinition
 
 NAMES = st.sampled_from(["a", "b", "c", "$d"])
 TEXTS = st.sampled_from(["", "a", "ab", "abc", "2024-01-01"])

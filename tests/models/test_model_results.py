@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from noizu_mcp import Content, ModelCall, ResourceContents, ToolResult, result_for
+from noizu_mcp import Content, ResourceContents, ToolResult
+from noizu_mcp.models import ModelCall, result_for
 
 CALL = ModelCall("c1", "files.read", {}, "files_read")
 IMAGE = Content.image(b"\x89PNG", "image/png")

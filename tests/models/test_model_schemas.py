@@ -4,8 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from noizu_mcp import SchemaLoss, ToolDefinition, tools_for
+from noizu_mcp.models import SchemaLoss, tools_for
 from noizu_mcp.models._compose import MAX_NODES
+from noizu_mcp.types import ToolDefinition
 
 
 def described(**properties):

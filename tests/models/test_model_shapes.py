@@ -9,7 +9,9 @@ from typing import get_type_hints
 
 import pytest
 
-from noizu_mcp import Content, ResourceContents, ToolDefinition, ToolResult, result_for, tools_for
+from noizu_mcp import Content, ResourceContents, ToolResult
+from noizu_mcp.models import result_for, tools_for
+from noizu_mcp.types import ToolDefinition
 
 pydantic = pytest.importorskip("pydantic")
 

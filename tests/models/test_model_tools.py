@@ -7,16 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noizu_mcp import (
-    ModelCall,
-    Server,
-    ToolDefinition,
-    ToolError,
-    Toolkit,
-    connect,
-    mcp,
-    tools_for,
-)
+from noizu_mcp import Server, ToolError, Toolkit, connect, mcp
+from noizu_mcp.models import ModelCall, tools_for
+from noizu_mcp.types import ToolDefinition
 
 NOTHING = {"type": "object"}
 

@@ -21,7 +21,6 @@ from noizu_mcp import (
     McpError,
     Mount,
     PromptMessage,
-    Reference,
     Remote,
     ResourceContents,
     ResourceNotFound,
@@ -35,7 +34,7 @@ from noizu_mcp import (
     resource,
 )
 from noizu_mcp.testing import ScriptedHandler
-from noizu_mcp.types import Principal
+from noizu_mcp.types import Principal, Reference
 
 from .conftest import front_of
 

@@ -6,8 +6,8 @@ a test would never end: that it ends is what it shows.
 
 import pytest
 
-from noizu_mcp import SchemaError, SchemaUnsupported
-from noizu_mcp.schema import check_schema, compile_schema, describe, read_shape
+from noizu_mcp import SchemaError
+from noizu_mcp.schema import SchemaUnsupported, check_schema, compile_schema, describe, read_shape
 
 from .growth import is_linear
 

@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 import pytest
 
-from noizu_mcp import SchemaError, SchemaUnsupported
-from noizu_mcp.schema import compile_schema
+from noizu_mcp import SchemaError
+from noizu_mcp.schema import SchemaUnsupported, compile_schema
 from noizu_mcp.schema.jsonschema._document import Document
 from noizu_mcp.schema.jsonschema._values import is_deeper
 

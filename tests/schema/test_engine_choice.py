@@ -2,8 +2,8 @@
 
 import pytest
 
-from noizu_mcp import DefinitionError, Prompt, ResourceTemplate, SchemaUnsupported, Server, Tool
-from noizu_mcp.schema import compile_schema, read_shape
+from noizu_mcp import DefinitionError, Prompt, ResourceTemplate, Server, Tool
+from noizu_mcp.schema import SchemaUnsupported, compile_schema, read_shape
 
 VARIABLE = "NOIZU_MCP_SCHEMA_ENGINE"
 # What the Python engine refuses.

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from noizu_mcp import SchemaUnsupported
-from noizu_mcp.schema import CompiledSchema, compile_schema
+from noizu_mcp.schema import CompiledSchema, SchemaUnsupported, compile_schema
 
 SUITE = Path(__file__).parents[3] / "shared" / "json-schema-test-suite"
 PARTS = {"required": "draft2020-12", "optional": "draft2020-12/optional"}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from noizu_mcp import SchemaError, SchemaUnsupported
-from noizu_mcp.schema import compile_schema
+from noizu_mcp import SchemaError
+from noizu_mcp.schema import SchemaUnsupported, compile_schema
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

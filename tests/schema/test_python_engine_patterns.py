@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp import SchemaUnsupported
-from noizu_mcp.schema import compile_schema
+from noizu_mcp.schema import SchemaUnsupported, compile_schema
 
 from .growth import is_linear
 

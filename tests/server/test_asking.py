@@ -324,7 +324,7 @@ class Failures(Server, name="failures", version="1"):
 @pytest.mark.parametrize("where", ["call", "init"])
 async def test_failing_while_the_server_ends_is_logged_only(where, caplog):
     """A failure during the cancellation of everything is logged, and the server ends in order."""
-    from noizu_mcp import Implementation
+    from noizu_mcp.types import Implementation
 
     ours, theirs = memory_pair()
     server = Failures()

@@ -26,7 +26,6 @@ from noizu_mcp import (
     SamplingResult,
     Schema,
     Server,
-    Task,
     TaskStarted,
     Tool,
     ToolError,
@@ -41,7 +40,7 @@ from noizu_mcp import (
     tool,
 )
 from noizu_mcp.testing import Transcript, assert_notification, assert_progress
-from noizu_mcp.types import ClientCapabilities
+from noizu_mcp.types import ClientCapabilities, Task
 
 ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 

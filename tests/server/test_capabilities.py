@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noizu_mcp import Denied
+from noizu_mcp.policies import Denied
 from noizu_mcp.server import Sealer
 from noizu_mcp.server.policies import _capability
 from noizu_mcp.server.policies._capability import CapabilityIssuer

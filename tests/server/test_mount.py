@@ -19,21 +19,16 @@ from noizu_mcp import (
     InputRequired,
     McpError,
     Mount,
-    Page,
     Prompt,
     PromptMessage,
     PromptResult,
-    ReadResult,
-    Reference,
     Resource,
     ResourceContents,
-    ResourceDefinition,
     ResourceProvider,
     ResourceTemplate,
     Server,
     TaskStarted,
     Tool,
-    ToolDefinition,
     Toolkit,
     ToolProvider,
     ToolResult,
@@ -45,7 +40,17 @@ from noizu_mcp import (
 from noizu_mcp.engine import logger
 from noizu_mcp.server import MERGE_WINDOW
 from noizu_mcp.server.providers._provider_lists import FIRST_PAUSE
-from noizu_mcp.types import ClientCapabilities, Principal, PromptDefinition, RequireScopes
+from noizu_mcp.types import (
+    ClientCapabilities,
+    Page,
+    Principal,
+    PromptDefinition,
+    ReadResult,
+    Reference,
+    RequireScopes,
+    ResourceDefinition,
+    ToolDefinition,
+)
 
 SESSION, STATELESS = "2025-11-25", "2026-07-28"
 ADA = Principal(subject="ada", scopes=["pay", "admin", "read"])

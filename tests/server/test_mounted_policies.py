@@ -4,14 +4,10 @@ import pytest
 
 from noizu_mcp import (
     Context,
-    Denied,
-    DenyTools,
     McpError,
     Mount,
-    Policy,
     Prompt,
     PromptMessage,
-    Reference,
     Resource,
     ResourceTemplate,
     Schema,
@@ -21,6 +17,8 @@ from noizu_mcp import (
     connect,
     mcp,
 )
+from noizu_mcp.policies import Denied, DenyTools, Policy
+from noizu_mcp.types import Reference
 
 from .passing_on import PassingOn
 

@@ -9,12 +9,10 @@ from noizu_mcp import (
     Accept,
     ClientHandler,
     Context,
-    DenyTools,
     InputRequest,
     InputRequired,
     Limits,
     McpError,
-    Policy,
     Prompt,
     PromptMessage,
     Schema,
@@ -25,6 +23,7 @@ from noizu_mcp import (
     mcp,
 )
 from noizu_mcp._errors import LocalProtocolError
+from noizu_mcp.policies import DenyTools, Policy
 from noizu_mcp.testing import connect
 from noizu_mcp.types import Principal, RequireScopes
 

@@ -16,15 +16,11 @@ from noizu_mcp import (
     Completion,
     Context,
     DefinitionError,
-    Denied,
-    DenyTools,
     Limits,
     McpError,
     Mount,
-    Policy,
     Prompt,
     PromptMessage,
-    Reference,
     Resource,
     ResourceTemplate,
     Schema,
@@ -35,8 +31,9 @@ from noizu_mcp import (
     connect,
     mcp,
 )
+from noizu_mcp.policies import Denied, DenyTools, Policy
 from noizu_mcp.testing import connect as open_client
-from noizu_mcp.types import Principal, RequireScopes
+from noizu_mcp.types import Principal, Reference, RequireScopes
 
 from .passing_on import PassingOn
 from .tasking import KNOWS, result_of, start

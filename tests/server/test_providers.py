@@ -17,14 +17,11 @@ from noizu_mcp import (
     Prompt,
     PromptProvider,
     Provider,
-    Reference,
     Resource,
-    ResourceDefinition,
     ResourceProvider,
     ResourceTemplate,
     Server,
     Tool,
-    ToolDefinition,
     ToolProvider,
     ToolResult,
     connect,
@@ -39,7 +36,10 @@ from noizu_mcp.types import (
     Principal,
     PromptArgument,
     PromptDefinition,
+    Reference,
+    ResourceDefinition,
     ResourceTemplateDefinition,
+    ToolDefinition,
 )
 
 SESSION, STATELESS = "2025-11-25", "2026-07-28"

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from noizu_mcp import (
     DefinitionError,
     McpError,
-    Page,
     Prompt,
     ProtocolError,
     Resource,
@@ -35,6 +34,7 @@ from noizu_mcp.server.registry._collection import Collection
 from noizu_mcp.server.registry._pages import find_start, read_cursor, write_cursor
 from noizu_mcp.server.tasks._task_change import TaskChange
 from noizu_mcp.transports import memory_pair
+from noizu_mcp.types import Page
 
 
 class Kit(Toolkit):

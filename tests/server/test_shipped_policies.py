@@ -7,20 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noizu_mcp import (
-    AllowTools,
-    Denied,
-    DenyTools,
-    PolicyCall,
-    Prompt,
-    RateLimit,
-    Resource,
-    Server,
-    TimeWindow,
-    Toolkit,
-    connect,
-    mcp,
-)
+from noizu_mcp import Prompt, Resource, Server, Toolkit, connect, mcp
+from noizu_mcp.policies import AllowTools, Denied, DenyTools, PolicyCall, RateLimit, TimeWindow
 from noizu_mcp.server.policies import _shipped
 from noizu_mcp.server.policies._patterns import matches
 from noizu_mcp.types import Principal

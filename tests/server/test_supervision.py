@@ -15,7 +15,6 @@ from noizu_mcp import (
     Limits,
     McpError,
     Prompt,
-    Reference,
     Resource,
     ResourceTemplate,
     Schema,
@@ -29,6 +28,7 @@ from noizu_mcp import (
 )
 from noizu_mcp.engine import AbandonedThreads, FairLimiter, QueueFull, TooManyAbandoned
 from noizu_mcp.engine._abandoned import _Call
+from noizu_mcp.types import Reference
 
 VERSIONS = ["2025-11-25", "2026-07-28"]
 BUSY = "work is busy: too many calls wait for it; try again later"

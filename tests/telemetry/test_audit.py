@@ -13,19 +13,9 @@ import pytest
 import trio
 import trio.testing
 
-from noizu_mcp import (
-    AllowTools,
-    AuditLog,
-    AuditTable,
-    ConnectionClosed,
-    DenyTools,
-    McpError,
-    Server,
-    Stdio,
-    Tool,
-    connect,
-)
+from noizu_mcp import ConnectionClosed, McpError, Server, Stdio, Tool, connect
 from noizu_mcp.events import Event, Listener
+from noizu_mcp.policies import AllowTools, AuditLog, AuditTable, DenyTools
 from noizu_mcp.telemetry import _audit
 from noizu_mcp.types import Principal
 
@@ -344,7 +334,8 @@ async def test_a_listener_that_fails_to_confirm_denies(caplog):
 
 APP = """
 import time
-from noizu_mcp import AuditLog, AuditTable, DenyTools, Server, mcp
+from noizu_mcp import Server, mcp
+from noizu_mcp.policies import AuditLog, AuditTable, DenyTools
 
 @mcp
 async def echo(text: str) -> str:

@@ -10,9 +10,10 @@ import trio.testing
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from noizu_mcp import DenyTools, McpError, connect
+from noizu_mcp import McpError, connect
 from noizu_mcp.auth import BearerAuth, StaticVerifier
 from noizu_mcp.events import Event
+from noizu_mcp.policies import DenyTools
 from noizu_mcp.telemetry import Metrics
 from noizu_mcp.telemetry._metrics import MAX_NAMES
 from noizu_mcp.transports.http import serve_http

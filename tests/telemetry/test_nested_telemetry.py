@@ -10,18 +10,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, get_tracer
 
-from noizu_mcp import (
-    AuditLog,
-    Context,
-    DenyTools,
-    InputRequired,
-    McpError,
-    Mount,
-    Server,
-    Toolkit,
-    connect,
-    mcp,
-)
+from noizu_mcp import Context, InputRequired, McpError, Mount, Server, Toolkit, connect, mcp
+from noizu_mcp.policies import AuditLog, DenyTools
 from noizu_mcp.telemetry import Metrics, Tracing
 from noizu_mcp.types import Principal, RequireScopes
 

@@ -13,8 +13,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from noizu_mcp import ClientHandler, Context, Decline, DenyTools, McpError, Tool, connect
+from noizu_mcp import ClientHandler, Context, Decline, McpError, Tool, connect
 from noizu_mcp.events import Event
+from noizu_mcp.policies import DenyTools
 from noizu_mcp.telemetry import Tracing
 
 from .kit import KNOWS, Job, begin, over_http

@@ -175,7 +175,7 @@ def test_other_fixtures_use_the_client(project: Any) -> None:
     text = """
 import pytest
 from plugin_app import Calculator
-from noizu_mcp import Implementation
+from noizu_mcp.types import Implementation
 
 @pytest.fixture(params=["sync", "async"])
 def kind(request):

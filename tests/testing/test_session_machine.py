@@ -18,7 +18,6 @@ from noizu_mcp import (
     Server,
     SyncClient,
     Tool,
-    ToolDefinition,
     ToolError,
     Toolkit,
     ToolResult,
@@ -29,6 +28,7 @@ from noizu_mcp import (
 from noizu_mcp.testing import SessionMachine
 from noizu_mcp.testing.strategies import _session_machine
 from noizu_mcp.testing.strategies._machine import Call
+from noizu_mcp.types import ToolDefinition
 
 from .drawing import QUIET, run_machine
 

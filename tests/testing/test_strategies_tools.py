@@ -7,17 +7,7 @@ import pydantic
 import pytest
 from hypothesis import Phase, given, settings
 
-from noizu_mcp import (
-    DefinitionError,
-    Schema,
-    Server,
-    Tool,
-    ToolDefinition,
-    Toolkit,
-    field,
-    mcp,
-    tool,
-)
+from noizu_mcp import DefinitionError, Schema, Server, Tool, Toolkit, field, mcp, tool
 from noizu_mcp.testing import (
     Unsatisfiable,
     arguments,
@@ -26,6 +16,7 @@ from noizu_mcp.testing import (
     results,
     strategies,
 )
+from noizu_mcp.types import ToolDefinition
 
 from .drawing import draw, least
 

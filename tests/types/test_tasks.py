@@ -2,7 +2,8 @@
 
 import pytest
 
-from noizu_mcp import ProtocolError, Task
+from noizu_mcp import ProtocolError
+from noizu_mcp.types import Task
 
 WIRE = {
     "taskId": "t",

@@ -10,13 +10,11 @@ from noizu_mcp import (
     Clients,
     Context,
     Decline,
-    Page,
     Server,
     SyncClient,
     SyncClients,
     TerminalHandler,
     Tool,
-    ToolDefinition,
     Toolkit,
     ToolResult,
     aio,
@@ -25,6 +23,7 @@ from noizu_mcp import (
     resource,
     tool,
 )
+from noizu_mcp.types import Page, ToolDefinition
 
 
 class Kit(Toolkit, loop="asyncio"):

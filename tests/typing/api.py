@@ -5,13 +5,10 @@ from typing import Any, assert_type
 from noizu_mcp import (
     Client,
     Context,
-    Page,
-    ResourceDefinition,
     Schema,
     Server,
     Stdio,
     Tool,
-    ToolDefinition,
     Toolkit,
     ToolResult,
     connect,
@@ -19,6 +16,7 @@ from noizu_mcp import (
     mcp,
     tool,
 )
+from noizu_mcp.types import Page, ResourceDefinition, ToolDefinition
 
 
 class Add(Tool, name="plus", timeout=2.0):

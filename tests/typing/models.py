@@ -2,19 +2,9 @@
 
 from typing import Any, assert_type
 
-from noizu_mcp import (
-    Client,
-    ModelCall,
-    ModelTools,
-    ResourceContents,
-    SchemaLoss,
-    SkillDefinition,
-    SyncClient,
-    ToolError,
-    ToolResult,
-    result_for,
-    tools_for,
-)
+from noizu_mcp import Client, ResourceContents, SyncClient, ToolError, ToolResult
+from noizu_mcp.models import ModelCall, ModelTools, SchemaLoss, result_for, tools_for
+from noizu_mcp.types import SkillDefinition
 
 
 async def answer(client: Client, reply: dict[str, Any]) -> list[dict[str, Any]]:

@@ -2,21 +2,18 @@
 
 from typing import Any, assert_type
 
-from noizu_mcp import (
+from noizu_mcp import Context, Server, Tool, ToolResult
+from noizu_mcp.policies import (
     AllowTools,
     AuditLog,
     AuditTable,
     Capability,
-    Context,
     Denied,
     DenyTools,
     Policy,
     PolicyCall,
     RateLimit,
-    Server,
     TimeWindow,
-    Tool,
-    ToolResult,
 )
 from noizu_mcp.types import Principal
 

@@ -7,10 +7,8 @@ from noizu_mcp import (
     Context,
     Mount,
     Provider,
-    ResourceDefinition,
     Server,
     Tool,
-    ToolDefinition,
     Toolkit,
     ToolProvider,
     ToolResult,
@@ -19,6 +17,7 @@ from noizu_mcp import (
 )
 from noizu_mcp.components import Changes, ResourceSpec, ToolSpec, bind_definition
 from noizu_mcp.components.registration._registration import Registration
+from noizu_mcp.types import ResourceDefinition, ToolDefinition
 
 
 class Echo(Tool):

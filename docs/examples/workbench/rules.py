@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-from noizu_mcp import (
+from noizu_mcp import Context
+from noizu_mcp.policies import (
     AllowTools,
-    Context,
     Denied,
     DenyTools,
     Policy,

@@ -9,16 +9,9 @@ from typing import Annotated, Any, Literal
 import attrs
 import trio
 
-from noizu_mcp import (
-    AuditLog,
-    Context,
-    McpError,
-    ReadResult,
-    Schema,
-    Server,
-    ToolResult,
-    field,
-)
+from noizu_mcp import Context, McpError, Schema, Server, ToolResult, field
+from noizu_mcp.policies import AuditLog
+from noizu_mcp.types import ReadResult
 
 from .rules import Rules
 from .settings import Settings

@@ -7,13 +7,8 @@ from typing import Any
 
 import attrs
 
-from noizu_mcp import (
-    Context,
-    McpError,
-    ResourceDefinition,
-    ResourceNotFound,
-    ResourceTemplate,
-)
+from noizu_mcp import Context, McpError, ResourceNotFound, ResourceTemplate
+from noizu_mcp.types import ResourceDefinition
 
 from .settings import REDACTED, Secret
 from .workflows import Workflows

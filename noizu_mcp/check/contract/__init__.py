@@ -8,7 +8,7 @@ from ._catalogue import read as read
 from ._catalogue import save as save
 from ._changes import Change as Change
 from ._changes import compare as compare
-from ._check import ContractBroken as ContractBroken
+from ._check import ContractError as ContractError
 from ._check import check as check
 from ._check import write as write
 

@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
+from ..._errors import McpException
 from .._use_server import use_server
 from ._catalogue import KINDS, Kind, fetch, read, save
 from ._changes import Change, compare
 
 
-class ContractBroken(AssertionError):
+class ContractError(McpException, AssertionError):
     """A server breaks its contract.
 
     Attributes:
@@ -60,7 +61,7 @@ def check(
         The changes that are allowed, the worst first.
 
     Raises:
-        ContractBroken: A change is breaking, or there is one and `exact` is set.
+        ContractError: A change is breaking, or there is one and `exact` is set.
         OSError: The file cannot be read.
         ValueError: It is no contract.
         RuntimeError: It is called in a trio task.
@@ -72,5 +73,5 @@ def check(
     new = use_server(target, partial(fetch, kinds=kinds), **chosen)
     changes = compare(old, new)
     if changes and (exact or changes[0].effect == "breaking"):
-        raise ContractBroken(path, changes)
+        raise ContractError(path, changes)
     return changes

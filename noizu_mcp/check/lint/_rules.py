@@ -99,7 +99,7 @@ RULES: Final = {
     "undescribed-schema": Rule(
         "warning",
         "make the schema smaller: `tools_for` gives the model an object without properties",
-        "limits of `noizu_mcp.tools_for`",
+        "limits of `noizu_mcp.models.tools_for`",
     ),
     "total-size": Rule(
         "warning",

@@ -147,7 +147,7 @@ def field(*, factory: Callable[[], T], **options: Unpack[FieldOptions]) -> T: ..
 @overload
 def field(**options: Unpack[FieldOptions]) -> Any: ...
 def field(*misplaced: Any, **options: Any) -> Any:
-    """Declare the options of a field: after the `=`, or inside `Annotated[...]`.
+    """Declare the options of a field in a class or a signature: after `=`, or in `Annotated`.
 
     Never raises. Wrong options are reported by the class, or the function, that uses the field.
 
@@ -173,7 +173,7 @@ def argument(*, default: T, **options: Unpack[ArgumentOptions]) -> T: ...
 @overload
 def argument(**options: Unpack[ArgumentOptions]) -> Any: ...
 def argument(*misplaced: Any, **options: Any) -> Any:
-    """Declare the options of a prompt's argument, or of a variable of a resource template.
+    """Declare the options of an argument of a prompt, or a variable of a resource template.
 
     Never raises, as `field` does not.
 

@@ -2,8 +2,10 @@
 
 from typing import Any, NamedTuple
 
+from ..._errors import McpException
 
-class Unsatisfiable(ValueError):
+
+class Unsatisfiable(McpException, ValueError):
     """There is no value to draw: nothing fits a schema, or nothing breaks it."""
 
 

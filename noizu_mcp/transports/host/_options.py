@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import attrs
 
+from ..._errors import McpException
 from ..._log import get_logger
 
 #: An ASGI application.
@@ -23,7 +24,7 @@ ANY: Final = "*"
 PACE: Final = 64 * KIB
 
 
-class ListenError(OSError):
+class ListenError(OSError, McpException):
     """A host cannot listen, or cannot set up TLS; the text is one line that says why."""
 
 

@@ -22,7 +22,7 @@ from noizu_mcp import (
     mcp,
 )
 from noizu_mcp.check import contract
-from noizu_mcp.check.contract import Change, ContractBroken, compare
+from noizu_mcp.check.contract import Change, ContractError, compare
 
 
 class Kit(Toolkit):
@@ -138,7 +138,7 @@ def test_a_server_keeps_its_own_contract(path):
 
 def test_a_broken_contract_is_an_assertion_error(path):
     """The error lists the changes with an example, and says how to accept them."""
-    with pytest.raises(ContractBroken) as caught:
+    with pytest.raises(ContractError) as caught:
         contract.check(Narrow, path)
 
     assert isinstance(caught.value, AssertionError)
@@ -151,7 +151,7 @@ def test_a_broken_contract_is_an_assertion_error(path):
 
 def test_unknown_arguments_that_are_refused_now(path, tmp_path):
     """A call with one was right, and fails; to take them again breaks nobody."""
-    with pytest.raises(ContractBroken) as caught:
+    with pytest.raises(ContractError) as caught:
         contract.check(Strict, path)
 
     (change,) = caught.value.changes
@@ -172,7 +172,7 @@ def test_an_exact_check_refuses_every_change(tmp_path):
     effects = {change.effect for change in contract.check(Docs, path)}
 
     assert effects == {"compatible", "visible"}
-    with pytest.raises(ContractBroken):
+    with pytest.raises(ContractError):
         contract.check(Docs, path, exact=True)
 
 

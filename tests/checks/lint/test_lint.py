@@ -7,18 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noizu_mcp import (
-    McpError,
-    Server,
-    SyncClient,
-    ToolDefinition,
-    Toolkit,
-    connect,
-    field,
-    mcp,
-    tool,
-)
+from noizu_mcp import McpError, Server, SyncClient, Toolkit, connect, field, mcp, tool
 from noizu_mcp.check.lint import RULES, Finding, estimate_tokens, lint, lint_tools
+from noizu_mcp.types import ToolDefinition
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[3] / "docs" / "examples").glob("*.py"))
 TEXT = {"type": "string", "description": "Some text, such as a line."}
