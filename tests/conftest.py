@@ -15,6 +15,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from .time_limit import pytest_addoption, pytest_configure
+
+# pytest calls the hooks that it finds here.
+__all__ = ["pytest_addoption", "pytest_configure"]
+
 # Runs sessions of pytest inside of a test.
 pytest_plugins = ["pytester"]
 
@@ -26,6 +31,8 @@ HERE = Path(__file__).parent
 STARTER = HERE / "starter.py"
 # Their tests start processes, many of them programs of other projects.
 SLOW_FOLDERS = ("benchmarks", "conformance", "e2e", "interop")
+#: Seconds for each of them: one fixture may start dozens of programs.
+SLOW_LIMIT = 360
 #: Files in them whose tests reach lines that no quick test reaches.
 QUICK_FILES = ("test_reload_stdio.py",)
 #: The quick scenarios of `behaviour`: in memory, on the newest revision of each era, or on the
@@ -62,6 +69,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         folder = folder_of(item.path)
         if folder in SLOW_FOLDERS:
+            item.add_marker(pytest.mark.time_limit(SLOW_LIMIT))
             if item.path.name not in QUICK_FILES:
                 item.add_marker(pytest.mark.slow)
         elif folder == "behaviour":
@@ -119,19 +127,6 @@ def no_server_is_known() -> None:
     """Forget the servers of the test before: another one may get the same port."""
     if "noizu_mcp.client" in sys.modules:
         sys.modules["noizu_mcp.client._negotiate"].HANDSHAKE_SERVERS.clear()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def interruptible() -> Iterator[None]:
-    """Let SIGINT reach what tests start, also where they run in the background of a shell.
-
-    Such a shell starts them with SIGINT ignored, and what they start would inherit that.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -206,6 +206,7 @@ NAMES = [name for name in (*WEB, *MISBEHAVIOURS) if name not in ENDLESS]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "version"), [*zip(NAMES, cycle(ERAS), strict=False)])
+@pytest.mark.time_limit(360)
 def test_on_the_command_line(name, version, capsys):
     """Each command ends with a status and a few lines, and never with a traceback."""
     with hostile_thread(name) as server:

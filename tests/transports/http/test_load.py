@@ -125,6 +125,7 @@ class Visitor:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [HANDSHAKE, STATELESS])
+@pytest.mark.time_limit(360)
 async def test_whoever_stays_is_answered(version):
     """Each call with its own answer, whatever others do; nothing is left of those who left."""
     app = HttpApp(Shop(), HttpOptions())
