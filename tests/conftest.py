@@ -104,7 +104,7 @@ def param_of(item: pytest.Item, name: str) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
-    """Save what was covered while nobody waits for the end of this process.
+    """Save what was covered before the end of this process is waited for.
 
     pytest-xdist kills a worker that has not ended after ten seconds, which happens on a machine
     that is busy, and what is saved at the very end would be lost.

@@ -56,7 +56,7 @@ def trio_tree(task: Task, indent: str) -> Iterator[str]:
 
 
 def coroutine_stack(coroutine: object, indent: str) -> list[str]:
-    """Describe the stack of a coroutine that waits; trio's walk takes those of asyncio, too."""
+    """Describe the stack of a coroutine that waits; trio's walk works for asyncio, too."""
     return stack_lines(Task.iter_await_frames(SimpleNamespace(coro=coroutine)), indent)
 
 

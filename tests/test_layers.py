@@ -297,7 +297,7 @@ def test_the_order_has_no_way_back() -> None:
 
 
 def test_layers_import_one_way(relative: list[Import]) -> None:
-    """Each import between layers is one that the table allows."""
+    """The table allows each import between layers."""
     wrong = [
         str(each)
         for each in relative

@@ -97,7 +97,7 @@ class Runner:
             warnings.catch_warnings(),
         ):
             if "needs" in notes_of(block):
-                warnings.simplefilter("ignore")  # those of other packages are not under test
+                warnings.simplefilter("ignore")  # other packages are not under test
             text = self._python(block) if block.language == "python" else self._commands(block)
         return text + out.getvalue()
 

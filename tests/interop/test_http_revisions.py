@@ -136,7 +136,7 @@ def test_the_version_header(client):
 
 
 def test_the_session_header(client):
-    """Without it a request is refused, and with one that nobody has it finds nothing."""
+    """Without it a request is refused, and with an unknown one it finds nothing."""
     client.begin()
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     assert client.send("POST", ping, Mcp_Session_Id="").status == 400
@@ -193,7 +193,7 @@ def test_arrays(client):
 
 @pytest.mark.parametrize("asked", ["2024-11-05", "2026-07-28", "1999-01-01"])
 def test_a_version_that_has_no_handshake_here(url, asked):
-    """The newest one that has is offered instead."""
+    """The newest with a handshake is offered instead."""
     client = Client(url, SESSION)
     assert client.initialize(asked)["protocolVersion"] == SESSION
     client.close()

@@ -293,7 +293,7 @@ def test_unknown_method(seen, reports, mode):
 
 
 def test_changes(seen):
-    """Each change of the list of tools is told, and the next list has it."""
+    """Each change of the list of tools has a notice, and the next list has it."""
     found = seen("changes")
     assert found["add"] == [*NAMES, "extra"]
     assert found["remove"] == NAMES
