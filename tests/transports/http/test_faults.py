@@ -7,8 +7,9 @@ import tracemalloc
 import pytest
 import trio
 
+from ...kit.messages import call, message
 from .shop import Shop
-from .wire import call, message, serving, settled
+from .wire import serving, settled
 
 SESSIONS = 300
 #: Calls of each of two runs.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .wire import call, message, modern_request
+from ...kit.messages import call, message, modern_request
 
 MIB = 1024 * 1024
 MEMORY = 16 * MIB
