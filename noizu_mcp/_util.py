@@ -10,7 +10,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, ParamSpec, TypeVar, TypeVarTuple
+
+#: The type of the value that a function returns.
+Returned = TypeVar("Returned")
+#: The parameters of a function, and those that are given by position alone.
+Parameters = ParamSpec("Parameters")
+Arguments = TypeVarTuple("Arguments")
 
 _Class = TypeVar("_Class", bound=type)
 _Part = TypeVar("_Part", list[Any], dict[str, Any])

@@ -37,7 +37,7 @@ Watch = Callable[[Callable[[], object]], AbstractAsyncContextManager[None]]
 SETTLE: Final = 0.1
 
 
-class Reader:
+class ListRefresher:
     """Reads a list again whenever it is stale; see the theory of operation.
 
     Args:
@@ -170,7 +170,7 @@ class LiveList(ListView[Definition]):
         self._read = read
         self._watch = watch
         self._ask = ask
-        self._reader = Reader(kind.method, self._take)
+        self._reader = ListRefresher(kind.method, self._take)
         self._block: AbstractAsyncContextManager[None] | None = None
         self._changed = trio.Event()
 
