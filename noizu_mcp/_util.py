@@ -53,6 +53,17 @@ def snake_case(name: str) -> str:
     return _WORD_STARTS.sub("_", name).lower()
 
 
+def growing_pause(failures: int, *, first: float = 1.0, longest: float = 60.0) -> float:
+    """Return the pause before the next attempt, in seconds; it doubles with each failure.
+
+    Args:
+        failures: The number of failed attempts in a row; after none there is no pause.
+        first: Seconds after the first failure.
+        longest: The longest pause, in seconds.
+    """
+    return min(first * 2.0 ** min(failures - 1, 30), longest) if failures else 0.0
+
+
 # One encoder for all: `json.dumps` would build a new one for every call with these options.
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 

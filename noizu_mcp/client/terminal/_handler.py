@@ -6,11 +6,9 @@ from functools import partial
 from typing import Any
 
 from ...engine import logger
-from ...types import Decline, SamplingResult
-from .._handlers import ClientHandler, run_on_trio
+from ...types import Decline
+from .._handlers import ClientHandler, Sampled, run_on_trio
 from ._dialogue import Dialogue, PersonAnswer, Terminal, one_at_a_time
-
-Sampled = SamplingResult | Mapping[str, Any]
 
 
 class TerminalHandler(ClientHandler):
