@@ -25,7 +25,7 @@ MAX_ROUNDS: Final = 50
 _ACTIONS: Final = ("accept", "decline", "cancel")
 
 #: Sends a request with params; see `answer_rounds`.
-Send = Callable[[JSONObject], Awaitable[JSONObject]]
+SendRound = Callable[[JSONObject], Awaitable[JSONObject]]
 
 
 class HandlerCalls(Protocol):
@@ -171,7 +171,7 @@ class Answerer:
 
 
 async def answer_rounds(
-    send: Send,
+    send: SendRound,
     params: JSONObject,
     answerer: Answerer,
     kinds: Collection[str] = ("complete",),

@@ -33,7 +33,7 @@ from ..types import (
     ToolResult,
 )
 from ._answers import answer_rounds, read_roots
-from ._cache import CACHE_SIZE, READ, Key, ResponseCache
+from ._cache import CACHE_SIZE, READ, CacheKey, ResponseCache
 from ._calls import ToolCalls
 from ._checks import OutputChecks, Strictness
 from ._list_reader import (
@@ -255,7 +255,7 @@ class Client:
 
         answerer = self._session.answerer
         send = partial(answer_rounds, send_round, {"uri": uri}, answerer)
-        return await self._cache.answer(Key(READ, uri), send, ReadResult.from_wire)
+        return await self._cache.answer(CacheKey(READ, uri), send, ReadResult.from_wire)
 
     async def list_skills(self) -> list[SkillDefinition]:
         """List the skills of the server (2026-07-28); reads all pages, but none of the files.

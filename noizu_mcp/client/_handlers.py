@@ -5,12 +5,13 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import trio
 
 from .._class_body import statement_frame
 from .._errors import McpError
+from .._util import Returned
 from .._value import JSONObject
 from ..engine import run_user_code
 from ..jsonrpc import METHOD_NOT_FOUND
@@ -20,7 +21,6 @@ from ..types import Accept, Cancel, Decline, Root, SamplingResult
 if TYPE_CHECKING:
     from ._client import Client
 
-_Returned = TypeVar("_Returned")
 RunTrio = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]
 
 #: Results that `handle_elicitation`, `handle_sampling` and `list_roots` may return.
@@ -203,7 +203,7 @@ def adapt_abilities(capabilities: Mapping[str, Any], revision: Revision) -> JSON
     return adapted
 
 
-async def run_on_trio(work: Callable[[], Awaitable[_Returned]]) -> _Returned:
+async def run_on_trio(work: Callable[[], Awaitable[Returned]]) -> Returned:
     """Run code of a handler on the trio loop of its connection, whatever the loop of its program.
 
     Args:
@@ -214,7 +214,7 @@ async def run_on_trio(work: Callable[[], Awaitable[_Returned]]) -> _Returned:
     """
     if trio.lowlevel.in_trio_task():
         return await work()
-    result: _Returned = await RUNNING.get().run_trio(work)
+    result: Returned = await RUNNING.get().run_trio(work)
     return result
 
 

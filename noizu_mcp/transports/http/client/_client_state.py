@@ -11,7 +11,7 @@ from ...._limits import RAISE_LIMIT, Limits
 from ....engine import SessionEnded, Unanswered, throttled_log
 from ....jsonrpc import INVALID_REQUEST, ErrorResponse, Malformed, Received, decode, read_message
 from ..._inbox import Inbox
-from ._backend import CHALLENGES, ERROR_SIZE, Answer, Backend
+from ._backend import CHALLENGES, ERROR_SIZE, Backend, StreamedResponse
 from ._event_reader import EventParser, EventTooLarge
 
 JSON: Final = "application/json"
@@ -77,7 +77,7 @@ class ClientState:
         return SESSION in headers and headers[SESSION] != self.session
 
     async def read_event_stream(
-        self, answer: Answer, parser: EventParser, deliver: Callable[[Received], None]
+        self, answer: StreamedResponse, parser: EventParser, deliver: Callable[[Received], None]
     ) -> None:
         """Read an event stream to its end and deliver its messages.
 
@@ -110,7 +110,7 @@ class ClientState:
             raise ProtocolError(f"an event of the server {over(self.limits)}") from None
 
     def refusal(
-        self, answer: Answer, error: ErrorResponse | None, *, in_session: bool
+        self, answer: StreamedResponse, error: ErrorResponse | None, *, in_session: bool
     ) -> Exception:
         """Make the exception for an HTTP status that refuses a request.
 
@@ -154,7 +154,7 @@ def over(limits: Limits) -> str:
     return f"{text}; {RAISE_LIMIT.format('message_size')}"
 
 
-async def read_refusal(answer: Answer) -> tuple[bytes, ErrorResponse | None]:
+async def read_refusal(answer: StreamedResponse) -> tuple[bytes, ErrorResponse | None]:
     """Read the body of a refusal.
 
     Returns:

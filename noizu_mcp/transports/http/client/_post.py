@@ -39,7 +39,7 @@ from ....jsonrpc import (
     Response,
     read_message,
 )
-from ._backend import CHALLENGES, Answer, NetworkFailure
+from ._backend import CHALLENGES, NetworkFailure, StreamedResponse
 from ._client_state import EVENTS, JSON, SESSION, ClientState, over, read_refusal
 from ._event_reader import EventParser
 
@@ -185,7 +185,7 @@ class Post:
         elif self._parser is not None and self.resumable:
             await self._resume_until_answered(self._parser)
 
-    async def _read_events(self, answer: Answer) -> None:
+    async def _read_events(self, answer: StreamedResponse) -> None:
         if answer.media_type != EVENTS:
             raise ProtocolError(
                 f"{self._state.shown} answered {self._method} with {answer.title} and "
@@ -229,7 +229,7 @@ class Post:
             # not be sent again in a new session.
             raise ConnectionClosed(f"the answer to {self._method} is lost: {why}")
 
-    async def _take_refusal(self, answer: Answer) -> None:
+    async def _take_refusal(self, answer: StreamedResponse) -> None:
         body, error = await read_refusal(answer)
         in_session = SESSION in self._headers
         if (
