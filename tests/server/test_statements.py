@@ -18,6 +18,7 @@ PRELUDE = """import abc, attrs, contextlib, dataclasses, enum, functools, types,
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import *
 from noizu_mcp import *
+from noizu_mcp.policies import *
 from noizu_mcp import fields as f
 T = TypeVar("T"); P = ParamSpec("P"); N = TypeVar("N", bound=int)
 """
