@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, Final, Literal, TypeVar
 
 _Class = TypeVar("_Class", bound=type)
-_Part = TypeVar("_Part", list[Any], dict[str, Any])
+_SchemaPart = TypeVar("_SchemaPart", list[Any], dict[str, Any])
 
 
 class Unset(enum.Enum):
@@ -236,7 +236,7 @@ def network_of(address: str) -> str:
     return str(found)
 
 
-def part_of(schema: Any, key: str, kind: type[_Part]) -> _Part:
+def part_of(schema: Any, key: str, kind: type[_SchemaPart]) -> _SchemaPart:
     """Take a list or an object out of a schema; a peer judges its own schema.
 
     Args:
