@@ -88,7 +88,7 @@ class Settings:
     seconds: float
 
     def among(self, names: Iterable[str]) -> Iterator[Peer]:
-        """Iterate over those of some peers that were asked for."""
+        """Iterate over the peers that were asked for."""
         return (self.peers[name] for name in names if name in self.peers)
 
     @property

@@ -136,8 +136,8 @@ def post(
     return answer, response.headers.get(SESSION)
 
 
-# Below the ports that the kernel hands out for port 0: until the server listens, nobody else can be
-# given the port. Two processes that look at the same time begin at different ports.
+# Below the ports that the kernel hands out for port 0: until the server listens, no other process
+# gets the port. Two processes that look at the same time begin at different ports.
 _FIRST: Final = 20_000
 _COUNT: Final = 12_000
 _STEPS: Final = itertools.count(os.getpid() * 7)

@@ -32,7 +32,7 @@ class HttpLoad:
 
     Args:
         server: Who answers.
-        request: The request, but for its id.
+        request: The request, without its id.
         window: How many connections there are.
         expected: What stands in every answer.
         whole: Whether every answer is looked at. Otherwise, where answers are too large to be
@@ -125,7 +125,7 @@ def measure(
     """Measure a server with one connection, then with many.
 
     Args:
-        server: The server, which nobody has talked to yet.
+        server: The server, before its first request.
         era: The revision.
         method: The method of the requests.
         params: Their params.

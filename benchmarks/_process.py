@@ -108,15 +108,15 @@ class Child:
     def cpu(self) -> float:
         """Return the processor time of the server so far, in seconds, to the nanosecond.
 
-        The clock of a thread is brought up to date when it stops to run. One that has just answered
-        still runs, and its clock would not show the last milliseconds, so this waits until the
+        The clock of a thread is brought up to date when it stops to run. After an answer it still
+        runs, and its clock would not show the last milliseconds, so this waits until the
         server sleeps.
         """
         end, total = time.perf_counter() + TO_REST, 0.0
         while any(map(_runs, self._family())) and time.perf_counter() < end:
             time.sleep(LOOK)
         for pid in self._family():
-            with suppress(OSError):  # one that has ended meanwhile
+            with suppress(OSError):  # it has ended meanwhile
                 # The clock of another process, as clock_getcpuclockid(3) makes it on Linux.
                 total += time.clock_gettime((~pid << 3) | 2)
         return total

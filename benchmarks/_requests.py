@@ -14,7 +14,7 @@ SESSION = "Mcp-Session-Id"
 
 @dataclass(frozen=True)
 class Template:
-    """A request over HTTP/1.1, but for its id.
+    """A request over HTTP/1.1, without its id.
 
     Attributes:
         before: What comes before the id, the head included.
@@ -53,7 +53,7 @@ def head(verb: str, port: int, fields: dict[str, str]) -> bytes:
 def template(
     port: int, era: str, method: str, params: dict[str, Any], session: str | None
 ) -> Template:
-    """Encode a request but for its id, which has the length of `FIRST_ID`."""
+    """Encode a request without its id, which has the length of `FIRST_ID`."""
     body = encode(era, method, params, FIRST_ID).rstrip()
     fields = headers(era, method, params, session) | {"Content-Length": str(len(body))}
     before, after = body.split(b"%d" % FIRST_ID)

@@ -21,7 +21,7 @@ class Setup:
     Attributes:
         row: Its row in the tables.
         peer: Whose it is, for `--peers`.
-        flags: What its program is told beside port and tools.
+        flags: Options of its program beside port and tools.
         packages: What it needs beside its peer.
         joins: Whether each session calls `join`, to be told of changes.
         listens: The revisions in which changes reach its streams.

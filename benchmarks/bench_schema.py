@@ -1,4 +1,4 @@
-"""Arguments: a value that fits becomes what a handler takes, one that does not becomes a text."""
+"""Arguments: a value that fits becomes what a handler takes, another a text."""
 
 from collections.abc import Iterator
 from functools import partial

@@ -10,7 +10,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, ParamSpec, TypeVar, TypeVarTuple
+
+#: The type of the value that a function returns.
+Returned = TypeVar("Returned")
+#: The parameters of a function, and those that are given by position alone.
+Parameters = ParamSpec("Parameters")
+Arguments = TypeVarTuple("Arguments")
 
 _Class = TypeVar("_Class", bound=type)
 _SchemaPart = TypeVar("_SchemaPart", list[Any], dict[str, Any])
@@ -45,6 +51,17 @@ def snake_case(name: str) -> str:
         The words in lower case, joined by underscores: `get_weather`, `sap_example`.
     """
     return _WORD_STARTS.sub("_", name).lower()
+
+
+def growing_pause(failures: int, *, first: float = 1.0, longest: float = 60.0) -> float:
+    """Return the pause before the next attempt, in seconds; it doubles with each failure.
+
+    Args:
+        failures: The number of failed attempts in a row; after none there is no pause.
+        first: Seconds after the first failure.
+        longest: The longest pause, in seconds.
+    """
+    return min(first * 2.0 ** min(failures - 1, 30), longest) if failures else 0.0
 
 
 # One encoder for all: `json.dumps` would build a new one for every call with these options.

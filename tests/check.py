@@ -8,13 +8,16 @@
    and the processes that they start would take minutes,
 4. types, beside the tests.
 
-With `--quick` it leaves out the slow tests, and coverage.
+With `--quick` it leaves out the slow tests, and coverage. At the end it prints the seconds of each
+step; all of them together end after 40 minutes.
 """
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -30,11 +33,17 @@ COLLECT = "pytest --collect-only -qq"
 # with an equal part of the tests, so that fixtures of a module are made once, and a worker that has
 # finished takes over tests of another one.
 CORES = os.cpu_count() or 1
-QUICK = f'pytest -n {CORES + 1} --dist worksteal -m "not slow"'
+TESTS = "--dist worksteal --durations 10 --run-limit {seconds}"
+QUICK = f'pytest -n {CORES + 1} {TESTS} -m "not slow"'
 # The slow ones wait more: they start programs.
-SLOW = f"pytest -n {CORES + 2} --dist worksteal -m slow"
+SLOW = f"pytest -n {CORES + 2} {TESTS} -m slow"
 COVERED = ("coverage erase", f"coverage run -m {QUICK}", "coverage combine -q", "coverage report")
 USAGE = "usage: python tests/check.py [--quick]"
+#: Seconds for all steps together; four times what an idle machine with two cores needs.
+LIMIT = 40 * 60
+#: Seconds in which a session of pytest that is over the limit describes what it does, and ends.
+GRACE = 90
+START = time.monotonic()
 
 
 def main(arguments: list[str]) -> int:
@@ -49,22 +58,40 @@ def main(arguments: list[str]) -> int:
     if arguments not in ([], ["--quick"]):
         print(USAGE, file=sys.stderr)
         return 2
-    if not run(STATIC):
+    # A job in the background of a shell has SIGINT ignored, and so would have what it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    seconds: dict[str, float] = {}
+    if not run(STATIC, seconds):
         return 1
     with subprocess.Popen(command(TYPES), cwd=ROOT, stdout=subprocess.PIPE, text=True) as types:
-        if arguments:
-            passed = run((QUICK,))
-        else:
-            passed = run((COLLECT,), quiet=True) and run((*COVERED, SLOW))
-        print(f"$ python -m {TYPES}\n{types.communicate()[0]}", end="")
+        try:
+            if arguments:
+                passed = run((QUICK,), seconds)
+            else:
+                passed = run((COLLECT,), seconds, quiet=True) and run((*COVERED, SLOW), seconds)
+            print(f"$ python -m {TYPES}\n{types.communicate(timeout=left() + GRACE)[0]}", end="")
+        except subprocess.TimeoutExpired:
+            print(f"over its time limit: python -m {TYPES}", file=sys.stderr)
+            passed = False
+        finally:
+            types.kill()
+    print("\nseconds of each step:")
+    for step, spent in {**seconds, "all": time.monotonic() - START}.items():
+        print(f"{spent:7.1f}  {step}")
     return int(not passed or types.returncode != 0)
 
 
-def run(steps: Iterable[str], *, quiet: bool = False) -> bool:
+def left() -> float:
+    """Return the seconds until the time limit."""
+    return max(1.0, START + LIMIT - time.monotonic())
+
+
+def run(steps: Iterable[str], seconds: dict[str, float], *, quiet: bool = False) -> bool:
     """Run steps up to the first that fails.
 
     Args:
         steps: Modules with their arguments.
+        seconds: Where the time of each step is noted.
         quiet: Whether only the output of a step that fails is printed.
 
     Returns:
@@ -76,18 +103,28 @@ def run(steps: Iterable[str], *, quiet: bool = False) -> bool:
     # Tests start hundreds of processes that import the package; each would compile it.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     for step in steps:
-        print(f"$ python -m {step}", flush=True)
-        done = subprocess.run(
-            command(step),
-            cwd=ROOT,
-            env=environment,
-            stdout=subprocess.PIPE if quiet else None,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0:
-            print(done.stdout or "", end="")
-            print(f"failed: python -m {step}", file=sys.stderr)
+        words = step.format(seconds=round(left()))
+        print(f"$ python -m {words}", flush=True)
+        begun = time.monotonic()
+        output = ""
+        try:
+            done = subprocess.run(
+                command(words),
+                cwd=ROOT,
+                env=environment,
+                stdout=subprocess.PIPE if quiet else None,
+                text=True,
+                check=False,
+                timeout=left() + GRACE,
+            )
+            passed, output = done.returncode == 0, done.stdout or ""
+        except subprocess.TimeoutExpired:
+            print(f"over its time limit: python -m {words}", file=sys.stderr)
+            passed = False
+        seconds[words] = time.monotonic() - begun
+        if not passed:
+            print(output, end="")
+            print(f"failed: python -m {words}", file=sys.stderr)
             return False
     return True
 

@@ -15,6 +15,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from .time_limit import pytest_addoption, pytest_configure
+
+# pytest calls the hooks that it finds here.
+__all__ = ["pytest_addoption", "pytest_configure"]
+
 # Runs sessions of pytest inside of a test.
 pytest_plugins = ["pytester"]
 
@@ -26,6 +31,8 @@ HERE = Path(__file__).parent
 STARTER = HERE / "starter.py"
 # Their tests start processes, many of them programs of other projects.
 SLOW_FOLDERS = ("benchmarks", "conformance", "e2e", "interop")
+#: Seconds for each of them: one fixture may start dozens of programs.
+SLOW_LIMIT = 360
 #: Files in them whose tests reach lines that no quick test reaches.
 QUICK_FILES = ("test_reload_stdio.py",)
 #: The quick scenarios of `behaviour`: in memory, on the newest revision of each era, or on the
@@ -33,6 +40,10 @@ QUICK_FILES = ("test_reload_stdio.py",)
 #: and HTTP/2, and on the other revisions in memory: what these write and read is the same on every
 #: transport.
 NEWEST = {"2025-11-25", "2026-07-28"}
+#: Files of `behaviour` that are left out over HTTP/2. Most of their scenarios are one request and
+#: one answer, whose messages are those of HTTP/1.1. What HTTP/2 changes is in the others: streams
+#: and the order on them, cancellation, bodies, notifications, questions, limits, the end.
+NOT_OVER_HTTP2 = ("test_overrides.py", "test_prompts.py", "test_resources.py", "test_tools.py")
 
 
 @cache
@@ -62,6 +73,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         folder = folder_of(item.path)
         if folder in SLOW_FOLDERS:
+            item.add_marker(pytest.mark.time_limit(SLOW_LIMIT))
             if item.path.name not in QUICK_FILES:
                 item.add_marker(pytest.mark.slow)
         elif folder == "behaviour":
@@ -72,8 +84,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         quick = revisions & NEWEST or {max(revisions)}
         for item in each:
             is_quick = param_of(item, "revision") in quick
-            is_elsewhere = param_of(item, "transport") not in ("", "memory")
-            if is_elsewhere and not is_quick:
+            transport = param_of(item, "transport")
+            is_elsewhere = transport not in ("", "memory")
+            is_repeated = transport == "http2" and item.path.name in NOT_OVER_HTTP2
+            if (is_elsewhere and not is_quick) or is_repeated:
                 left_out.add(item)
             elif is_elsewhere or not is_quick:
                 item.add_marker(pytest.mark.slow)
@@ -90,7 +104,7 @@ def param_of(item: pytest.Item, name: str) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
-    """Save what was covered while nobody waits for the end of this process.
+    """Save what was covered before the end of this process is waited for.
 
     pytest-xdist kills a worker that has not ended after ten seconds, which happens on a machine
     that is busy, and what is saved at the very end would be lost.
@@ -119,19 +133,6 @@ def no_server_is_known() -> None:
     """Forget the servers of the test before: another one may get the same port."""
     if "noizu_mcp.client" in sys.modules:
         sys.modules["noizu_mcp.client._negotiate"].HANDSHAKE_SERVERS.clear()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def interruptible() -> Iterator[None]:
-    """Let SIGINT reach what tests start, also where they run in the background of a shell.
-
-    Such a shell starts them with SIGINT ignored, and what they start would inherit that.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import trio
 
 
 async def keep():
-    """Make a `Cancelled` that no scope waits for any more."""
+    """Make a `Cancelled` whose scope has ended."""
     kept = []
     with trio.CancelScope() as scope:
         scope.cancel()

@@ -33,7 +33,7 @@ def serve(path: str, program: str, modules: Sequence[str]) -> None:
     sys.path[0] = os.path.dirname(program)
     for name in modules:
         __import__(name)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # they are not waited for
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(path)
         listener.listen(128)

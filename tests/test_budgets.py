@@ -69,7 +69,7 @@ def test_bodies() -> None:
 
 
 def test_positional_parameters() -> None:
-    """No function takes more by position than the budget, but for the listed ones."""
+    """No function takes more by position than the budget, except the listed ones."""
     over = {name for name, function in functions() if positional(function) > POSITIONAL}
 
     assert over == MANY.keys()

@@ -1,4 +1,4 @@
-"""What the HTTP library logs: nothing of our requests, all of those of the user."""
+"""What the HTTP library logs: none of our requests, all requests of the user."""
 
 import logging
 import threading

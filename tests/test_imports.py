@@ -31,7 +31,7 @@ RATIO = 0.75
 
 
 def run(code: str) -> str:
-    """Run code in a fresh interpreter that nobody measures, with bytecode kept."""
+    """Run code in a fresh interpreter without coverage, with bytecode kept."""
     unwanted = ("COVERAGE_", "COV_", "PYTHONDONTWRITEBYTECODE")
     env = {key: value for key, value in os.environ.items() if not key.startswith(unwanted)}
     command = [sys.executable, "-c", code]
@@ -205,7 +205,7 @@ def test_a_call_loads_nothing_of_questions_tasks_callers_and_policies() -> None:
 
 
 def test_the_cipher_loads_with_the_first_sealed_state() -> None:
-    """A server that never asks, and one that asks a client of an earlier revision, need none."""
+    """A server that never asks, or asks a client of an earlier revision, needs none."""
     loaded = run(
         "import sys, trio\n"
         "from noizu_mcp import ClientHandler, Context, Decline, Schema, Server, Tool, connect\n"

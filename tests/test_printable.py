@@ -56,7 +56,7 @@ def test_lines_of_a_text_stay(text):
 
 @given(texts)
 def test_json_keeps_its_value(text):
-    """In JSON the escapes are those of JSON."""
+    """In JSON the escapes are JSON's own."""
     value = {text: [text]}
     shown = printable_json(json.dumps(value, ensure_ascii=False, indent=1))
 

@@ -1,6 +1,6 @@
 """Checks one value again and again: `loop_schema.py ENGINE SCHEMA SECONDS`.
 
-`accept` turns a value that fits into what a handler takes; `report` turns one that does not into
+`accept` turns a value that fits into what a handler takes; `report` turns another into
 the text that a model reads.
 """
 

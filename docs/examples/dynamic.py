@@ -88,7 +88,7 @@ class Unload(Tool):
         if name not in ctx.server.tools:
             raise ToolError(f"{name} is not loaded")
         ctx.server.tools.remove(name)
-        return f"There is no tool {name} any more"
+        return f"There is no tool {name} now"
 
 
 class Plugins(Server, name="plugins", version="1.0.0"):

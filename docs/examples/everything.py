@@ -302,7 +302,7 @@ class Rounds(Toolkit):
         name = await ctx.elicit("What is your name?", {"name": f.string(required=True)})
         color = await ctx.elicit("And your favorite color?", {"color": f.string(required=True)})
         if not isinstance(name, Accept) or not isinstance(color, Accept):
-            return "Nobody likes anything"
+            return "There is no answer"
         return f"{name.content.name} likes {color.content.color}"
 
     @mcp
@@ -449,7 +449,7 @@ class Jobs(Toolkit):
 
         async def ask(kind: str) -> None:
             answer = await ctx.elicit(f"What is the {kind} name?", {"name": f.string()})
-            answers[kind] = answer.content.name if isinstance(answer, Accept) else "nobody"
+            answers[kind] = answer.content.name if isinstance(answer, Accept) else "unknown"
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(ask, "first")

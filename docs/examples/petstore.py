@@ -1,4 +1,4 @@
-"""Tools from an OpenAPI document: those of a pet store that only read, and no administration.
+"""Tools from an OpenAPI document: operations of a pet store that only read, no administration.
 
     export PETSTORE_URL=http://127.0.0.1:8080/v3
     noizu-mcp call docs/examples/petstore.py getPetById petId=7

@@ -397,7 +397,7 @@ def simple(kind: Any) -> str:
 
 
 def default(parameter: inspect.Parameter) -> str:
-    """Write the default of a parameter; `...` stands for one that has no short form."""
+    """Write the default of a parameter; `...` stands for a value without a short form."""
     value = parameter.default
     text = repr(value)
     if isinstance(value, str):
@@ -414,7 +414,7 @@ def default(parameter: inspect.Parameter) -> str:
 
 
 def all_default(value: Any) -> bool:
-    """Return whether a value is equal to one that is made without arguments."""
+    """Return whether a value is equal to a value made without arguments."""
     fields = attrs.fields(type(value))
     return all(each.default is not attrs.NOTHING for each in fields) and value == type(value)()
 

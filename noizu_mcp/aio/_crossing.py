@@ -10,12 +10,11 @@ import functools
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, TypeVar
 
+from .._util import Parameters, Returned
 from ..engine.aio import TrioSide, enter_trio
 
-Params = ParamSpec("Params")
-Result = TypeVar("Result")
 Shown = TypeVar("Shown", bound=type)
 
 #: The class for asyncio, by the class for trio. It is called with the object and the trio side.
@@ -23,11 +22,11 @@ _SHOWN: Final[dict[type, Callable[[Any, TrioSide], Any]]] = {}
 
 
 def with_options_of(
-    original: Callable[Params, Result],
-) -> Callable[[Callable[..., Result]], Callable[Params, Result]]:
+    original: Callable[Parameters, Returned],
+) -> Callable[[Callable[..., Returned]], Callable[Parameters, Returned]]:
     """Give a function the signature of another one."""
 
-    def give(function: Callable[..., Result]) -> Callable[Params, Result]:
+    def give(function: Callable[..., Returned]) -> Callable[Parameters, Returned]:
         vars(function)["__signature__"] = inspect.signature(original)
         return function
 

@@ -2,16 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TypeVar, TypeVarTuple
 
+from .._util import Arguments, Returned
 from ..engine import check_on_trio
 from ..engine.aio import run_asyncio
 
-Result = TypeVar("Result")
-Args = TypeVarTuple("Args")
 
-
-async def run(function: Callable[[*Args], Awaitable[Result]], *args: *Args) -> Result:
+async def run(function: Callable[[*Arguments], Awaitable[Returned]], *args: *Arguments) -> Returned:
     """Run a coroutine function of asyncio from a trio task, and wait for it.
 
     All of these calls of one trio program share one asyncio loop, which runs in the same thread: a

@@ -21,7 +21,7 @@ _HEXADECIMAL: Final = re.compile(r"[0-9a-fA-F]{64}")
 _HEADER: Final = re.compile(r"[a-z0-9-]+")
 
 
-class _Listed(TokenVerifier):
+class _ListedKeys(TokenVerifier):
     """Finds a token in a list, in a time that does not depend on the token."""
 
     def __init__(self, listed: Mapping[bytes, Principal]) -> None:
@@ -43,7 +43,7 @@ class _Listed(TokenVerifier):
         return principal
 
 
-class StaticVerifier(_Listed):
+class StaticVerifier(_ListedKeys):
     """Accepts fixed tokens: for tests, and for trying things on your own machine.
 
     Args:
@@ -59,7 +59,7 @@ class StaticVerifier(_Listed):
         super().__init__({_digest(token): who for token, who in tokens.items()})
 
 
-class APIKeyVerifier(_Listed):
+class APIKeyVerifier(_ListedKeys):
     """Accepts API keys; all keys are compared, each in constant time.
 
     Args:

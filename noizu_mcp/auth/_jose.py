@@ -43,7 +43,7 @@ class NotSigned(InvalidToken):
 
 
 @attrs.frozen
-class Header:
+class JoseHeader:
     """The header of a token, before anything in it is verified."""
 
     alg: str
@@ -52,7 +52,7 @@ class Header:
 
 
 @attrs.frozen
-class Key:
+class VerificationKey:
     """A public key, and the algorithms that it is for."""
 
     kid: str | None
@@ -60,7 +60,7 @@ class Key:
     key: Any = attrs.field(repr=False)
 
 
-def read_header(token: str) -> Header:
+def read_header(token: str) -> JoseHeader:
     """Read the header of a token in compact form.
 
     Raises:
@@ -71,7 +71,7 @@ def read_header(token: str) -> Header:
 
 # All tokens of one key have equal headers. Made-up headers only push them out of the cache.
 @functools.lru_cache(maxsize=64)
-def _read_header(segment: str) -> Header:
+def _read_header(segment: str) -> JoseHeader:
     try:
         header = jwt.get_unverified_header(f"{segment}..")
     except (jwt.PyJWTError, ValueError, RecursionError) as error:
@@ -79,7 +79,7 @@ def _read_header(segment: str) -> Header:
     alg, typ = header.get("alg"), header.get("typ")
     if not isinstance(alg, str) or not (typ is None or isinstance(typ, str)):
         raise InvalidToken("`alg` or `typ` of its header is not a string")
-    return Header(alg, header.get("kid"), typ)
+    return JoseHeader(alg, header.get("kid"), typ)
 
 
 def decode(token: str, alg: str, keys: Iterable[Any], rules: ClaimRules) -> JSONObject:
@@ -153,7 +153,7 @@ def check_secret(secret: bytes) -> None:
         raise ValueError(f"this cannot be a shared secret: {error}") from None
 
 
-def read_key_set(document: Any) -> list[Key]:
+def read_key_set(document: Any) -> list[VerificationKey]:
     """Read a JWK Set (RFC 7517 section 5), without the keys that cannot verify tokens.
 
     Returns:
@@ -165,7 +165,7 @@ def read_key_set(document: Any) -> list[Key]:
     found = document.get("keys") if isinstance(document, Mapping) else None
     if not isinstance(found, list) or len(found) > MAX_KEYS:
         raise ValueError(f"not a JWK Set, or one with more than {MAX_KEYS} keys")
-    keys: list[Key] = []
+    keys: list[VerificationKey] = []
     for jwk in found:
         with suppress(ValueError):  # RFC 7517 section 5: keys not understood should be ignored
             keys.append(read_jwk(jwk))
@@ -175,7 +175,7 @@ def read_key_set(document: Any) -> list[Key]:
     return keys
 
 
-def read_jwk(jwk: Any) -> Key:
+def read_jwk(jwk: Any) -> VerificationKey:
     """Read one public key (RFC 7517 section 4).
 
     Raises:
@@ -197,10 +197,10 @@ def read_jwk(jwk: Any) -> Key:
     algorithms = frozenset(each for each in _algorithms(key) if alg in (None, each))
     if not algorithms:
         raise ValueError(f"a key of this kind is not for {alg!r}")
-    return Key(kid if isinstance(kid, str) else None, algorithms, key)
+    return VerificationKey(kid if isinstance(kid, str) else None, algorithms, key)
 
 
-def read_keys(keys: Any) -> list[Key]:
+def read_keys(keys: Any) -> list[VerificationKey]:
     """Read the option `keys`: a JWK Set, or one or several of PEM, JWK and public key objects.
 
     Raises:
@@ -216,7 +216,7 @@ def read_keys(keys: Any) -> list[Key]:
     return found
 
 
-def _read_any(key: Any) -> Key:
+def _read_any(key: Any) -> VerificationKey:
     if isinstance(key, Mapping):
         return read_jwk(key)
     if isinstance(key, str | bytes):
@@ -224,7 +224,7 @@ def _read_any(key: Any) -> Key:
             key = load_pem_public_key(key.encode() if isinstance(key, str) else key)
         except (ValueError, UnsupportedAlgorithm):
             raise ValueError("a key must be a public key in PEM, or a JWK") from None
-    return Key(None, _algorithms(key), key)
+    return VerificationKey(None, _algorithms(key), key)
 
 
 def _algorithms(key: Any) -> frozenset[str]:

@@ -22,7 +22,7 @@ from ._fetch import FETCH_TIMEOUT, Fetcher, FetchError, FetchRequest
 from ._verifier import logger
 
 if TYPE_CHECKING:
-    from ._jose import Key
+    from ._jose import VerificationKey
 
 #: Default seconds until keys are fetched again.
 JWKS_TTL: Final = 600.0
@@ -54,7 +54,7 @@ class KeySet:
         self,
         uri: str,
         fetcher: Fetcher,
-        read: "Callable[[object], list[Key]]",
+        read: "Callable[[object], list[VerificationKey]]",
         *,
         ttl: float = JWKS_TTL,
         cooldown: float = JWKS_COOLDOWN,
@@ -64,14 +64,14 @@ class KeySet:
         self._read = read
         self._ttl = ttl
         self._cooldown = cooldown
-        self._keys: Sequence[Key] = ()
+        self._keys: Sequence[VerificationKey] = ()
         self._fetched = float("-inf")
         self._refresh_at = float("-inf")
         self._failed = False
         self._not_before = float("-inf")
         self._lock = trio.Lock()
 
-    async def find(self, alg: str, kid: str | None) -> "list[Key]":
+    async def find(self, alg: str, kid: str | None) -> "list[VerificationKey]":
         """Find the keys that may have signed a token.
 
         Args:
@@ -99,7 +99,9 @@ class KeySet:
             raise VerifierUnavailable(f"no keys from {self._uri}")
         return found
 
-    async def find_newer(self, alg: str, kid: str | None, known: "Collection[Key]") -> "list[Key]":
+    async def find_newer(
+        self, alg: str, kid: str | None, known: "Collection[VerificationKey]"
+    ) -> "list[VerificationKey]":
         """Find newer keys for a token that no known key has signed.
 
         An issuer may give a new key the name of an old one, or no name at all. Anyone can send a
@@ -119,7 +121,7 @@ class KeySet:
                     await self._fetch(hurried=False)
         return [key for key in select(self._keys, alg, kid) if key not in known]
 
-    def _is_due(self, found: "Sequence[Key]") -> bool:
+    def _is_due(self, found: "Sequence[VerificationKey]") -> bool:
         now = time.monotonic()
         return now >= self._not_before and (not found or now >= self._refresh_at)
 
@@ -154,7 +156,7 @@ class KeySet:
             if not isinstance(error, _FAILURES):
                 raise  # a broken fetcher; the cool-down holds for it, too
 
-    def _take(self, keys: "Sequence[Key]") -> None:
+    def _take(self, keys: "Sequence[VerificationKey]") -> None:
         if not keys:
             logger.error(
                 "%s has no key that could verify a signature: its tokens are refused", self._uri
@@ -174,7 +176,7 @@ _FAILURES: Final = (FetchError, ValueError, RecursionError, trio.TooSlowError)
 _ACCEPT: Final = (("accept", "application/jwk-set+json, application/json"),)
 
 
-def select(keys: "Sequence[Key]", alg: str, kid: str | None) -> "list[Key]":
+def select(keys: "Sequence[VerificationKey]", alg: str, kid: str | None) -> "list[VerificationKey]":
     """Choose the keys for an algorithm, and for a name if one is given.
 
     A key without a name fits every name.

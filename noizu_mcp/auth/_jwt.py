@@ -17,7 +17,7 @@ from ._jwks import JWKS_COOLDOWN, JWKS_TTL, KeySet, select
 from ._verifier import AuthRequest, TokenVerifier
 
 if TYPE_CHECKING:
-    from ._jose import Header, Key
+    from ._jose import JoseHeader, VerificationKey
 
 #: Algorithms with a public key. Those with a shared secret are missing on purpose, as is `none`.
 JWT_ALGORITHMS: Final = (
@@ -102,7 +102,7 @@ class JWTVerifier(TokenVerifier):
         self._jose = load_jose()
         ttl = read_seconds(jwks_ttl, "jwks_ttl")
         cooldown = read_seconds(jwks_cooldown, "jwks_cooldown")
-        self._keys: Sequence[Key] = ()
+        self._keys: Sequence[VerificationKey] = ()
         self._set: KeySet | None = None
         if (jwks_uri is None) == (keys is None):
             raise ValueError("JWTVerifier needs jwks_uri= or keys=, one of them")
@@ -145,7 +145,9 @@ class JWTVerifier(TokenVerifier):
             claims = self._decode(token, header, newer)
         return self._rules.principal(claims)
 
-    def _decode(self, token: str, header: "Header", found: "list[Key]") -> JSONObject:
+    def _decode(
+        self, token: str, header: "JoseHeader", found: "list[VerificationKey]"
+    ) -> JSONObject:
         keys = [each.key for each in found]
         claims: JSONObject = self._jose.decode(token, header.alg, keys, self._rules)
         return claims

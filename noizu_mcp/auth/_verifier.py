@@ -23,11 +23,11 @@ MAX_TOKEN: Final = 16 * 1024
 _TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # RFC 6750 section 2.1
 _KEY: Final = re.compile(r"[\x21-\x7e]+")
 
-_Text = str | bytes
-_Headers = Mapping[str, str] | Iterable[tuple[_Text, _Text]]
+_Secret = str | bytes
+_Headers = Mapping[str, str] | Iterable[tuple[_Secret, _Secret]]
 
 
-def _text(value: _Text) -> str:
+def _text(value: _Secret) -> str:
     return value if isinstance(value, str) else value.decode("latin-1")
 
 

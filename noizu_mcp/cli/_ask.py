@@ -18,7 +18,7 @@ from .._value import JSON
 from ..client import Client, ClientHandler, Progress
 from ..client.terminal import (
     Dialogue,
-    Outcome,
+    PersonAnswer,
     Terminal,
     one_at_a_time,
     read_fields,
@@ -31,7 +31,7 @@ from ._errors import USAGE, CommandError
 from ._say import note
 
 Result = TypeVar("Result")
-_WORDS: Final[Mapping[str, Outcome]] = {"decline": Decline(), "cancel": Cancel()}
+_WORDS: Final[Mapping[str, PersonAnswer]] = {"decline": Decline(), "cancel": Cancel()}
 
 
 @contextmanager
@@ -108,7 +108,7 @@ class Respondent(ClientHandler):
 class Nobody(Respondent):
     """Declines, and says so."""
 
-    async def handle_elicitation(self, params: Mapping[str, Any]) -> Outcome:
+    async def handle_elicitation(self, params: Mapping[str, Any]) -> PersonAnswer:
         """Decline."""
         self.display.clear()
         message = params.get("message", "")
@@ -130,7 +130,7 @@ class AnswerFile(Respondent):
         super().__init__(display)
         self._answers = answers
 
-    async def handle_elicitation(self, params: Mapping[str, Any]) -> Outcome:
+    async def handle_elicitation(self, params: Mapping[str, Any]) -> PersonAnswer:
         """Give the next answer of the script."""
         answer = self._answers
         # A list is used up: the same answer for a second question would be an accident.
@@ -199,7 +199,7 @@ class Person(Respondent):
             if not self._waiting:
                 self._scope.deadline = trio.current_time() + self._timeout
 
-    async def handle_elicitation(self, params: Mapping[str, Any]) -> Outcome:
+    async def handle_elicitation(self, params: Mapping[str, Any]) -> PersonAnswer:
         """Show the question and read the answer."""
         with self._unhurried():
             async with one_at_a_time():

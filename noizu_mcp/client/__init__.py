@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .._util import late as _late
 from .._util import publish as _publish
-from ._bound_handler import ForwardingHandler as ForwardingHandler
 from ._client import Client as Client
 from ._connect import PROBE_TIMEOUT as PROBE_TIMEOUT
 from ._connect import TIMEOUT as TIMEOUT
 from ._connect import connect as connect
 from ._handlers import ClientHandler as ClientHandler
+from ._handlers import ForwardingHandler as ForwardingHandler
 from ._list_reader import ListBudget as ListBudget
 from ._progress import Progress as Progress
 from ._targets import Opened as Opened

@@ -9,7 +9,7 @@ Only the newest round counts. The rounds end with a result of another kind, with
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 import trio
 
@@ -19,14 +19,23 @@ from ..engine import is_crash, single_failure, throttled_log, unwrap_single
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from ..schema import dump_value
 from ..types import ELICIT, ROOTS, SAMPLE, Accept, Cancel, Decline, Root, SamplingResult
-from ._bound_handler import BoundHandler
 
 #: Rounds of one request; a server that asks more often is asking in circles.
 MAX_ROUNDS: Final = 50
 _ACTIONS: Final = ("accept", "decline", "cancel")
 
 #: Sends a request with params; see `answer_rounds`.
-Send = Callable[[JSONObject], Awaitable[JSONObject]]
+SendRound = Callable[[JSONObject], Awaitable[JSONObject]]
+
+
+class HandlerCalls(Protocol):
+    """The handler of a client, as its session calls it; `BoundHandler` implements this."""
+
+    def overrides(self, name: str) -> bool:
+        """Tell whether the handler overrides a method."""
+
+    async def call(self, name: str, *args: Any, limiter: trio.CapacityLimiter) -> Any:
+        """Call a method; see `BoundHandler`."""
 
 
 class Answerer:
@@ -42,7 +51,7 @@ class Answerer:
     """
 
     def __init__(
-        self, handler: BoundHandler, capabilities: Mapping[str, Any], threads: int
+        self, handler: HandlerCalls, capabilities: Mapping[str, Any], threads: int
     ) -> None:
         self.roots: Sequence[Mapping[str, Any]] | None = None
         self._handler = handler
@@ -162,7 +171,7 @@ class Answerer:
 
 
 async def answer_rounds(
-    send: Send,
+    send: SendRound,
     params: JSONObject,
     answerer: Answerer,
     kinds: Collection[str] = ("complete",),

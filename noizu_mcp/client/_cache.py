@@ -12,11 +12,11 @@ credentials under which it came; the cache belongs to one connection, so it cros
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, cast
 
 import trio
 
-from .._util import json_text
+from .._util import Returned, json_text
 from .._value import JSONObject
 from ..jsonrpc import Notification
 from ..protocol import CHANGES, RESOURCE_UPDATED
@@ -35,10 +35,8 @@ _DROPPED: Final = {
     CHANGES["resources"][0]: ("resources/list", "resources/templates/list", "skills/list"),
 }
 
-Value = TypeVar("Value")
 
-
-class Key(NamedTuple):
+class CacheKey(NamedTuple):
     """The place of an answer.
 
     Attributes:
@@ -50,7 +48,7 @@ class Key(NamedTuple):
     detail: str | None = None
 
 
-class _Kept(NamedTuple):
+class _CachedAnswer(NamedTuple):
     """An answer.
 
     Attributes:
@@ -81,15 +79,15 @@ class ResponseCache:
         self._size = size
         self._used = 0
         # The one that was used last stands last.
-        self._kept: dict[Key, _Kept] = {}
+        self._kept: dict[CacheKey, _CachedAnswer] = {}
         self._drops: dict[str, int] = {}
 
     async def answer(
         self,
-        key: Key,
+        key: CacheKey,
         send: Callable[[], Awaitable[JSONObject]],
-        read: Callable[[JSONObject], Value],
-    ) -> Value:
+        read: Callable[[JSONObject], Returned],
+    ) -> Returned:
         """Return the answer that is kept, or send the request.
 
         Args:
@@ -103,7 +101,7 @@ class ResponseCache:
         found = self._find(key)
         if found is not None:
             await trio.lowlevel.checkpoint()
-            return cast(Value, found.value)
+            return cast(Returned, found.value)
         credentials, drops = self._session.credentials, self._drops.get(key.method, 0)
         result = await send()
         value = read(result)
@@ -132,7 +130,7 @@ class ResponseCache:
             # It may be a part of the resource that is meant (2025-11-25 `server/resources`).
             self.drop(READ, lambda kept: str(kept).startswith(uri) or uri.startswith(str(kept)))
 
-    def _find(self, key: Key) -> _Kept | None:
+    def _find(self, key: CacheKey) -> _CachedAnswer | None:
         kept = self._kept.get(key)
         if kept is None:
             return None
@@ -144,7 +142,9 @@ class ResponseCache:
         self._kept[key] = self._kept.pop(key)
         return kept
 
-    def _keep(self, key: Key, value: Any, result: Mapping[str, Any], credentials: Hashable) -> None:
+    def _keep(
+        self, key: CacheKey, value: Any, result: Mapping[str, Any], credentials: Hashable
+    ) -> None:
         ttl, shared = result.get("ttlMs"), result.get("cacheScope") == "public"
         # `True` is an integer for Python.
         if self._size == 0 or type(ttl) is not int or ttl <= 0:
@@ -158,12 +158,12 @@ class ResponseCache:
         size = len(json_text(result))
         self._forget(key)
         if size <= self._size:
-            self._kept[key] = _Kept(value, until, size, shared, credentials)
+            self._kept[key] = _CachedAnswer(value, until, size, shared, credentials)
             self._used += size
         while self._used > self._size:
             self._forget(next(iter(self._kept)))
 
-    def _forget(self, key: Key) -> None:
+    def _forget(self, key: CacheKey) -> None:
         kept = self._kept.pop(key, None)
         if kept is not None:
             self._used -= kept.size

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import trio
 
-from .._errors import ConnectionClosed
+from .._errors import ConnectionClosed, ProtocolError
 from .._schema_engine import EngineName
 from .._value import JSONObject
 from ..engine import Arrival, single_failure
@@ -33,7 +33,7 @@ from ..types import (
     ToolResult,
 )
 from ._answers import answer_rounds, read_roots
-from ._cache import CACHE_SIZE, READ, Key, ResponseCache
+from ._cache import CACHE_SIZE, READ, CacheKey, ResponseCache
 from ._calls import ToolCalls
 from ._checks import OutputChecks, Strictness
 from ._list_reader import (
@@ -255,7 +255,7 @@ class Client:
 
         answerer = self._session.answerer
         send = partial(answer_rounds, send_round, {"uri": uri}, answerer)
-        return await self._cache.answer(Key(READ, uri), send, ReadResult.from_wire)
+        return await self._cache.answer(CacheKey(READ, uri), send, ReadResult.from_wire)
 
     async def list_skills(self) -> list[SkillDefinition]:
         """List the skills of the server (2026-07-28); reads all pages, but none of the files.
@@ -280,9 +280,11 @@ class Client:
             McpError: The server has no such skill (-32602).
             ProtocolError: The server does not declare the extension, or the entry is malformed.
         """
-        from ._skills import get_entry  # loaded with the first skill
+        from ._skills import read_entry  # loaded with the first skill
 
-        return await get_entry(self, uri)
+        if not self.capabilities.has(f"extensions.{SKILLS}"):
+            raise ProtocolError("the server has no skills: it does not declare the extension")
+        return read_entry(uri, await self.request("skills/get", {"uri": uri}))
 
     async def read_skill(
         self, skill: SkillDefinition, path: str = "SKILL.md", *, timeout: float | None = None

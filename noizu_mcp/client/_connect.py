@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
 
 import trio
 
@@ -15,20 +15,19 @@ from .._value import JSONObject
 from .._version import __version__
 from ..engine import MessageStream, check_on_trio, single_failure
 from ..events import Listen, Telemetry
-from ..server import Server, serve
 from ..transports import Http, Stdio, Tap, TappedStream, memory_pair, open_process
 from ..types import ClientCapabilities, Implementation, Principal, Root
 from ._answers import read_roots
-from ._bound_handler import BoundHandler
 from ._checks import Strictness
 from ._client import Client
-from ._handlers import ClientHandler, abilities, overrides
+from ._handlers import BoundHandler, ClientHandler, abilities, overrides
 from ._negotiate import negotiate
 from ._session import ClientSession
 from ._targets import Opened, Target, read_target
 
 if TYPE_CHECKING:
     from ..auth.client import AuthStrategy, RequestAuth
+    from ..server import Server
 
 #: Seconds that a request may take by default.
 TIMEOUT: Final = 60.0
@@ -161,11 +160,18 @@ async def connect(
 @asynccontextmanager
 async def _enter_target(target: Target) -> AsyncIterator[Opened]:
     """Read a target; a context manager around one stays entered while the block runs."""
-    if isinstance(target, AbstractAsyncContextManager) and not isinstance(target, Server):
+    # A server may define these methods for a purpose of its own.
+    if isinstance(target, AbstractAsyncContextManager) and not _is_server(target):
         async with target as inner:
             yield read_target(inner)
     else:
         yield read_target(target)
+
+
+def _is_server(target: object) -> "TypeGuard[Server]":
+    from ..server import Server  # a client of another process loads no code of servers
+
+    return isinstance(target, Server)
 
 
 class _OwnSide:
@@ -310,11 +316,13 @@ async def _open(
         http = transports.HttpStream(target, given.limits, given.auth)
         await background.start(http.run)
         return http
-    # In the caller's nursery, so that a server that crashes ends the block with its own error.
-    server: Any = target() if isinstance(target, type) else target
-    if not isinstance(server, Server):
+    server = target() if isinstance(target, type) else target
+    if not _is_server(server):
         raise TargetError(f"cannot connect to {target!r}: give a Server, a URL or Stdio(…)")
     ours, theirs = memory_pair(given.limits, theirs=server.options.limits)
+    from ..server import serve
+
     run = partial(serve, transport="memory", principal=given.principal, parks=not given.replay)
+    # In the caller's nursery, so that a server that crashes ends the block with its own error.
     nursery.start_soon(run, server, theirs)
     return ours

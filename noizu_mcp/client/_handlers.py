@@ -1,26 +1,27 @@
-"""`ClientHandler`: the answers of a client to its server, checked when the class is made."""
+"""`ClientHandler`: the answers of a client to its server; and a handler bound to one client."""
 
 import inspect
-import re
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partialmethod
-from types import FunctionType
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import trio
 
 from .._class_body import statement_frame
 from .._errors import McpError
-from .._nearest import nearest
-from .._util import got, snake_case
+from .._util import Returned
 from .._value import JSONObject
-from ..components import Declaration, Kind, is_method, read_flag
+from ..engine import run_user_code
 from ..jsonrpc import METHOD_NOT_FOUND
 from ..protocol import Revision
 from ..types import Accept, Cancel, Decline, Root, SamplingResult
 
 if TYPE_CHECKING:
-    from ._bound_handler import BoundHandler
     from ._client import Client
+
+RunTrio = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]
 
 #: Results that `handle_elicitation`, `handle_sampling` and `list_roots` may return.
 Elicited = Accept[Any] | Decline | Cancel | Mapping[str, Any]
@@ -34,22 +35,6 @@ HANDLER_METHODS: Final = {
     "list_roots": (),
     "handle_notification": ("method", "params"),
 }
-#: The words that stand for a method, in the specification and in other packages.
-_WORDS: Final = {
-    "elicitation": "handle_elicitation",
-    "elicit": "handle_elicitation",
-    "sampling": "handle_sampling",
-    "sample": "handle_sampling",
-    "create_message": "handle_sampling",
-    "notification": "handle_notification",
-    "notify": "handle_notification",
-    "roots": "list_roots",
-    "root": "list_roots",
-    "list_roots": "list_roots",
-}
-#: Of these a slip of the hand is recognized, too: shorter words are too near to other words.
-_LONG_WORDS: Final = ("elicitation", "sampling", "notification")
-_SUFFIX: Final = re.compile(r"_(callback|handler|hook|requests?)$")
 #: The handlers of the open connections.
 OPEN: Final[set["BoundHandler"]] = set()
 #: The handler whose method runs, bound to the client whose server asks.
@@ -109,15 +94,10 @@ class ClientHandler:
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__()
         # No metaclass: a handler may well be an `ABC`, or a widget with a metaclass of its own.
-        declaration = Declaration(cls, _KIND, keywords, statement_frame())
-        for name in keywords.keys() & declaration.own.keys():
-            setattr(cls, name, declaration.own[name])
-        for name, parameters in HANDLER_METHODS.items():
-            _check_method(declaration, name, parameters)
-        for name, meant in _misspelt(cls):
-            text = f"is never called; did you mean {meant!r}? (begin a name of your own with _)"
-            declaration.problem(name, text, name)
-        declaration.finish()
+        # Loaded here: it needs the code that reads class statements.
+        from ._handler_checks import check_handler
+
+        check_handler(cls, ClientHandler, HANDLER_METHODS, keywords, statement_frame())
 
     def handle_elicitation(self, params: Mapping[str, Any]) -> Awaitable[Elicited] | Elicited:
         """Ask the user; show the name of the server, and let the user decline.
@@ -187,8 +167,8 @@ def overrides(handler: ClientHandler, name: str) -> bool:
         handler: The handler; attributes of the instance count.
         name: The method.
     """
-    method = getattr(handler, name)
-    return method is not None and getattr(method, "__func__", method) is not _base(name)
+    method, base = getattr(handler, name), vars(ClientHandler)[name]
+    return method is not None and getattr(method, "__func__", method) is not base
 
 
 def abilities(handler: ClientHandler, *, roots: bool) -> JSONObject:
@@ -223,86 +203,122 @@ def adapt_abilities(capabilities: Mapping[str, Any], revision: Revision) -> JSON
     return adapted
 
 
-# The check of a class
+async def run_on_trio(work: Callable[[], Awaitable[Returned]]) -> Returned:
+    """Run code of a handler on the trio loop of its connection, whatever the loop of its program.
 
+    Args:
+        work: The coroutine function.
 
-def _base(name: str) -> Any:
-    return vars(ClientHandler)[name]
-
-
-def _check_method(declaration: Declaration, name: str, parameters: Sequence[str]) -> None:
-    """Check that a method accepts the arguments that the client passes."""
-    cls = declaration.cls
-    method = inspect.getattr_static(cls, name)
-    if method is None or method is _base(name):
-        return
-    wanted = f"`async def {name}({', '.join(('self', *parameters))})`, or `def` for a thread"
-    bound = getattr(cls, name)
-    text = None
-    if not callable(bound) or isinstance(bound, type):
-        text = f"must be {wanted}, or None to offer nothing"
-    elif inspect.isasyncgenfunction(bound) or inspect.isgeneratorfunction(bound):
-        text = f"must be {wanted}, and must not yield"
-    else:
-        # Anything but a function, such as a static method, is called without the handler.
-        given = (
-            (cls, *parameters) if isinstance(method, (FunctionType, partialmethod)) else parameters
-        )
-        try:
-            inspect.signature(bound).bind(*given)
-        except TypeError:
-            text = f"must be {wanted}"
-    if text is not None:
-        declaration.problem(name, text, name, declaration.owner_of(name))
-
-
-def _misspelt(cls: type) -> Iterator[tuple[str, str]]:
-    """Find methods that are never called since their names are misspelt.
-
-    A handler may have methods of its own, also one that helps a method of the client. So only the
-    name of a method that the class does not override is looked for.
+    Raises:
+        BaseException: Raised by the code.
     """
-    for name, value in vars(cls).items():
-        own = not name.startswith("_") and not hasattr(ClientHandler, name) and is_method(value)
-        meant = _meant(name, value) if own else None
-        if meant is not None and inspect.getattr_static(cls, meant) is _base(meant):
-            yield name, meant
+    if trio.lowlevel.in_trio_task():
+        return await work()
+    result: Returned = await RUNNING.get().run_trio(work)
+    return result
 
 
-def _meant(name: str, value: Any) -> str | None:
-    """Find the method that was probably meant: `on_elicit` is `handle_elicitation`."""
-    name = snake_case(name)
-    if name in HANDLER_METHODS:  # handleSampling
-        return name
-    whole, changes = _SUFFIX.subn("", name)
-    first, _, rest = whole.partition("_")
-    first = first if first in ("on", "list", "get") else nearest(first, ("handle", "list")) or first
-    if rest and first in ("handle", "on"):
-        return _method_of(rest)
-    if rest and first in ("list", "get"):
-        return "list_roots" if _WORDS.get(rest) == "list_roots" else None
-    if changes:  # sampling_callback
-        return _method_of(whole)
-    # A bare word may be a method of the author's own; only with the right parameters it is a slip.
-    meant = _WORDS.get(whole)
-    if meant is None or not isinstance(value, FunctionType):
-        return None
-    fits = len(inspect.signature(value).parameters) == 1 + len(HANDLER_METHODS[meant])
-    return meant if fits else None
+class ForwardingHandler(ClientHandler):
+    """Passes questions on to a handler of a program that does not run on trio.
+
+    Args:
+        handler: The handler of the program.
+        present: Makes the client that the program sees from the client on trio; called when the
+            connection begins. The function that it returns is called wherever `handler.client` is
+            asked for.
+        adapt: Makes a method that this loop can call from a method of the handler.
+        run_trio: Runs a coroutine function of trio for the loop of the program.
+    """
+
+    def __init__(
+        self,
+        handler: ClientHandler,
+        present: Callable[["Client"], Callable[[], Any]],
+        adapt: Callable[[Any], Any] = lambda method: method,
+        run_trio: RunTrio | None = None,
+    ) -> None:
+        self.inner = handler
+        self.present = present
+        self.run_trio = run_trio
+        # Attributes of an instance count as overrides; methods of the base class do not.
+        vars(self).update((name, adapt(getattr(handler, name))) for name in HANDLER_METHODS)
+        settings = ("elicitation_modes", "sampling_tools")
+        vars(self).update((name, getattr(handler, name)) for name in settings)
 
 
-def _method_of(word: str) -> str | None:
-    found = word if word in _WORDS else nearest(word, _LONG_WORDS)
-    return None if found is None else _WORDS[found]
+class BoundHandler:
+    """A handler and one client that it answers for.
+
+    Args:
+        handler: The handler.
+
+    Attributes:
+        owner: The handler as the program has it.
+        run_trio: Runs a coroutine function of trio for the loop of the program.
+    """
+
+    run_trio: RunTrio
+
+    def __init__(self, handler: ClientHandler) -> None:
+        self.owner = handler.inner if isinstance(handler, ForwardingHandler) else handler
+        self._handler = handler
+        self._client: Callable[[], Any]
+
+    @property
+    def client(self) -> "Client":
+        """The client, as the program has it; only while it is `connected`."""
+        client: Client = self._client()
+        return client
+
+    @contextmanager
+    def connected(self, client: "Client") -> Iterator[None]:
+        """Give the handler its client for as long as the block runs."""
+        handler = self._handler
+        self._client = lambda: client
+        if isinstance(handler, ForwardingHandler):
+            self._client = handler.present(client)
+            if handler.run_trio is not None:
+                self.run_trio = handler.run_trio
+        OPEN.add(self)
+        try:
+            yield
+        finally:
+            OPEN.discard(self)
+
+    def overrides(self, name: str) -> bool:
+        """Tell whether the handler overrides a method; see `overrides`."""
+        return overrides(self._handler, name)
+
+    async def call(self, name: str, *args: Any, limiter: trio.CapacityLimiter) -> Any:
+        """Call a method of the handler where it belongs: async ones here, others in a thread.
+
+        Args:
+            name: The method.
+            args: Its arguments.
+            limiter: Bounds the threads.
+
+        Raises:
+            BaseException: Whatever the method raises.
+        """
+        method = getattr(self._handler, name)
+        # Threads and tasks that the method starts see it, too.
+        token = RUNNING.set(self)
+        try:
+            if inspect.iscoroutinefunction(method):
+                return await run_user_code(method(*args))
+            work = partial(_in_thread, method, args)
+            # A thread cannot be stopped: an abandoned one goes on, and keeps its place until it
+            # ends.
+            (result,) = await trio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
+            # A decorator may hide that a method is async.
+            return await run_user_code(result) if inspect.isawaitable(result) else result
+        finally:
+            RUNNING.reset(token)
 
 
-def _read_modes(value: Any) -> Any:
-    listed = value if isinstance(value, list | tuple) else ()
-    if not listed or any(mode not in ("form", "url") for mode in listed):
-        raise ValueError(f"must be a list of 'form', 'url' or both, {got(value)}")
-    return value
-
-
-_KIND: Final = Kind(
-    "handlers", options={"elicitation_modes": _read_modes, "sampling_tools": read_flag}
-)
+def _in_thread(method: Any, args: tuple[Any, ...]) -> tuple[Any]:
+    try:
+        return (method(*args),)  # in a tuple: trio lets no coroutine out of a thread
+    except (KeyboardInterrupt, GeneratorExit) as error:
+        # Nobody pressed Ctrl-C and nobody closes a coroutine: those never reach a thread.
+        raise RuntimeError(f"the handler raised {type(error).__name__}") from error

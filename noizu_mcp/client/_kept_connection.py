@@ -31,6 +31,7 @@ from .._errors import (
     RequestTimeout,
     TargetError,
 )
+from .._util import growing_pause
 from ..engine import KeptFailure, MessageStream, logger
 from ..jsonrpc import METHOD_NOT_FOUND, Notification
 from ..protocol import CHANGES
@@ -43,31 +44,15 @@ from ._targets import Opened
 
 #: Seconds after which a connection counts as a success; one that ends earlier is a failed attempt.
 LIVED: Final = 10.0
-#: The pause after the first failure, and the longest one, in seconds; each is twice the one before.
-FIRST_PAUSE: Final = 1.0
-MAX_PAUSE: Final = 60.0
 
 _RANDOM: Final = random.SystemRandom()
 
 Status = Literal["connecting", "connected", "waiting", "failed"]
 
 
-class _Pauses:
-    """Growing pauses, each cut by up to a half at random.
-
-    Programs that lost one server together must not come back together.
-    """
-
-    def __init__(self) -> None:
-        self._next = FIRST_PAUSE
-
-    def reset(self) -> None:
-        self._next = FIRST_PAUSE
-
-    def take(self) -> float:
-        """Return the next pause, in seconds."""
-        pause, self._next = self._next, min(self._next * 2, MAX_PAUSE)
-        return pause * _RANDOM.uniform(0.5, 1)
+async def _sleep_after(failures: int) -> None:
+    # Cut at random: programs that lost one server together must not come back together.
+    await trio.sleep(growing_pause(failures) * _RANDOM.uniform(0.5, 1))
 
 
 class KeptConnection:
@@ -138,7 +123,7 @@ class KeptConnection:
 
     async def run(self) -> None:
         """Keep the connection until the calling task is cancelled, or no attempt can succeed."""
-        pauses = _Pauses()
+        failures = 0
         try:
             while True:
                 self._began = math.inf
@@ -150,11 +135,10 @@ class KeptConnection:
                 self.failure = failure
                 if isinstance(failure, TargetError) or self._is_for_once:
                     return
-                if lived > LIVED:
-                    pauses.reset()
-                else:
+                failures = 0 if lived > LIVED else failures + 1
+                if failures:
                     self._enter("waiting")
-                    await trio.sleep(pauses.take())
+                    await _sleep_after(failures)
         finally:
             self.failure = self.failure or ConnectionClosed("nobody keeps the connection any more")
             self._enter("failed")
@@ -222,7 +206,7 @@ class KeptConnection:
         """Listen for the changes that the server can tell, for as long as it is connected."""
         has = client.capabilities.has
         kinds: dict[str, Any] = {kind: True for kind in CHANGES if has(f"{kind}.listChanged")}
-        pauses = _Pauses()
+        failures = 0
         while kinds:
             try:
                 async with client.listen(**kinds):
@@ -234,7 +218,8 @@ class KeptConnection:
                     logger.warning("the server %s tells no changes: %s", self.name, error)
                     return
                 logger.debug("the server %s tells no changes now: %s", self.name, error)
-            await trio.sleep(pauses.take())
+            failures += 1
+            await _sleep_after(failures)
 
     async def ready(self, timeout: float) -> Client:
         """Wait for an attempt that runs, and return the client.

@@ -22,7 +22,7 @@ from ..types import (
     ToolDefinition,
     Wire,
 )
-from ._cache import Key, ResponseCache
+from ._cache import CacheKey, ResponseCache
 
 #: Bytes of memory for each value of a list, beside its JSON.
 _VALUE: Final = 64
@@ -33,7 +33,7 @@ SHOWN: Final = 200
 
 Definition = TypeVar("Definition", bound=Wire)
 #: Sends a request with a method and params, and returns its result.
-Send = Callable[[str, JSONObject], Awaitable[JSONObject]]
+SendRequest = Callable[[str, JSONObject], Awaitable[JSONObject]]
 
 
 class ListKind(NamedTuple, Generic[Definition]):
@@ -117,7 +117,7 @@ class ListReader:
 
     def __init__(
         self,
-        send: Send,
+        send: SendRequest,
         limits: Limits,
         cache: ResponseCache,
         learn: Callable[..., None],
@@ -188,7 +188,7 @@ class ListReader:
         send = partial(self._send, kind.method, params)
         read = partial(self._read, kind, cursor, budget)
         try:
-            return await self._cache.answer(Key(kind.method, cursor), send, read)
+            return await self._cache.answer(CacheKey(kind.method, cursor), send, read)
         except McpError as error:
             if cursor is not None and error.code == INVALID_PARAMS:
                 self._cache.drop(kind.method)

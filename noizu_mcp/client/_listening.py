@@ -3,7 +3,7 @@
 Theory of operation. A listen request is *new* until the server acknowledges it, then *open* until
 it ends: by a result, by a notification, by an error, or with its stream. A new one that ends fails
 the task. An open one that ends is sent again: at once if it lasted `LIVED` seconds, else after
-pauses that grow up to `MAX_PAUSE`, so that a server that ends each of them is not asked all the
+pauses that grow (`growing_pause`), so that a server that ends each of them is not asked all the
 time. Changes in between were told to nobody, so after the next acknowledgement the notices of all
 of them are made up: the handler, the kept answers and the live lists then know.
 
@@ -17,14 +17,13 @@ from typing import Any, Final
 import trio
 
 from .._errors import PEER_FAILURES, ConnectionClosed, McpError
+from .._util import growing_pause
 from .._value import JSONObject
 from ..engine import logger
 from ..jsonrpc import METHOD_NOT_FOUND, Notification
 from ..protocol import CHANGES, RESOURCE_UPDATED
 from ._session import ClientSession
 
-#: The longest pause between two attempts, in seconds.
-MAX_PAUSE: Final = 60.0
 #: Seconds after which a listen request counts as a success; an earlier end is a failed attempt.
 LIVED: Final = 10.0
 
@@ -77,18 +76,9 @@ async def listen(
         failures = 0 if trio.current_time() - began > LIVED else failures + 1
         if failures == 1:
             logger.warning("subscriptions/listen is sent again: %s", why)
-        with trio.move_on_after(pause(failures)):
+        with trio.move_on_after(growing_pause(failures)):
             await session.wait_ended()
             raise ConnectionClosed(f"the connection ended, and subscriptions/listen with it: {why}")
-
-
-def pause(failures: int) -> float:
-    """Return the seconds before the next attempt.
-
-    Args:
-        failures: The number of failed attempts in a row.
-    """
-    return 0.0 if failures == 0 else min(2.0 ** min(failures - 1, 10), MAX_PAUSE)
 
 
 class _Acknowledged:

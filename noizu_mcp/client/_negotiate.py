@@ -269,7 +269,7 @@ async def _discover(client: Client, session: ClientSession, patience: float) -> 
     """
     peer = session.peer
     request = peer.request("server/discover", {}, revision=STATELESS)
-    result = await session.send_request(request, patience=patience)
+    result = await session.send_request(request, patience=patience, revision=STATELESS)
     versions = result.get("supportedVersions")
     if not isinstance(versions, list) or not any(isinstance(each, str) for each in versions):
         return LATEST_HANDSHAKE

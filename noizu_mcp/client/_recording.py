@@ -16,10 +16,8 @@ from ..events import MAX_TEXT, Event, EventKind, Outcome, Recording, Telemetry, 
 from ..jsonrpc import Batch, Decoded, Notification, Request
 from ..protocol import Event as PeerEvent
 from ..transports import LineStream, MemoryStream
-from ._answers import Answerer
-from ._bound_handler import BoundHandler
-from ._client import Client
-from ._session import ClientSession
+from ._answers import Answerer, HandlerCalls
+from ._session import ClientSession, Negotiated
 
 #: The param that names the component, by method.
 _NAMED_BY: Final = {
@@ -49,7 +47,7 @@ class RecordedSession(ClientSession):
         stream: MessageStream,
         info: Mapping[str, Any],
         capabilities: Mapping[str, Any],
-        handler: BoundHandler,
+        handler: HandlerCalls,
         limits: Limits,
         *,
         telemetry: Telemetry,
@@ -62,7 +60,7 @@ class RecordedSession(ClientSession):
         self._key = next_key()
         self._label = f"client-{self._key}"
         self._transport = _transport_of(carrier)
-        self._client: Client | None = None
+        self._client: Negotiated | None = None
 
     def event(self, kind: EventKind, method: str = "") -> Event:
         """Make an event of this connection."""
@@ -80,7 +78,7 @@ class RecordedSession(ClientSession):
         )
 
     @contextmanager
-    def opened(self, client: Client) -> Iterator[None]:
+    def opened(self, client: Negotiated) -> Iterator[None]:
         """Emit the beginning and the end of the connection.
 
         Args:
@@ -156,7 +154,7 @@ class _RecordedAnswerer(Answerer):
     def __init__(
         self,
         session: RecordedSession,
-        handler: BoundHandler,
+        handler: HandlerCalls,
         capabilities: Mapping[str, Any],
         threads: int,
     ) -> None:

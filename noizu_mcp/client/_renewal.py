@@ -36,11 +36,13 @@ from .._errors import (
     RequestTimeout,
     TransportError,
 )
+from .._util import growing_pause
 from ..engine import MessageStream, logger
 
 #: Attempts in a row of a client that only listens; after them the next request makes one.
 MAX_ATTEMPTS: Final = 5
-#: The longest pause between them, in seconds.
+#: The pause after the first of them that fails, and the longest pause, in seconds.
+FIRST_PAUSE: Final = 6.0
 MAX_PAUSE: Final = 60.0
 #: Seconds after which a session counts as a success; one that ends earlier is a failed attempt.
 LIVED: Final = 10.0
@@ -153,7 +155,7 @@ class Renewal:
             failures = 0 if lived > LIVED else failures + 1
             # A request may renew the session during a pause; then nothing is left to do here.
             while self.is_lost and failures < MAX_ATTEMPTS:
-                await trio.sleep(min(failures * 2.0**failures, MAX_PAUSE))
+                await trio.sleep(growing_pause(failures, first=FIRST_PAUSE, longest=MAX_PAUSE))
                 try:
                     await self.renew(math.inf)
                 except (AuthError, ConnectionClosed, TransportError) as error:

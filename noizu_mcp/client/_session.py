@@ -6,7 +6,7 @@ time, in order, through a queue that drops the oldest when the handler is too sl
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 import trio
 
@@ -21,25 +21,30 @@ from ..engine import (
     MessageLoop,
     MessageStream,
     OnProgress,
+    Outgoing,
     ReplyChannel,
     SessionEnded,
     crashes_logged,
     logger,
 )
 from ..jsonrpc import Id, Notification, Request, Response
-from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer, Dispatch
-from ..types import META_SUBSCRIPTION_ID
-from ._answers import Answerer
-from ._bound_handler import BoundHandler
+from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer, Dispatch, Revision
+from ..types import META_SUBSCRIPTION_ID, Implementation, ServerCapabilities
+from ._answers import Answerer, HandlerCalls
 from ._renewal import Renewal
-
-if TYPE_CHECKING:
-    from ._client import Client
 
 #: Notifications that wait for a slow handler; above it the oldest is dropped with a log entry.
 MAX_NOTICES: Final = 1000
 #: Seconds that the handler gets for those at the end of the connection.
 NOTICE_TIMEOUT: Final = 1.0
+
+
+class Negotiated(Protocol):
+    """The facts about a server that the negotiation found; `Client` has these attributes."""
+
+    server_info: Implementation
+    capabilities: ServerCapabilities
+    instructions: str | None
 
 
 class ClientSession(Dispatcher):
@@ -64,7 +69,7 @@ class ClientSession(Dispatcher):
         stream: MessageStream,
         info: Mapping[str, Any],
         capabilities: Mapping[str, Any],
-        handler: BoundHandler,
+        handler: HandlerCalls,
         limits: Limits,
     ) -> None:
         self.mirrored = stream.mirrored
@@ -104,7 +109,7 @@ class ClientSession(Dispatcher):
         finally:
             self._ended.set()
 
-    def opened(self, client: "Client") -> AbstractContextManager[None]:
+    def opened(self, client: Negotiated) -> AbstractContextManager[None]:
         """Surround the use of the connection, from the negotiation to its end; for listeners.
 
         Args:
@@ -263,6 +268,18 @@ class ClientSession(Dispatcher):
             logger.warning("%s was not restored in a new session: %s", method, error)
 
     # engine.Dispatcher
+
+    def encode_request(self, request: Request, revision: Revision | None) -> bytes:
+        """Write a request; see `Dispatcher`."""
+        data = super().encode_request(request, revision)
+        if self.mirrored is None:
+            return data
+        return Outgoing(data, request, revision or self.peer.revision)
+
+    def encode_notice(self, notification: Notification) -> bytes:
+        """Write a notification; see `InFlight`."""
+        data = super().encode_notice(notification)
+        return data if self.mirrored is None else Outgoing(data, notification, self.peer.revision)
 
     def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
         """Run something beside the requests; see `InFlight`."""

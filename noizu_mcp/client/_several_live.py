@@ -14,7 +14,7 @@ import trio
 from .._errors import PEER_FAILURES
 from ._kept_connection import KeptConnection
 from ._list_reader import TOOLS
-from ._views import Reader
+from ._views import ListRefresher
 
 
 class ToolReaders:
@@ -29,7 +29,7 @@ class ToolReaders:
         self._patience = patience
         self._tell: Callable[[], object] = lambda: None
         self._readers = [
-            (each, Reader(f"{TOOLS.method} of {each.name}", partial(self._read, each)))
+            (each, ListRefresher(f"{TOOLS.method} of {each.name}", partial(self._read, each)))
             for each in connections
         ]
 
@@ -56,7 +56,7 @@ class ToolReaders:
             for _, reader in self._readers:
                 nursery.start_soon(self._ask, reader)
 
-    async def _ask(self, reader: Reader) -> None:
+    async def _ask(self, reader: ListRefresher) -> None:
         with trio.move_on_after(self._patience), suppress(*PEER_FAILURES):
             await reader.refresh()
             return

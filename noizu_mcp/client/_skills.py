@@ -9,15 +9,12 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from .._errors import ProtocolError, SkillError
 from .._util import got
 from ..skills import MANIFEST, MAX_BYTES, MAX_FILES, compare_frontmatter, quote_path
-from ..types import SKILLS, ReadResult, ResourceContents, SkillDefinition
-
-if TYPE_CHECKING:
-    from ._client import Client
+from ..types import ReadResult, ResourceContents, SkillDefinition
 
 _DIGEST: Final = re.compile("sha256:[0-9a-f]{64}")
 _REFRESH: Final = "if the skill has changed, get_skill(uri) gives its new entry"
@@ -46,15 +43,16 @@ def locate_file(skill: SkillDefinition, path: str) -> str:
     return str(skill.files[normal]["uri"])
 
 
-async def get_entry(client: "Client", uri: str) -> SkillDefinition:
-    """Get the present entry of a skill; see `Client.get_skill`.
+def read_entry(uri: str, result: Mapping[str, object]) -> SkillDefinition:
+    """Read the entry of a skill.
+
+    Args:
+        uri: The URI of the skill.
+        result: The answer to `skills/get`.
 
     Raises:
-        ProtocolError: The server does not declare the extension, or the entry is malformed.
+        ProtocolError: The entry is malformed, or belongs to another skill.
     """
-    if not client.capabilities.has(f"extensions.{SKILLS}"):
-        raise ProtocolError("the server has no skills: it does not declare the extension")
-    result = await client.request("skills/get", {"uri": uri})
     found = SkillDefinition.from_wire(result.get("skill"), "skill")
     if found.uri != uri:
         raise ProtocolError(f"skills/get gave the entry of {found.uri} for {uri}")

@@ -18,10 +18,11 @@ from contextlib import (
 )
 from functools import partial, update_wrapper
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Generic, Self, TypeVar
 
 import trio
 
+from .._util import Parameters, Returned
 from ..types import (
     Implementation,
     PromptDefinition,
@@ -30,26 +31,25 @@ from ..types import (
     ServerCapabilities,
     ToolDefinition,
 )
-from ._bound_handler import ForwardingHandler
 from ._client import Client
 from ._connect import connect
-from ._handlers import ClientHandler
+from ._handlers import ClientHandler, ForwardingHandler
 from ._list_reader import Definition
-from ._trio_thread import Held, TrioThread, trio_thread
+from ._trio_thread import HeldInThread, TrioThread, trio_thread
 from ._views import ListView, LiveList
 
-Params = ParamSpec("Params")
-Result = TypeVar("Result")
 #: The value of the context manager on trio.
 Inner = TypeVar("Inner")
 
 
 def blocking(
-    method: Callable[Concatenate[Inner, Params], Awaitable[Result]],
-) -> Callable[Concatenate["SyncOpened[Inner]", Params], Result]:
+    method: Callable[Concatenate[Inner, Parameters], Awaitable[Returned]],
+) -> Callable[Concatenate["SyncOpened[Inner]", Parameters], Returned]:
     """Make a method that waits for a method of a client on trio."""
 
-    def call(self: "SyncOpened[Inner]", /, *args: Params.args, **options: Params.kwargs) -> Result:
+    def call(
+        self: "SyncOpened[Inner]", /, *args: Parameters.args, **options: Parameters.kwargs
+    ) -> Returned:
         return self._thread.run(lambda: method(self._client, *args, **options))
 
     update_wrapper(call, method)
@@ -57,22 +57,22 @@ def blocking(
 
 
 def _entering(
-    method: Callable[Concatenate[Inner, Params], AbstractAsyncContextManager[Result]],
-) -> Callable[Concatenate["SyncOpened[Inner]", Params], AbstractContextManager[Result]]:
+    method: Callable[Concatenate[Inner, Parameters], AbstractAsyncContextManager[Returned]],
+) -> Callable[Concatenate["SyncOpened[Inner]", Parameters], AbstractContextManager[Returned]]:
     """Make a method that enters and leaves a context manager of a client on trio."""
 
     def enter(
-        self: "SyncOpened[Inner]", /, *args: Params.args, **options: Params.kwargs
-    ) -> AbstractContextManager[Result]:
-        return Held(self._thread, method(self._client, *args, **options))
+        self: "SyncOpened[Inner]", /, *args: Parameters.args, **options: Parameters.kwargs
+    ) -> AbstractContextManager[Returned]:
+        return HeldInThread(self._thread, method(self._client, *args, **options))
 
     update_wrapper(enter, method)
     return enter
 
 
 def with_options_of(
-    _original: Callable[Params, object],
-) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, Params], None]]:
+    _original: Callable[Parameters, object],
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, Parameters], None]]:
     """Give `__init__` the parameters of another function."""
 
     def give(init: Callable[..., None]) -> Callable[..., None]:
@@ -104,7 +104,7 @@ class SyncLiveList(ListView[Definition]):
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        self._stack.enter_context(Held(self._thread, self._live))
+        self._stack.enter_context(HeldInThread(self._thread, self._live))
         return self
 
     def __exit__(
@@ -166,7 +166,7 @@ class SyncOpened(Generic[Inner]):
                 raise RuntimeError("this SyncClient is open already")
             thread = stack.enter_context(trio_thread())
             opened = self._connect(**self._options_in(thread))
-            client = stack.enter_context(Held(thread, opened))
+            client = stack.enter_context(HeldInThread(thread, opened))
             self._opened = thread, client
             at_exit = partial(self._close_at_exit, os.getpid())
             stack.callback(atexit.unregister, atexit.register(at_exit))

@@ -6,9 +6,8 @@ from functools import partial
 from typing import Any
 
 from ..types import ToolDefinition
-from ._bound_handler import ForwardingHandler
 from ._client import Client
-from ._handlers import ClientHandler
+from ._handlers import ClientHandler, ForwardingHandler
 from ._kept_connection import Status
 from ._several import Clients, connect_all
 from ._sync import (

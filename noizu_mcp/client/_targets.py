@@ -11,30 +11,20 @@ import re
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Union, cast
 
-from .. import server
 from .._errors import TargetError
 from .._nearest import hint_at
 from ..engine import MessageStream
-from ..server import Server
 from ..transports import Http, Stdio
 
-#: The forms in which a program names a server; see `connect`.
-Named = (
-    Server
-    | type[Server]
-    | Stdio
-    | Http
-    | MessageStream
-    | str
-    | os.PathLike[str]
-    | Mapping[str, Any]
-)
-#: The targets of `connect`: a context manager yields one of the forms above.
-Target = Named | AbstractAsyncContextManager[Any]
-#: The forms that remain once texts, files and mappings are read.
-Opened = Server | type[Server] | Stdio | Http | MessageStream
+if TYPE_CHECKING:
+    from ..server import Server
+
+#: The targets that remain once texts, files and mappings are read.
+Opened = Union["Server", type["Server"], Stdio, Http, MessageStream]
+#: The targets of `connect`; a context manager yields one of the other forms.
+Target = Opened | str | os.PathLike[str] | Mapping[str, Any] | AbstractAsyncContextManager[Any]
 
 #: The member of a file that holds the servers, in the order of preference.
 _SERVERS: Final = ("mcpServers", "servers")
@@ -49,7 +39,7 @@ _VARIABLE: Final = re.compile(r"\$\{([^{}]*)\}")
 _NAME: Final = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 
 
-def read_target(target: Named) -> Opened:
+def read_target(target: Target) -> Opened:
     """Read a target of `connect`.
 
     Args:
@@ -68,14 +58,17 @@ def read_target(target: Named) -> Opened:
     if isinstance(target, Mapping):
         return read_entry(_only_entry(target), "the configuration")
     if not isinstance(target, str):
-        return target
+        return cast(Opened, target)
     if "://" in target:
         return Http(target)
     path, _, name = target.partition("#")
     if path.endswith(".json"):
         return _read_named(path, name)
     if _CODE.fullmatch(target):
-        return server.load_server(target)
+        # A client of another process loads no code of servers.
+        from ..server import load_server
+
+        return load_server(target)
     raise TargetError(
         f"cannot connect to {target!r}: give http://… or https://…, path/to/file.py, "
         "package.module:Server, or a file such as mcp.json; a command is Stdio('program', 'word')"

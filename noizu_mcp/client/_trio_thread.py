@@ -12,14 +12,13 @@ from contextlib import (
 )
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 import trio
 
 from .._errors import ConnectionClosed
+from .._util import Returned
 from ..engine import HeldManager, settle
-
-Result = TypeVar("Result")
 
 
 def _closed() -> ConnectionClosed:
@@ -45,8 +44,8 @@ class TrioThread:
         return threading.get_ident() == self._thread
 
     def start(
-        self, work: Callable[[], Awaitable[Result]], scope: trio.CancelScope | None = None
-    ) -> "Future[Result]":
+        self, work: Callable[[], Awaitable[Returned]], scope: trio.CancelScope | None = None
+    ) -> "Future[Returned]":
         """Start a task; it sees the context variables of the caller.
 
         Args:
@@ -59,7 +58,7 @@ class TrioThread:
         """
         if self.is_current:
             raise RuntimeError("a SyncClient cannot be used in its own handler or callbacks")
-        ended: Future[Result] = Future()
+        ended: Future[Returned] = Future()
 
         def begin() -> None:
             if self.stopped.is_set():  # it was, before the loop came to this
@@ -79,7 +78,7 @@ class TrioThread:
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(function)
 
-    def run(self, work: Callable[[], Awaitable[Result]]) -> Result:
+    def run(self, work: Callable[[], Awaitable[Returned]]) -> Returned:
         """Run a task, and wait for it; Ctrl-C cancels it.
 
         Raises:
@@ -87,7 +86,7 @@ class TrioThread:
             BaseException: Raised by the task.
         """
         scope = trio.CancelScope()
-        ended: Future[Result] | None = None
+        ended: Future[Returned] | None = None
         try:
             ended = self.start(work, scope)
             return ended.result()
@@ -120,7 +119,7 @@ def trio_thread() -> Iterator[TrioThread]:
         thread.join()
 
 
-class Held(AbstractContextManager[Result]):
+class HeldInThread(AbstractContextManager[Returned]):
     """Enters and leaves a context manager of trio in one task of a thread.
 
     Not a generator: one that is dropped would wait for its end, and in a process that was forked
@@ -131,13 +130,13 @@ class Held(AbstractContextManager[Result]):
         manager: The context manager.
     """
 
-    def __init__(self, thread: TrioThread, manager: AbstractAsyncContextManager[Result]) -> None:
+    def __init__(self, thread: TrioThread, manager: AbstractAsyncContextManager[Returned]) -> None:
         self._thread = thread
-        self._entered: Future[Result] = Future()
+        self._entered: Future[Returned] = Future()
         self._held = HeldManager(manager, self._entered)
         self._ended: Future[None]
 
-    def __enter__(self) -> Result:
+    def __enter__(self) -> Returned:
         scope = trio.CancelScope()
         self._ended = self._thread.start(self._held.hold, scope)
         try:

@@ -23,11 +23,12 @@ import trio
 
 from .._errors import PEER_FAILURES, ConnectionClosed, McpError
 from .._log import SHOWN, ThrottledLog
+from .._util import growing_pause
 from ..engine import logger, single_failure
 from ..jsonrpc import METHOD_NOT_FOUND, Notification
 from ..protocol import CHANGES
 from ._list_reader import Definition, ListKind
-from ._listening import listen, pause
+from ._listening import listen
 from ._session import ClientSession
 
 #: Calls a function at each change of a list, while the block runs.
@@ -37,7 +38,7 @@ Watch = Callable[[Callable[[], object]], AbstractAsyncContextManager[None]]
 SETTLE: Final = 0.1
 
 
-class Reader:
+class ListRefresher:
     """Reads a list again whenever it is stale; see the theory of operation.
 
     Args:
@@ -81,7 +82,7 @@ class Reader:
                 if failures == 1:
                     text = "%s failed, and is tried again: %s"
                     self._log.warning(None, text, self._title, error)
-            patience = pause(failures) if failures else math.inf
+            patience = growing_pause(failures) or math.inf
 
 
 class _Entries(Generic[Definition]):
@@ -170,7 +171,7 @@ class LiveList(ListView[Definition]):
         self._read = read
         self._watch = watch
         self._ask = ask
-        self._reader = Reader(kind.method, self._take)
+        self._reader = ListRefresher(kind.method, self._take)
         self._block: AbstractAsyncContextManager[None] | None = None
         self._changed = trio.Event()
 

@@ -13,6 +13,7 @@ from ._abandoned import TooManyAbandoned as TooManyAbandoned
 from ._contracts import Delivery as Delivery
 from ._contracts import Ending as Ending
 from ._contracts import MessageStream as MessageStream
+from ._contracts import Outgoing as Outgoing
 from ._contracts import ReplyChannel as ReplyChannel
 from ._contracts import RequestObserver as RequestObserver
 from ._contracts import SessionEnded as SessionEnded

@@ -12,15 +12,14 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import trio
 
 from .._errors import McpException
 from .._log import throttled_log
+from .._util import Returned
 from ._failure import call_in_thread
-
-Result = TypeVar("Result")
 
 
 class TooManyAbandoned(McpException):
@@ -46,7 +45,7 @@ class AbandonedThreads:
         with self._lock:
             return self._counts.total()
 
-    async def run(self, handler: str, work: Callable[[], Result], limiter: Any) -> Result:
+    async def run(self, handler: str, work: Callable[[], Returned], limiter: Any) -> Returned:
         """Run a sync handler in a thread, which is left behind if the caller is cancelled.
 
         Args:

@@ -11,12 +11,13 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AbstractContextManager
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import trio
 
 from .._errors import ConnectionClosed
-from ..jsonrpc import Id, Received, Rendered, Request
+from ..jsonrpc import Decoded, Id, Received, Rendered, Request
+from ..protocol import Revision
 
 
 class SessionEnded(ConnectionClosed):
@@ -37,12 +38,39 @@ class Unanswered(NamedTuple):
     error: Exception
 
 
+class Outgoing(bytes):
+    """The bytes of a request or notification of a client, and the facts that routing needs.
+
+    Streamable HTTP chooses the headers of each message by them. It would have to decode the bytes
+    again otherwise. Pipes, taps and recordings join and copy the bytes like any others.
+
+    Args:
+        data: The bytes.
+        message: The message that they encode.
+        revision: The revision that the message is written in.
+
+    Attributes:
+        message: See Args.
+        revision: See Args.
+    """
+
+    # No slots: a subclass of `bytes` cannot have any.
+
+    def __new__(cls, data: bytes, message: Decoded, revision: Revision) -> Self:
+        made = super().__new__(cls, data)
+        made.message, made.revision = message, revision
+        return made
+
+    message: Decoded
+    revision: Revision
+
+
 class MessageStream(abc.ABC):
     """Carries JSON-RPC messages between this program and one peer.
 
     It decodes each message that it receives, once, within the limits that it was made with; no
-    layer above parses bytes. It sends bytes without framing; our own requests and
-    notifications are `jsonrpc.Encoded`, which a transport can route without parsing them.
+    layer above parses bytes. It sends bytes without framing. Where it sends each message by itself,
+    the requests and notifications of a client are `Outgoing`.
 
     One task receives and one task sends; `send_nowait` may be called from any task of the loop
     while nobody is inside `send`.

@@ -27,6 +27,7 @@ from ..protocol import (
     Progress,
     Ready,
     Resolve,
+    Revision,
     Send,
 )
 from ._contracts import ReplyChannel
@@ -173,6 +174,11 @@ class Dispatcher(InFlight):
 
     # Messages to the peer
 
+    def encode_request(self, request: Request, revision: Revision | None) -> bytes:
+        """Write a request that is about to be sent; `send_request` explains the arguments."""
+        del revision  # every message of a connection goes the same way
+        return encode(request)
+
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Send a notification that belongs to no request in flight."""
         notice = Notification(method, None if params is None else dict(params))
@@ -195,6 +201,7 @@ class Dispatcher(InFlight):
         on_progress: OnProgress | None = None,
         cancellable: bool = True,
         arrived: Arrival | None = None,
+        revision: Revision | None = None,
     ) -> Mapping[str, Any]:
         """Send a request, made by the peer's ledger, and wait for its answer.
 
@@ -209,6 +216,7 @@ class Dispatcher(InFlight):
             cancellable: Tell the peer when we stop waiting; `initialize` must not be cancelled
                 (2025-11-25 `basic/utilities/cancellation`).
             arrived: The event of the waiting task; None: a task of trio waits.
+            revision: The revision that the request is written in; None: that of the connection.
 
         Returns:
             The result.
@@ -224,7 +232,7 @@ class Dispatcher(InFlight):
         try:
             # Entered before it is sent: in memory the answer may be there at once.
             self.pending.add(request.id, pending, self.spawn)
-            channel.deliver(encode(request))
+            channel.deliver(self.encode_request(request, revision))
             if channel.is_broken:
                 # No answer can come to it. The end of the stream says more, if it is near.
                 self.pending.note_unsent(pending, LAST_WORDS, self.spawn)

@@ -10,11 +10,11 @@ import contextvars
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 import trio
 
-Result = TypeVar("Result")
+from .._util import Returned
 
 
 class TaskScope:
@@ -48,7 +48,7 @@ class TaskScope:
             self.scope.__enter__()
         return self.scope
 
-    def run(self, work: Coroutine[Any, Any, Result]) -> Awaitable[Result]:
+    def run(self, work: Coroutine[Any, Any, Returned]) -> Awaitable[Returned]:
         """Run the work of the task; see `on_wait`."""
         return run_eager(work, self._wait)
 
@@ -72,8 +72,8 @@ class TaskScope:
 
 
 def run_eager(
-    work: Coroutine[Any, Any, Result], on_block: Callable[[], object]
-) -> Awaitable[Result]:
+    work: Coroutine[Any, Any, Returned], on_block: Callable[[], object]
+) -> Awaitable[Returned]:
     """Run a handler in the calling task, and report its first wait; see `report_waits`.
 
     It gets a copy of the context variables, as a task of its own would.
@@ -88,10 +88,10 @@ def _step(resume: Callable[[Any], Any], value: Any) -> Any:
 
 @types.coroutine
 def report_waits(
-    work: Coroutine[Any, Any, Result],
+    work: Coroutine[Any, Any, Returned],
     on_block: Callable[[], object],
     step: Callable[..., Any] = _step,
-) -> Generator[Any, Any, Result]:
+) -> Generator[Any, Any, Returned]:
     """Run a coroutine in the calling task, and report its first wait.
 
     Args:
@@ -110,7 +110,7 @@ def report_waits(
         try:
             trap = step(resume, value)
         except StopIteration as end:
-            result: Result = end.value
+            result: Returned = end.value
             return result
         # Before the trap reaches trio: once the task sleeps, nobody would read.
         again = again and on_block()

@@ -20,12 +20,13 @@ from contextlib import (
     asynccontextmanager,
 )
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, Self
 
 import trio
 
 from .._groups import leaves
 from .._log import ThrottledLog, throttled_log
+from .._util import Returned
 
 #: Exceptions that pass through code without being its failure; swallowed, they would keep a
 #: cancelled task or a closed coroutine alive.
@@ -159,7 +160,6 @@ class _CrashLog(KeptFailure):
 
 # Running user code
 
-Result = TypeVar("Result")
 
 #: Exceptions of the machinery; by themselves they are no failures.
 Signals = tuple[type[BaseException], ...]
@@ -171,7 +171,7 @@ _NEVER_AT_ONCE: Final[Signals] = (GeneratorExit, trio.Cancelled)
 _NEVER_IN_A_THREAD: Final[Signals] = (KeyboardInterrupt,)
 
 
-async def run_user_code(work: Awaitable[Result]) -> Result:
+async def run_user_code(work: Awaitable[Returned]) -> Returned:
     """Await the author's code.
 
     Raises:
@@ -239,7 +239,9 @@ def check_on_trio(name: str, cure: str) -> None:
 
 
 @asynccontextmanager
-async def enter_user_code(manager: AbstractAsyncContextManager[Result]) -> AsyncIterator[Result]:
+async def enter_user_code(
+    manager: AbstractAsyncContextManager[Returned],
+) -> AsyncIterator[Returned]:
     """Enter and leave the author's context manager, as `async with` does.
 
     Args:
@@ -261,7 +263,7 @@ async def enter_user_code(manager: AbstractAsyncContextManager[Result]) -> Async
         await run_user_code(manager.__aexit__(None, None, None))
 
 
-def call_user_code(work: Callable[[], Result]) -> Result:
+def call_user_code(work: Callable[[], Returned]) -> Returned:
     """Call the author's code in the loop, where it cannot wait: nothing can be cancelled in it.
 
     Raises:
@@ -275,7 +277,7 @@ def call_user_code(work: Callable[[], Result]) -> Result:
         raise
 
 
-def call_in_thread(work: Callable[[], Result]) -> Result:
+def call_in_thread(work: Callable[[], Returned]) -> Returned:
     """Call the author's code in a worker thread; Ctrl-C reaches the main thread alone.
 
     Raises:

@@ -5,13 +5,12 @@ A future carries the result: of `concurrent.futures` for a thread, of asyncio fo
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol
 
 import trio
 
+from .._util import Returned
 from ._failure import KeptFailure
-
-Result = TypeVar("Result")
 
 
 class Future(Protocol):
@@ -69,7 +68,7 @@ def _fail(ended: Future, failure: BaseException) -> None:
     ended.exception()
 
 
-class HeldManager(Generic[Result]):
+class HeldManager(Generic[Returned]):
     """A context manager of trio that one trio task enters and leaves for code elsewhere.
 
     Args:
@@ -80,7 +79,7 @@ class HeldManager(Generic[Result]):
         leave: An event of trio that lets the task leave the manager.
     """
 
-    def __init__(self, manager: AbstractAsyncContextManager[Result], entered: Future) -> None:
+    def __init__(self, manager: AbstractAsyncContextManager[Returned], entered: Future) -> None:
         self.leave = trio.Event()
         self._manager = manager
         self._entered = entered

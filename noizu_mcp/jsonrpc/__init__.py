@@ -38,7 +38,6 @@ from ._messages import RESOURCE_NOT_FOUND as RESOURCE_NOT_FOUND
 from ._messages import UNSUPPORTED_VERSION as UNSUPPORTED_VERSION
 from ._messages import Batch as Batch
 from ._messages import Decoded as Decoded
-from ._messages import Encoded as Encoded
 from ._messages import ErrorResponse as ErrorResponse
 from ._messages import Id as Id
 from ._messages import Malformed as Malformed

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 from .._value import JSONObject
 from ._messages import (
-    Encoded,
     ErrorResponse,
     Id,
     Message,
@@ -132,16 +131,14 @@ def _render_id(id_: Id) -> bytes:
     return b"%d" % id_ if type(id_) is int else render(id_)
 
 
-def _encode_call(message: Request | Notification) -> Encoded:
+def _encode_call(message: Request | Notification) -> bytes:
     value: JSONObject = {"jsonrpc": "2.0"}
     if isinstance(message, Request):
         value["id"] = message.id
     value["method"] = message.method
     if message.params is not None:
         value["params"] = message.params
-    encoded = Encoded(render(value))
-    encoded.message = message
-    return encoded
+    return render(value)
 
 
 def encode_batch(answers: list[bytes]) -> bytes:

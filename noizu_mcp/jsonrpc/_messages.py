@@ -23,20 +23,6 @@ class Rendered(tuple[bytes, ...]):
     __slots__ = ()
 
 
-class Encoded(bytes):
-    """The bytes of a request or notification, with the message that they encode.
-
-    A transport that sends each message by itself (HTTP) needs the id and method of every message;
-    parsing our own bytes again would cost as much as parsing an answer.
-
-    Attributes:
-        message: The message.
-    """
-
-    # No slots: a subclass of `bytes` cannot have any.
-    message: "Request | Notification"
-
-
 class Request(NamedTuple):
     """A message that expects exactly one answer."""
 

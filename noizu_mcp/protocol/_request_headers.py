@@ -14,7 +14,7 @@ from typing import Any, Final
 from .._util import json_text
 from ..jsonrpc import Request
 from ..types import META_PROTOCOL_VERSION
-from ._events import Headers, meta_of
+from ._events import Headers
 
 #: The parameter that `Mcp-Name` mirrors, by method; all other methods have no such header.
 NAMED: Final = {
@@ -147,7 +147,8 @@ def mirroring_headers(
     """
     params = request.params or {}
     headers = {"Mcp-Method": request.method}
-    version = meta_of(params).get(META_PROTOCOL_VERSION)
+    meta = params.get("_meta")
+    version = meta.get(META_PROTOCOL_VERSION) if isinstance(meta, dict) else None
     if isinstance(version, str):
         headers["MCP-Protocol-Version"] = version
     name = params.get(NAMED.get(request.method, ""))

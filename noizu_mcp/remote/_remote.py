@@ -471,7 +471,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         upstream = self._upstream_of(ctx)
         found = await self._with_errors(find(upstream, self._addresses, inside))
         if found is not None and self._common["requires"] is not None:
-            ctx.check_scopes(self._common["requires"])
+            ctx.require(self._common["requires"])
         return found
 
     # Subscriptions

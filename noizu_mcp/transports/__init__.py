@@ -10,8 +10,6 @@ from .stdio._claimed_stdio import diverted_stdio as diverted_stdio
 from .stdio._claimed_stdio import open_standard_descriptors as open_standard_descriptors
 from .stdio._claimed_stdio import take_stdio as take_stdio
 from .stdio._line_stream import LineStream as LineStream
-from .stdio._server import serve_descriptors as serve_descriptors
-from .stdio._server import serve_stdio as serve_stdio
 
 _LATE = {
     "Http": "._http_target",
@@ -23,6 +21,8 @@ _LATE = {
     "last_line": ".stdio._child_process",
     "memory_pair": "._memory",
     "open_process": ".stdio._child_process",
+    "serve_descriptors": ".stdio._server",
+    "serve_stdio": ".stdio._server",
 }
 
 if _TYPE_CHECKING:
@@ -35,6 +35,8 @@ if _TYPE_CHECKING:
     from .stdio._child_process import last_line as last_line
     from .stdio._child_process import open_process as open_process
     from .stdio._command import Stdio as Stdio
+    from .stdio._server import serve_descriptors as serve_descriptors
+    from .stdio._server import serve_stdio as serve_stdio
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 

@@ -5,13 +5,13 @@ from typing import Final, Generic, TypeVar
 
 import trio
 
-Item = TypeVar("Item")
+Queued = TypeVar("Queued")
 
 #: Bytes that may wait before those who bring more have to wait.
 CAPACITY: Final = 1024 * 1024
 
 
-class Inbox(Generic[Item]):
+class Inbox(Generic[Queued]):
     """Messages that wait for `receive`, in order of arrival.
 
     `put` never waits. The inbox is bounded in bytes because those who bring messages wait for
@@ -20,7 +20,7 @@ class Inbox(Generic[Item]):
 
     def __init__(self) -> None:
         self.closed = False
-        self._items: list[Item] = []
+        self._items: list[Queued] = []
         self._size = 0
         self._arrived: trio.Event | None = None  # made by the task that waits
         self._taken: trio.Event | None = None
@@ -31,7 +31,7 @@ class Inbox(Generic[Item]):
         # A closed one has room: nobody must wait for an end that has gone.
         return self._size <= CAPACITY or self.closed
 
-    def put(self, item: Item, size: int) -> None:
+    def put(self, item: Queued, size: int) -> None:
         """Add a message of some bytes; a closed inbox drops it."""
         if not self.closed:
             self._items.append(item)
@@ -47,7 +47,7 @@ class Inbox(Generic[Item]):
                 self._taken = trio.Event()
             await self._taken.wait()
 
-    async def take_all(self) -> Sequence[Item]:
+    async def take_all(self) -> Sequence[Queued]:
         """Wait for messages and take all of them; nothing once it is closed and empty."""
         # A checkpoint also if nothing has to be waited for, as trio demands of async functions.
         if self._items or self.closed:

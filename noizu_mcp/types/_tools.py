@@ -9,7 +9,7 @@ from .._util import UNSET, Unset, final, json_text
 from .._value import JSONObject, Value
 from ._common import Annotations, Icon, without_envelope
 from ._content import Content, as_blocks
-from ._wire import Item, Kind, Wire, as_tuple, kind_of, merge_extra, read_items
+from ._wire import Item, JsonKind, Wire, as_tuple, kind_of, merge_extra, read_items
 
 
 @final
@@ -43,7 +43,7 @@ class ToolDefinition(Wire):
 _FLAG = Item("is_error", "isError", kind_of(bool), required=False)
 _META = Item("meta", "_meta", kind_of(dict), required=False)
 # A plain list: each block is checked when it is read.
-_CONTENT = Item("content", "content", Kind("a list", list), required=True)
+_CONTENT = Item("content", "content", JsonKind("a list", list), required=True)
 
 
 @final

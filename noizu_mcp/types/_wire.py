@@ -62,7 +62,7 @@ def _quote(value: Any) -> str:
     return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 1]}…"
 
 
-class Kind:
+class JsonKind:
     """A type of field: checks Python values, reads them from JSON and writes them to JSON."""
 
     __slots__ = ("json_noun", "noun", "types")
@@ -87,7 +87,7 @@ class Kind:
         return value
 
 
-class _IntegerKind(Kind):
+class _IntegerKind(JsonKind):
     """An integer; JSON does not tell `3` from `3.0` (JSON Schema 2020-12 core section 6.3)."""
 
     __slots__ = ()
@@ -98,7 +98,7 @@ class _IntegerKind(Kind):
         return super().read(value, where)
 
 
-class _BytesKind(Kind):
+class _BytesKind(JsonKind):
     """Bytes in Python, base64 on the wire and nowhere else."""
 
     __slots__ = ()
@@ -116,7 +116,7 @@ class _BytesKind(Kind):
         return binascii.b2a_base64(value, newline=False).decode("ascii")
 
 
-class _MappingKind(Kind):
+class _MappingKind(JsonKind):
     """A mapping in Python, an object on the wire."""
 
     __slots__ = ()
@@ -125,12 +125,12 @@ class _MappingKind(Kind):
         return dict(value)
 
 
-class _ListKind(Kind):
+class _ListKind(JsonKind):
     """A tuple in Python, an array on the wire."""
 
     __slots__ = ("item",)
 
-    def __init__(self, item: Kind) -> None:
+    def __init__(self, item: JsonKind) -> None:
         super().__init__("a list", list)
         self.item = item
 
@@ -146,7 +146,7 @@ class _ListKind(Kind):
         return [self.item.write(item) for item in value]
 
 
-class _WireKind(Kind):
+class _WireKind(JsonKind):
     """A nested value: any class with `from_wire` and `to_wire`."""
 
     __slots__ = ("cls",)
@@ -164,21 +164,21 @@ class _WireKind(Kind):
 
 _OBJECT = _MappingKind("an object", Mapping)
 # By origin: `dict[str, Any]` and `dict` are one kind, since members are not checked.
-_KINDS: dict[Any, Kind] = {
-    str: Kind("a string", str),
-    bool: Kind("true or false", bool),
+_KINDS: dict[Any, JsonKind] = {
+    str: JsonKind("a string", str),
+    bool: JsonKind("true or false", bool),
     int: _IntegerKind("an integer", int),
-    float: Kind("a number", int, float),
+    float: JsonKind("a number", int, float),
     bytes: _BytesKind("bytes", bytes),
     dict: _OBJECT,
     Mapping: _OBJECT,
-    Any: Kind("anything", object, bool),
+    Any: JsonKind("anything", object, bool),
     # The class that has the field says which strings it takes.
-    typing.Literal: Kind("a string", str),
+    typing.Literal: JsonKind("a string", str),
 }
 
 
-def kind_of(annotation: Any) -> Kind:
+def kind_of(annotation: Any) -> JsonKind:
     """Find the kind of a field by its annotation.
 
     Args:
@@ -205,7 +205,7 @@ class Item(NamedTuple):
 
     name: str
     key: str
-    kind: Kind
+    kind: JsonKind
     required: bool
 
     def admits(self, value: Any) -> bool:

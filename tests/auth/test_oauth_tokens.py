@@ -12,8 +12,8 @@ from noizu_mcp.auth import FetchResponse
 from noizu_mcp.auth.client._discovery import IssuerMetadata
 from noizu_mcp.auth.client._tokens import (
     EXPIRY_MARGIN,
+    ClientRegistration,
     Login,
-    Registration,
     TokenClient,
     TokenRefused,
     Tokens,
@@ -29,7 +29,7 @@ LOGIN = Login(
     revocation_endpoint="https://login.example.com/revoke",
     resource=None,
     requested=("a", "b"),
-    client=Registration(client_id="c"),
+    client=ClientRegistration(client_id="c"),
     tokens=Tokens(access_token="t", refresh_token="r", scopes="a b", expires_at=5.0),
 )
 
@@ -63,7 +63,7 @@ class Endpoint:
 
 async def request(endpoint, **client):
     params = {"grant_type": "x", "resource": None, "scope": ""}
-    registration = Registration(client_id="id:1", **client)
+    registration = ClientRegistration(client_id="id:1", **client)
     return await TokenClient(endpoint).request(URL, params, client=registration)
 
 

@@ -8,7 +8,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -20,8 +20,9 @@ import pytest
 import trio
 
 from noizu_mcp import Http, Limits, McpError, connect
-from noizu_mcp.engine import MessageStream, Unanswered
-from noizu_mcp.jsonrpc import Received, read_message
+from noizu_mcp.engine import MessageStream, Outgoing, Unanswered
+from noizu_mcp.jsonrpc import Notification, Received, Request, Response, decode, read_message
+from noizu_mcp.protocol import LATEST_HANDSHAKE, REVISIONS, STATELESS, is_stateless
 from noizu_mcp.server import open_session
 from noizu_mcp.transports import HttpStream, LineStream, memory_pair
 from noizu_mcp.transports.host import serve_hypercorn
@@ -31,6 +32,7 @@ from noizu_mcp.transports.http.client import _network
 HERE = Path(__file__).parent
 #: In memory, where the Python schema engine judges everything.
 PYTHON = "memory, python engine"
+_UNLIMITED = Limits(message_size=2**40, message_values=2**40, message_depth=10_000, batch=2**31)
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
@@ -177,11 +179,28 @@ async def in_a_process(
 
 
 class Spoken(HttpStream):
-    """Hands on every error of the protocol as a message, as pipes do."""
+    """Sends any bytes, and hands on every error of the protocol as a message, as pipes do."""
+
+    #: The revision of the handshake; before one, notifications are of 2026-07-28.
+    revision = STATELESS
+
+    async def send(self, messages: Sequence[bytes]) -> None:
+        await super().send([self._read(each) for each in messages])
+
+    def _read(self, data: bytes) -> Outgoing:
+        message, revision = decode(data, _UNLIMITED), self.revision
+        if isinstance(message, Request):
+            revision = STATELESS if is_stateless(message.params) else LATEST_HANDSHAKE
+        elif not isinstance(message, Notification):
+            revision = LATEST_HANDSHAKE
+        return Outgoing(data, message, revision)
 
     async def receive(self) -> list[Received]:
         arrived = await super().receive()
         found = [each for each in arrived if isinstance(each, Received)]
+        for each in found:
+            result = each.message.result if isinstance(each.message, Response) else {}
+            self.revision = REVISIONS.get(result.get("protocolVersion"), self.revision)
         failed = [each for each in arrived if isinstance(each, Unanswered)]
         # A pipe says nothing of an answer that never comes.
         errors = {id(each.error): each.error for each in failed if "broke off" not in str(each[1])}

@@ -1,4 +1,4 @@
-"""A server with resources, templates, prompts and completion, and one that computes them all."""
+"""A server with resources, templates, prompts and completion, and one with computed ones."""
 
 import threading
 from typing import Literal

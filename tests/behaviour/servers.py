@@ -271,7 +271,7 @@ class NewNode(
 
 
 class Forgetting(Asker, name="forgetting", state_ttl=1e-9):
-    """Nobody is fast enough for it."""
+    """No client is fast enough for it."""
 
 
 class Pantry(

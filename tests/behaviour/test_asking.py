@@ -346,7 +346,7 @@ async def test_steps_end_before_their_round_does(person):
 
 @eliciting
 async def test_a_question_that_is_withdrawn(asker):
-    """The handler goes on without it; a client that has it is told."""
+    """The handler goes on without it; the client's request is cancelled."""
     assert await asker.text("withdrawn") == "never mind"
     if not asker.stateless:
         question = await asker.question()
@@ -385,7 +385,7 @@ async def test_asking_by_hand(person):
 
 @eliciting
 async def test_a_form_by_hand_has_the_words_of_the_revision(person, revision):
-    """It has those of a form of `ctx.elicit`; parts newer than 2025-06-18 go out unchanged."""
+    """It has the words of a form of `ctx.elicit`; parts newer than 2025-06-18 go out unchanged."""
     asked = person(accept(level="2", age=7))
     assert await asked.text("form_by_hand") == "accept 2"
     schema = asked.asked[0]["params"]["requestedSchema"]
@@ -586,7 +586,7 @@ async def test_the_time_of_a_person_is_not_the_handlers(asker, person):
 
 @live
 async def test_a_client_that_never_answers(asker):
-    """It is told to stop; the handler goes on, or its call fails and says why."""
+    """Its request is cancelled; the handler goes on, or its call fails and says why."""
     for tool, told in (
         ("impatient", "went on"),
         ("gives_up", "The client did not answer in time: elicitation/create was not answered"),
@@ -613,9 +613,9 @@ async def test_a_client_that_never_answers(asker):
 @eliciting
 @replaying
 async def test_cancelling_ends_the_question(asker):
-    """At the client, which is told, and in the handler; nothing of it is left."""
+    """At the client, by a notification, and in the handler; nothing of it is left."""
     if asker.stateless:
-        # The round has ended: nothing waits. What comes late is no request any more.
+        # The round has ended: nothing waits. What comes late is no longer a request.
         result = (await asker.call("watched"))["result"]
         assert result["resultType"] == "input_required"
     else:
@@ -750,7 +750,7 @@ async def test_a_state_is_used_once(asker, answers):
 
 @stateless
 async def test_answers_without_a_state_are_not_trusted(asker):
-    """The handler asks; nobody may answer what was not asked."""
+    """The handler asks; answers to other questions do not count."""
     (key,) = (await asker.call("name"))["result"]["inputRequests"]
     params = {"name": "name", "arguments": {}, "inputResponses": {key: accept(name="Eve")}}
     result = (await asker.ask("tools/call", params))["result"]

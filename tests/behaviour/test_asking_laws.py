@@ -97,6 +97,7 @@ class Script:
 @pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(ops=OPS, answers=ANSWERS)
+@pytest.mark.time_limit(360)
 def test_both_eras_give_the_same(ops, answers, served, loaded):
     """The result is the same, and every side effect happens exactly once."""
     asking = loaded("asking")

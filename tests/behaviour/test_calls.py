@@ -347,7 +347,7 @@ async def test_session_state_is_for_later_requests(kitchen):
 
 @stateless
 async def test_there_is_no_session_on_2026_07_28(opened, caplog, transport):
-    """Storing state is the mistake of the author: the model is told, and the log has advice."""
+    """Storing state is the mistake of the author: the model gets an error, and the log advice."""
     async with opened("Kitchen") as wire:
         result = await wire.result("put", {"key": "k", "value": "v"})
         assert result["isError"]

@@ -155,7 +155,7 @@ async def test_one_call_reaches_both_eras(opened, revision):
 
 
 async def test_wrong_changes_are_the_mistake_of_the_author(kitchen, caplog):
-    """A name that is taken, a tool that is not there: nothing changes, nothing is told."""
+    """A name that is taken, a tool that is not there: nothing changes, and there is no notice."""
     caplog.set_level("CRITICAL", "noizu_mcp")
     before = await names(kitchen)
     for name, args in (("add", {"name": "echo"}), ("remove", {"name": "nope"})):
@@ -260,7 +260,7 @@ async def test_what_is_not_declared_is_not_offered(opened):
 
 @handshake
 async def test_a_change_within_the_handshake_is_told_at_its_end(opened, revision):
-    """Any change after `initialize` was read is told: once for each list, and not before."""
+    """Any change after `initialize` was read has a notice: once for each list, and not before."""
     async with opened("Hurried", start=False) as wire:
         await wire.initialize()
         wire.switch(STATELESS)

@@ -31,7 +31,7 @@ class Waiting(Tool):
 
 @in_memory
 async def test_running_calls_get_a_grace_period(opened):
-    """After `stop` nothing is read any more, but what runs may end and is answered."""
+    """After `stop` nothing is read; what runs may end and is answered."""
     async with opened("Empty", grace=5) as wire:
         tool = Waiting()
         wire.connection.running.server.tools.add(tool)

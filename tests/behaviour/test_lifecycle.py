@@ -165,7 +165,7 @@ async def test_init_runs_before_any_request_and_ping_does_not_wait(opened, revis
 
 @stateless
 async def test_init_is_no_part_of_2026_07_28(opened):
-    """Stateless requests wait for no session: there is none."""
+    """Stateless requests wait for no session."""
     async with opened("Welcoming") as wire:
         assert await wire.text("get", {"key": "client"}) == "client=None"
 

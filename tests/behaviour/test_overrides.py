@@ -296,7 +296,7 @@ async def test_a_nested_call_without_limit_outlasts_the_server_s(opened, name):
 
 @servers
 async def test_nested_reads_and_prompts_have_their_own_time(opened, name):
-    """The error is the one that a client would get."""
+    """The error is the same as for a client."""
     async with opened(name) as wire:
         for uri in ("x:slow", "x:default", "x:slow/a"):
             assert await wire.text("reads", {"uri": uri}) == "-32603 Request timed out"

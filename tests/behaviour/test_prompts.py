@@ -107,7 +107,7 @@ async def test_wrong_arguments(wire):
     "params", [{}, {"name": 5}, {"name": "kinds", "arguments": 5}, {"name": None, "arguments": {}}]
 )
 async def test_a_malformed_get(wire, transport, params):
-    """A request without a name is none; over HTTP the header that mirrors it is missed first."""
+    """A request without a name is invalid; over HTTP the header that mirrors it is missed first."""
     unnamed = transport == "http" and wire.stateless and not isinstance(params.get("name"), str)
     code = (await wire.ask("prompts/get", params))["error"]["code"]
     assert code == (-32020 if unnamed else -32602)

@@ -137,7 +137,7 @@ async def test_other_values_are_json(wire):
 
 
 async def test_what_is_not_there(wire, revision):
-    """-32602 on 2026-07-28, -32002 before; with the URI, and the one that was probably meant."""
+    """-32602 on 2026-07-28, -32002 before; with the URI, and the likely right one."""
     code = -32602 if revision == STATELESS else -32002
     for uri in ("nope://x", "", "item://x", "item://0", "item://1?unit=t", "pantry://Text"):
         error = (await read(wire, uri))["error"]
@@ -156,14 +156,14 @@ async def test_what_a_handler_does_not_find(wire, revision):
 
 @pytest.mark.parametrize("params", [{}, {"uri": 5}, {"uri": None}, {"uri": ["pantry://text"]}])
 async def test_a_malformed_read(wire, transport, params):
-    """A request without a URI is none; over HTTP the header that mirrors it is missed first."""
+    """A request without a URI is invalid; over HTTP the header that mirrors it is missed first."""
     unnamed = transport == "http" and wire.stateless
     code = (await wire.ask("resources/read", params))["error"]["code"]
     assert code == (-32020 if unnamed else -32602)
 
 
 async def test_a_uri_without_end(wire):
-    """Nobody looks for a resource with a name of such length."""
+    """A URI of such length is refused before a resource is looked up."""
     expected = {"code": -32602, "message": "uri may have 8192 characters"}
     assert (await wire.ask("resources/read", {"uri": "item://" + "x" * 8186}))["error"] == expected
     error = (await wire.ask("resources/read", {"uri": "nope://" + "x" * 8185}))["error"]
@@ -199,7 +199,7 @@ async def test_handlers_that_fail(wire, caplog):
 
 
 async def test_how_long_results_may_be_kept(wire, revision):
-    """2026-07-28 says it with each result that may be kept, and nobody else does."""
+    """2026-07-28 says it with each result that may be kept; no other revision does."""
     hints = {
         "resources/read": (2000, "private"),
         "prompts/list": (3000, "public"),

@@ -55,7 +55,7 @@ async def test_a_state_is_good_for_one_request(asker):
 
 
 async def test_states_of_prompts_and_resources(asker):
-    """They are bound as those of tools are."""
+    """They are bound as states of tools are."""
     more = await begin(asker, "resources/read", {"uri": "ask://many/x"})
     await refused(asker, "resources/read", {"uri": "ask://many/y", **more})
     await refused(asker, "resources/read", {"uri": "ask://one", **more})

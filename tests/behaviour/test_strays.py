@@ -92,7 +92,7 @@ async def test_each_tool_fails_alone(opened, name):
 
 
 async def test_all_at_once_fail_alone(opened):
-    """Messages that arrive together are answered each, also those behind one that fails."""
+    """Messages that arrive together are answered each, also behind a failure."""
     async with opened("Straying") as wire:
         messages = [wire.message("tools/call", {"name": name}) for name in TOOLS]
         await wire.send(*messages)
@@ -191,7 +191,7 @@ async def test_a_handler_may_go_on_after_a_call_that_fails(opened, name):
 
 @servers
 async def test_what_is_raised_beside_it_counts(opened, name):
-    """Of a group, what is meant for the model is told."""
+    """Of a group, the model gets what is meant for it."""
     async with opened(name) as wire:
         assert await wire.text("advises") == "advice"
 

@@ -43,6 +43,7 @@ async def look(wire: Any, id_: str, *until: str) -> dict[str, Any]:
             assert task["taskId"] == id_
             if not until or task["status"] in until:
                 return task
+            assert task["status"] not in ENDED, task
             await trio.lowlevel.checkpoint()
 
 
@@ -245,7 +246,7 @@ async def test_asking_for_what_the_client_cannot_do(agency):
 
 @MODERN
 async def test_asking_by_hand(agency):
-    """The questions of an `InputRequired` become those of the task; then it is run again."""
+    """The questions of an `InputRequired` become questions of the task; then it is run again."""
     async with agency() as wire:
         id_ = await begin(wire, "by_hand")
         while len(messages := asked(await look(wire, id_, "input_required"))) < 2:
@@ -508,7 +509,7 @@ async def test_hearing_of_tasks(agency):
 
 @MODERN
 async def test_listening_to_what_has_ended(agency):
-    """Its end is told: whoever listens too late must not wait for it for ever."""
+    """Its end is sent: a late listener must not wait for it for ever."""
     async with agency() as wire:
         id_ = await begin(wire, "think", name="tea")
         await end(wire, id_)
@@ -549,7 +550,7 @@ async def test_listening_twice_to_one_task(agency, transport):
 
 @MODERN
 async def test_the_last_listener_to_a_task(agency, transport):
-    """Nobody is told of a task after its only listen request was cancelled, until a new one."""
+    """No notice of a task goes out after its only listen request was cancelled, until a new one."""
     if transport == "http":
         pytest.skip("each request is a connection of its own")
     async with agency() as wire:

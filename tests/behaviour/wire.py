@@ -276,7 +276,7 @@ class Wire:
         return block["text"]
 
     def bare(self, result: dict[str, Any]) -> dict[str, Any]:
-        """Take the envelope of 2026-07-28 off a result; nobody else has any of it."""
+        """Take the envelope of 2026-07-28 off a result; the others have none."""
         if not self.stateless:
             assert "resultType" not in result
             assert "ttlMs" not in result

@@ -1,10 +1,9 @@
 """Runs the benchmarks as users do, and makes their modules importable."""
 
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,19 +30,6 @@ def benchmarks() -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
-@pytest.fixture(scope="session")
-def measured(benchmarks) -> Callable[..., dict[str, Any]]:
-    """Measure one benchmark for moments; returns its report."""
-
-    def run(name: str, *peers: str) -> dict[str, Any]:
-        tiny = ["--rounds", "1", "--seconds", "0.01", "--json"]
-        done = benchmarks("--only", name, *tiny, "--peers", *peers)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    return run
-
-
 @pytest.fixture
 def harness(monkeypatch):
     """Return the module of rounds and tables."""
@@ -51,3 +37,42 @@ def harness(monkeypatch):
     from benchmarks import _harness
 
     return _harness
+
+
+def some_of(cases: Iterable[Any]) -> list[Any]:
+    """Choose cases so that each row, each revision and each kind of table has one.
+
+    Not every row in every table: that is thirty starts of a server for one benchmark, and each of
+    these three decides about other lines of the program.
+    """
+
+    def traits(case: Any) -> set[tuple[str, str]]:
+        kind, _, year = case.table.name.partition(" 20")
+        return {("row", case.row), ("kind", kind), ("revision", year)}
+
+    left, chosen = list(cases), []
+    needed = set().union(*map(traits, left))
+    while needed:
+        case = max(left, key=lambda each: len(traits(each) & needed))
+        chosen.append(case)
+        needed -= traits(case)
+    return chosen
+
+
+@pytest.fixture
+def measured(harness, monkeypatch) -> Callable[..., Any]:
+    """Measure some cases of one benchmark for moments; returns them, and the results."""
+    from benchmarks import bench_fanout, bench_sessions
+    from benchmarks.__main__ import BENCHMARKS
+    from benchmarks._peers import PEERS
+
+    monkeypatch.setattr(bench_fanout, "CLIENTS", 10)
+    monkeypatch.setattr(bench_sessions, "SESSIONS", 20)
+    monkeypatch.setattr(bench_sessions, "WARM_UP", 5)
+
+    def run(name: str, *peers: str) -> tuple[list[Any], Any]:
+        settings = harness.Settings({peer: PEERS[peer] for peer in peers}, 0.01)
+        cases = some_of(BENCHMARKS[name].cases(settings))
+        return cases, harness.run([harness.Benchmark(name, lambda _: cases)], settings, 1)
+
+    return run

@@ -252,7 +252,7 @@ def test_a_burst_ends_when_everybody_was_told(burst):
 
 
 def test_every_client_must_be_told(burst, monkeypatch):
-    """A stream that ends, one that nothing came on, a call that failed: no figures."""
+    """A stream that ends, a silent stream, a call that failed: no figures."""
     with pytest.raises(RuntimeError, match="good bye"):
         burst(NOTICE, b"")
     with pytest.raises(RuntimeError, match="unexpected answer"):

@@ -3,9 +3,10 @@
 import gzip
 import json
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 
 import trio
+
+from ..kit.http_server import HEAD, event, event_stream, gone, listening, whole
 
 CAPABILITIES = {"tools": {}}
 INITIALIZED = {
@@ -20,7 +21,7 @@ DISCOVERED = {
     "ttlMs": 0,
     "cacheScope": "private",
 }
-HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\n"
+JSON_HEAD = HEAD % (b"200 OK", b"application/json")
 GARBAGE = (
     "{",
     "[]",
@@ -43,62 +44,24 @@ def result_of(request, result):
     return json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}).encode()
 
 
-def whole(body, status=b"200 OK", kind=b"application/json", more=b""):
-    head = b"HTTP/1.1 %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n%b\r\n"
-    return head % (status, kind, len(body), more) + body
-
-
-def event(data, id_=None):
-    line = b"" if id_ is None else b"id: %d\n" % id_
-    return line + b"data: " + (data if isinstance(data, bytes) else data.encode()) + b"\n\n"
-
-
-def events(*parts):
-    """Make an event stream that ends with the connection."""
-    return HEAD % b"text/event-stream" + b"connection: close\r\n\r\n" + b"".join(parts)
-
-
 class Bad:
     """The server.
 
     Attributes:
         url: Its URL.
-        open: The connections that are open.
         held: Calls that are answered later.
     """
 
     def __init__(self):
         self.url = ""
-        self.open = 0
         self.held = []
 
-    async def serve(self, stream):
-        self.open += 1
-        try:
-            # The client may leave at any time.
-            with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
-                async with stream:
-                    while await self._serve_one(stream):
-                        pass
-        finally:
-            self.open -= 1
-
-    async def _serve_one(self, stream):
-        """Answer one request; False if the connection is to be closed."""
-        data = b""
-        while b"\r\n\r\n" not in data:
-            more = await stream.receive_some()
-            if not more:
-                return False
-            data += more
-        head, _, body = data.partition(b"\r\n\r\n")
-        length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
-        while len(body) < int(length or 0):
-            body += await stream.receive_some()
-        if not head.startswith(b"POST"):
+    async def answer(self, stream, request):
+        """Answer one request; false if the connection is to be closed."""
+        if request.method != "POST":
             await stream.send_all(whole(b"", b"405 Not here"))
             return True
-        message = json.loads(body)
+        message = json.loads(request.body)
         method = message.get("method")
         if method == "initialize":
             more = b"mcp-session-id: s\r\n"
@@ -154,11 +117,11 @@ class Bad:
     async def too_short(self, stream, call):
         body = answer(call)
         head = b"content-length: %d\r\n\r\n" % (len(body) - 5)
-        await stream.send_all(HEAD % b"application/json" + head + body)
+        await stream.send_all(JSON_HEAD + head + body)
 
     async def bad_chunks(self, stream, call):
         head = b"transfer-encoding: chunked\r\n\r\n"
-        await stream.send_all(HEAD % b"application/json" + head + b"zz\r\n" + answer(call))
+        await stream.send_all(JSON_HEAD + head + b"zz\r\n" + answer(call))
 
     async def packed(self, stream, call):
         body = gzip.compress(answer(call))
@@ -206,7 +169,7 @@ class Bad:
         stream.socket._sock.send(whole(answer(call)))
 
     async def twice(self, stream, call):
-        await stream.send_all(events(event(answer(call)), event(answer(call, "the second"))))
+        await stream.send_all(event_stream(event(answer(call)), event(answer(call, "the second"))))
 
     async def garbage(self, stream, call):
         noise = (
@@ -216,25 +179,25 @@ class Bad:
             *map(event, GARBAGE),
             b"\xff\xfe\n\n",
         )
-        await stream.send_all(events(*noise, event(answer(call)), *noise))
+        await stream.send_all(event_stream(*noise, event(answer(call)), *noise))
 
     async def flood(self, stream, call):
         notice = {"jsonrpc": "2.0", "method": "notifications/x", "params": {"n": 1}}
         notices = event(json.dumps(notice)) * 2_000
-        await stream.send_all(events(notices, event(answer(call)), notices))
+        await stream.send_all(event_stream(notices, event(answer(call)), notices))
 
     async def silent_stream(self, stream, call):
-        await stream.send_all(events())
+        await stream.send_all(event_stream())
         await gone(stream)
 
     async def broken_stream(self, stream, call):
-        await stream.send_all(events(event("{}")[:-1]))
+        await stream.send_all(event_stream(event("{}")[:-1]))
 
     async def huge_event(self, stream, call):
-        await stream.send_all(events(event("x" * 1_000_000)))
+        await stream.send_all(event_stream(event("x" * 1_000_000)))
 
     async def endless_stream(self, stream, call):
-        await stream.send_all(events(event(answer(call))))
+        await stream.send_all(event_stream(event(answer(call))))
         await gone(stream)
 
     async def out_of_order(self, stream, call):
@@ -247,20 +210,9 @@ class Bad:
         return True
 
 
-async def gone(stream):
-    """Wait until the client has closed the connection."""
-    while await stream.receive_some():
-        pass
-
-
 @asynccontextmanager
 async def misbehaving():
     """Serve on a socket of this machine; the server does not outlive the block."""
     server = Bad()
-    async with trio.open_nursery() as nursery:
-        (listener,) = await nursery.start(
-            partial(trio.serve_tcp, server.serve, 0, host="127.0.0.1")
-        )
-        server.url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}/mcp"
+    async with listening(server.answer) as server.url:
         yield server
-        nursery.cancel_scope.cancel()

@@ -87,6 +87,7 @@ def _left():
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
 @pytest.mark.parametrize("transport", SERVERS)
+@pytest.mark.time_limit(360)
 async def test_nothing_is_left_of_many_rounds(transport):
     """A thousand rounds in all, of every kind: no descriptor, thread, task, process or memory."""
     async with SERVERS[transport]() as (target, chaos):

@@ -36,7 +36,7 @@ def need_suite():
 
 @pytest.mark.parametrize(("leg", "container"), CONTAINED.items())
 def test_a_leg_is_contained_in_another(leg, container):
-    """The other leg runs every scenario of one that is not run here."""
+    """The other leg runs every scenario of a leg that is not run here."""
     need_suite()
     scenarios = list_scenarios(leg)
     assert len(scenarios) >= LEAST[leg] + CLIENT_LEAST[leg]

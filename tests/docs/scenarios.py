@@ -208,7 +208,7 @@ async def pydantic_shop(client: Client, handler: Reader) -> dict[str, Any]:
     report["asked"] = handler.asked
     for place, arguments in enumerate(WRONG_ORDERS):
         refused = await client.call_tool("order", arguments)
-        # Each framework has its own words around those of the validator.
+        # Each framework has its own words around the validator's.
         report[f"wrong {place}"] = (
             refused.is_error,
             "due within 30 days" in refused.content[0].text,

@@ -27,7 +27,7 @@ def test_the_application(loop, version):
 
     async def main(server):
         serving = asyncio.create_task(server.serve())
-        while not server.started:  # noqa: ASYNC110 - uvicorn tells nobody
+        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(0)
         (listener,) = server.servers[0].sockets
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -61,6 +61,7 @@ def test_the_application(loop, version):
 
 
 @pytest.mark.slow
+@pytest.mark.time_limit(360)
 def test_the_fuzzer_finds_nothing_in_the_application():
     """Every answer keeps the rules, while routes and tools share one loop."""
     app = runpy.run_path(str(EXAMPLE))["app"]
@@ -69,7 +70,7 @@ def test_the_fuzzer_finds_nothing_in_the_application():
     async def main(server):
         nonlocal report
         serving = asyncio.create_task(server.serve())
-        while not server.started:  # noqa: ASYNC110 - uvicorn tells nobody
+        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(0)
         (listener,) = server.servers[0].sockets
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"

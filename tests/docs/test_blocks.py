@@ -97,7 +97,7 @@ class Runner:
             warnings.catch_warnings(),
         ):
             if "needs" in notes_of(block):
-                warnings.simplefilter("ignore")  # those of other packages are not under test
+                warnings.simplefilter("ignore")  # other packages are not under test
             text = self._python(block) if block.language == "python" else self._commands(block)
         return text + out.getvalue()
 
@@ -163,6 +163,7 @@ def test_blocks_of_a_page(page: Path, runner: Runner) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.time_limit(360)
 def test_the_tests_of_a_page_pass(tmp_path: Path) -> None:
     """The files of the page about pytest, with its configuration, are a suite that passes."""
     server, *others = blocks_of(ROOT / "docs" / "how-to" / "pytest.md")

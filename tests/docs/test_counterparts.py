@@ -167,7 +167,7 @@ async def test_fastapi_app() -> None:
 
 
 async def test_a_tracker_that_is_away() -> None:
-    """An upstream that nobody serves is an error for the model, not a crash."""
+    """An upstream that is not served is an error for the model, not a crash."""
     file = OURS / "upstream.py"
     async with started(file, LATEST, TRACKER_URL="http://127.0.0.1:9/") as (client, _):
         result = await client.call_tool("read_issue", {"number": 7})

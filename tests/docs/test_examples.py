@@ -455,7 +455,7 @@ def store() -> Iterator[str]:
 
 
 async def test_petstore(store: str) -> None:
-    """The operations of the document work, but for those that are left out."""
+    """The operations of the document work, except the operations that are left out."""
     environment = {"PETSTORE_URL": store, "PETSTORE_KEY": "s3cret"}
     words = ("-m", "noizu_mcp", "run", str(EXAMPLES / "petstore.py"))
     command = Stdio(sys.executable, *words, env=environment)

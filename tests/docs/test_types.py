@@ -51,6 +51,7 @@ def node() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.time_limit(360)
 def test_mypy_finds_the_types(tmp_path: Path) -> None:
     """An installed package tells mypy its types, without any setting."""
     assert wrong_lines(tmp_path, "mypy", "--strict") == [4, 5]
@@ -65,6 +66,7 @@ def test_pyright_finds_the_types(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("node")
+@pytest.mark.time_limit(360)
 def test_examples_pass_pyright() -> None:
     """The examples pass pyright in strict mode."""
     command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable]

@@ -55,7 +55,7 @@ async def run(do: str, work) -> str:
 async def test_skills_and_workflows_come_change_and_go(
     made: Callable[[], Any], home: Path, version: str
 ) -> None:
-    """A client that stays connected is told, and calls the skill that the file has now."""
+    """A client that stays connected gets a notice, and calls the skill that the file has now."""
     file, server = home / "skills" / "greet.py", made()
     with trio.fail_after(60):
         async with connect(server, version=version) as client, client.tools as tools:
@@ -332,7 +332,7 @@ async def test_policies_are_replaced_while_it_serves(
 
     async def until_told(client: Any, text: str) -> None:
         said = ""
-        while not said.startswith(text):  # nobody is told of policies
+        while not said.startswith(text):  # policies send no notices
             said = (await client.call_tool("skill:recall", {"query": "x"})).text
 
     with trio.fail_after(60):
@@ -371,7 +371,7 @@ async def test_a_rate_goes_on_when_another_rule_changes(
         assert not (await client.call_tool("skill:recall", {"query": "x"})).is_error
         write(home / "policies.toml", '[[policy]]\nkind = "depth"\ncalls = 0\n' + RATE)
         with trio.fail_after(60):
-            while len(server.policies) < 2:  # noqa: ASYNC110 - nobody is told of policies
+            while len(server.policies) < 2:  # noqa: ASYNC110 - policies send no notices
                 await trio.sleep(0.01)
         assert list(server.policies)[1] is before[0]
         assert not (await client.call_tool("skill:recall", {"query": "x"})).is_error
@@ -509,7 +509,7 @@ def test_without_keys_nothing_is_served(home: Path) -> None:
 
 
 def test_malformed_settings_are_told_in_one_line(home: Path) -> None:
-    """Nobody sees a traceback."""
+    """There is no traceback."""
     with (home / "settings.toml").open("a") as file:
         file.write("[keys]\n")
     process = serve(home)

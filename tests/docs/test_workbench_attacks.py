@@ -61,7 +61,7 @@ async def test_a_broken_file_concerns_no_other(
 
 
 async def test_what_is_no_file_is_left_out(made: Callable[[], Any], home: Path) -> None:
-    """A pipe to which nobody writes, a device without end, a folder, and links to nothing."""
+    """A pipe without a writer, a device without end, a folder, and links to nothing."""
     folder = home / "skills"
     os.mkfifo(folder / "pipe.py")
     (folder / "folder.py").mkdir()

@@ -121,7 +121,7 @@ class Rough(Toolkit):
 
     @mcp
     async def stray(self) -> str:
-        """Raise a cancellation that belongs to no scope any more."""
+        """Raise a cancellation whose scope has ended."""
         await stray()
 
     @mcp

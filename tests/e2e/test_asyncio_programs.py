@@ -213,7 +213,7 @@ def test_under_uvicorn(loop, version):
         application.tools.add(Mounted(queue))
         server.config.app = application.asgi()
         serving = asyncio.create_task(server.serve())
-        while not server.started:  # noqa: ASYNC110 - uvicorn tells nobody
+        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(0)
         (socket,) = server.servers[0].sockets
         url = f"http://127.0.0.1:{socket.getsockname()[1]}/mcp"

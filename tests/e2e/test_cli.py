@@ -67,7 +67,7 @@ def test_on_a_terminal(start, command, app):
 
 @pytest.mark.parametrize("word", ["--help", "list"])
 def test_a_reader_that_is_gone(command, app, word):
-    """Output that nobody reads ends the command quietly."""
+    """Output without a reader ends the command quietly."""
     out, stdout = os.pipe()
     os.close(out)
     words = (word,) if word == "--help" else (word, f"{app}:App")

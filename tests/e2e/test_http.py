@@ -1,6 +1,5 @@
 """`noizu-mcp run --http`: a process that serves, and ends in order whatever its clients do."""
 
-import http.client
 import json
 import os
 import re
@@ -16,6 +15,8 @@ import pytest
 import trio
 
 import noizu_mcp
+
+from ..kit.http_client import HttpClient
 
 PATIENCE = 60.0
 #: Seconds for an end that takes a few, on a machine that is busy.
@@ -62,12 +63,6 @@ from noizu_mcp.transports.http import HttpLimits
 
 Demo().run_http(port=0, limits=HttpLimits(grace=0.1), drain_timeout=0.1, lifespan_timeout=0.5)
 """
-META = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
-
-
 OPEN = []
 
 
@@ -77,12 +72,6 @@ def _no_open_connections():
     yield
     while OPEN:
         OPEN.pop().close()
-
-
-def connect(address):
-    connection = http.client.HTTPConnection(*address, timeout=PATIENCE)
-    OPEN.append(connection)
-    return connection
 
 
 @pytest.fixture
@@ -95,12 +84,12 @@ def app(tmp_path):
 
 @contextmanager
 def running(app, *words, cwd=None):
-    """Run the command until the block ends; gives the process and the address it says."""
+    """Run the command until the block ends; gives the process and a client of it."""
     command = [sys.executable, "-m", "noizu_mcp", "run", str(app), "--http", *words]
     with started(command, cwd or app.parent) as process:
         if "--reload" in words:
             assert process.stderr.readline().startswith("noizu-mcp: watching /")
-        yield process, address_of(process.stderr.readline())
+        yield process, client_of(process.stderr.readline())
 
 
 @contextmanager
@@ -113,43 +102,18 @@ def started(command, cwd):
         process.communicate()
 
 
-def address_of(line):
-    found = re.fullmatch(r"noizu-mcp: demo serves at http://(127\.0\.0\.1):(\d+)/mcp\n", line)
+def client_of(line):
+    """Make a client of the server that says where it is."""
+    found = re.fullmatch(r"noizu-mcp: demo serves at (http://127\.0\.0\.1:\d+/mcp)\n", line)
     assert found, line
-    return found[1], int(found[2])
+    OPEN.append(HttpClient(found[1]))
+    return OPEN[-1]
 
 
-def post(address, method, params=None, **headers):
-    """Send one request; the response is not read yet."""
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
-    if method.startswith("notifications/"):
-        del body["id"]
-    connection = connect(address)
-    fixed = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-    names = {name.replace("_", "-"): value for name, value in headers.items()}
-    connection.request("POST", "/mcp", json.dumps(body), {**fixed, **names})
-    answer = connection.getresponse()
-    OPEN.append(answer)
-    return answer
-
-
-def call(address, name, token=None, **arguments):
+def call(client, name, token=None, **arguments):
     """Call a tool on 2026-07-28."""
-    meta = META if token is None else {**META, "progressToken": token}
-    params = {"name": name, "arguments": arguments, "_meta": meta}
-    headers = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": name}
-    return post(address, "tools/call", params, **headers)
-
-
-def begin(address):
-    """Begin a session; gives its headers."""
-    client = {"name": "test", "version": "1"}
-    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
-    answer = post(address, "initialize", params)
-    answer.read()
-    headers = {"mcp_session_id": answer.headers["Mcp-Session-Id"]}
-    assert post(address, "notifications/initialized", **headers).status == 202
-    return headers
+    meta = {} if token is None else {"progressToken": token}
+    return client.post_modern("tools/call", {"name": name, "arguments": arguments, "_meta": meta})
 
 
 def end(process, number):
@@ -163,45 +127,35 @@ def end(process, number):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_in_order(app, number):
     """It answers, then ends with status 0 and says nothing more."""
-    with running(app, "--port", "0") as (process, address):
-        assert json.load(call(address, "echo", text="x"))["result"]["content"][0]["text"] == "x"
+    with running(app, "--port", "0") as (process, client):
+        assert json.load(call(client, "echo", text="x"))["result"]["content"][0]["text"] == "x"
         assert end(process, number)[:2] == (0, "")
 
 
 def test_hypercorn_serves_where_it_is_asked_for(app):
     """Both eras are answered, and a signal ends it in order."""
-    with running(app, "--port", "0", "--server", "hypercorn") as (process, address):
-        assert call(address, "echo", text="1").status == 200
-        assert post(address, "ping", **begin(address)).status == 200
+    with running(app, "--port", "0", "--server", "hypercorn") as (process, client):
+        assert call(client, "echo", text="1").status == 200
+        assert client.begin().post("ping").status == 200
         assert end(process, signal.SIGTERM)[:2] == (0, "")
 
 
 @pytest.mark.slow
 def test_nobody_keeps_it_from_ending(app):
     """Calls of both eras, both kinds of streams, and a client that reads nothing: it ends."""
-    with running(app, "--port", "0") as (process, address):
-        session = begin(address)
+    with running(app, "--port", "0") as (process, client):
+        session = client.begin()
         progress = {"_meta": {"progressToken": 1}}
-        handshake = post(address, "tools/call", {"name": "hang", **progress}, **session)
+        handshake = session.post("tools/call", {"name": "hang", **progress})
         assert handshake.readline()
-        stateless = call(address, "hang", token=1)
+        stateless = call(client, "hang", token=1)
         assert stateless.readline()
-        standing = connect(address)
-        get = {"accept": "text/event-stream", "mcp-session-id": session["mcp_session_id"]}
-        standing.request("GET", "/mcp", headers=get)
-        stream = standing.getresponse()
-        OPEN.append(stream)
+        stream = session.send("GET", Accept="text/event-stream")
         assert stream.status == 200
-        listening = {"notifications": {"toolsListChanged": True}, "_meta": META}
-        listen = post(
-            address,
-            "subscriptions/listen",
-            listening,
-            mcp_protocol_version="2026-07-28",
-            mcp_method="subscriptions/listen",
-        )
+        listening = {"notifications": {"toolsListChanged": True}}
+        listen = client.post_modern("subscriptions/listen", listening)
         assert listen.readline()
-        stuck = socket.create_connection(address)
+        stuck = socket.create_connection(client.address)
         stuck.sendall(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n{")
         status, stderr, seconds = end(process, signal.SIGTERM)
         assert (status, stderr) == (0, "")
@@ -213,25 +167,23 @@ def test_nobody_keeps_it_from_ending(app):
         stuck.close()
 
 
-def status_of(address, path):
-    connection = connect(address)
+def status_of(client, path):
+    """Send a request that is not for the protocol; gives the status."""
+    connection = client.connection()
     connection.request("GET", path)
-    answer = connection.getresponse()
-    OPEN.append(answer)
-    answer.read()
-    return answer.status
+    return connection.getresponse().status
 
 
 def test_readiness_turns_false_first(app):
     """For the time that a load balancer needs, all is served; the next signal ends that."""
-    with running(app, "--port", "0", "--lead", "60") as (process, address):
-        assert status_of(address, "/readyz") == 200
+    with running(app, "--port", "0", "--lead", "60") as (process, client):
+        assert status_of(client, "/readyz") == 200
         process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + PATIENCE
-        while status_of(address, "/readyz") != 503:
+        while status_of(client, "/readyz") != 503:
             assert time.monotonic() < deadline
-        assert status_of(address, "/healthz") == 200
-        assert json.load(call(address, "echo", text="x"))["result"]["content"][0]["text"] == "x"
+        assert status_of(client, "/healthz") == 200
+        assert json.load(call(client, "echo", text="x"))["result"]["content"][0]["text"] == "x"
         assert end(process, signal.SIGTERM)[:2] == (-signal.SIGTERM, "")
 
 
@@ -248,8 +200,8 @@ def test_a_handler_that_does_not_end_is_ended(app, tool):
     """A server that resists its end: the process says which one, and ends."""
     app.write_text(PROGRAM)
     with started([sys.executable, str(app)], app.parent) as process:
-        address = address_of(process.stderr.readline())
-        assert call(address, tool, token=1).readline()
+        client = client_of(process.stderr.readline())
+        assert call(client, tool, token=1).readline()
         status, stderr, seconds = end(process, signal.SIGTERM)
         assert status == 1
         assert re.search(f"not ended within 1.7 s.*tools/call '{tool}'", stderr)
@@ -270,14 +222,14 @@ runpy.run_module("noizu_mcp", run_name="__main__")
         if hard == 64:
             assert "needs 1128 open files, but the limit is 64 (ulimit -n): 32 at most" in line
             line = process.stderr.readline()
-        address = address_of(line)
+        client = client_of(line)
         with ExitStack() as stack:
-            clients = [
-                stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
+            idle = [
+                stack.enter_context(socket.create_connection(client.address, timeout=PATIENCE))
                 for _ in range(200)
             ]
-            assert call(address, "echo", text="x").status == 200
-            assert sum(map(_is_open, clients)) == left
+            assert call(client, "echo", text="x").status == 200
+            assert sum(map(_is_open, idle)) == left
         assert end(process, signal.SIGTERM)[:2] == (0, "")
 
 
@@ -343,8 +295,8 @@ def test_it_starts_again_when_a_file_changes(app):
             return next(lines)
 
         assert "oops" in change(f"{SERVER}\noops\n")
-        address = address_of(change(f"{SERVER}\n"))
-        assert json.load(call(address, "echo", text="x"))["result"]["content"]
+        client = client_of(change(f"{SERVER}\n"))
+        assert json.load(call(client, "echo", text="x"))["result"]["content"]
         assert end(process, signal.SIGINT)[0] == 0
 
 
@@ -355,23 +307,23 @@ def test_a_file_elsewhere_is_watched(app, tmp_path):
     with running(app, "--port", "0", "--reload", cwd=here) as (process, _):
         os.utime(app, (time.time() + 5, time.time() + 5))
         assert "app.py has changed" in process.stderr.readline()
-        address_of(process.stderr.readline())
+        client_of(process.stderr.readline())
         assert end(process, signal.SIGINT)[0] == 0
 
 
 def test_a_server_ends_with_the_process_that_reloads_it(app):
     """Also if that is killed: its port is free then."""
-    with running(app, "--port", "0", "--reload") as (process, address):
+    with running(app, "--port", "0", "--reload") as (process, client):
         process.kill()
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             try:
-                socket.create_server(address).close()
+                socket.create_server(client.address).close()
             except OSError:
                 time.sleep(0.05)
             else:
                 break
-        socket.create_server(address).close()
+        socket.create_server(client.address).close()
 
 
 @pytest.mark.parametrize(
@@ -396,13 +348,13 @@ def test_clients_outlive_a_server_that_was_killed(app):
     """Its sessions are gone: 404 says so, and a new one begins; other requests just go on."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with running(app, "--port", f"{port}") as (_, address):
-        session = begin(address)
-        assert post(address, "tools/list", **session).status == 200
-    with running(app, "--port", f"{port}") as (_, address):
-        assert post(address, "tools/list", **session).status == 404
-        assert post(address, "tools/list", **begin(address)).status == 200
-        assert call(address, "echo", text="x").status == 200
+    with running(app, "--port", f"{port}") as (_, client):
+        session = client.begin()
+        assert session.post("tools/list").status == 200
+    with running(app, "--port", f"{port}") as (_, client):
+        assert session.post("tools/list").status == 404
+        assert client.begin().post("tools/list").status == 200
+        assert call(client, "echo", text="x").status == 200
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ async def names(client):
 
 @pytest.mark.parametrize("version", ERAS)
 async def test_a_change_keeps_the_connection(tmp_path, app, version):
-    """The new server knows the session, and the client is told that the lists have changed."""
+    """The new server knows the session, and the client gets notices of changed lists."""
     async with reloading(tmp_path, version) as (client, handler):
         assert await names(client) == ["one"]
         await client.set_log_level("info")
@@ -148,7 +148,7 @@ async def test_a_server_that_dies(tmp_path, app):
 
 
 async def test_subscriptions(tmp_path, app):
-    """They are told to the new server, but for those that have ended."""
+    """The new server gets the subscriptions that have not ended."""
     async with reloading(tmp_path, ERAS[0]) as (client, handler):
         await client.subscribe("note://x")
         await change(app, handler, "two")
@@ -158,7 +158,7 @@ async def test_subscriptions(tmp_path, app):
 
 
 async def test_a_request_that_does_not_end(tmp_path, app):
-    """It gets its time, then an error; one that the client cancels is not waited for."""
+    """It gets its time, then an error; a cancelled request is not waited for."""
     async with reloading(tmp_path, ERAS[0]) as (client, handler):
         with trio.CancelScope() as scope:
             await client.call_tool("waits", progress=lambda _: scope.cancel())

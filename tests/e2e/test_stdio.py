@@ -231,7 +231,7 @@ def test_an_open_listen_stream_is_ended(run_app, how):
 
 @pytest.mark.parametrize("how", ["eof", signal.SIGTERM])
 def test_a_client_that_stopped_reading(run_app, make_call, how):
-    """Answers that nobody takes are given up after a bounded time."""
+    """Answers that are not read are given up after a bounded time."""
     peer = run_app()
     peer.initialize()
     peer.write(make_call("much", 1, {"size": 1_000_000}))

@@ -50,7 +50,7 @@ class Driver:
         self.person = Person()
         version = connection["version"]
         if connection["kind"] == "handshake":
-            # The client has no option for it: it always offers the latest one that it knows.
+            # The client has no option for it: it always offers the latest that it knows.
             session_module.LATEST_HANDSHAKE_VERSION = version
         kinds = {"handshake": "legacy", "auto": "auto", "pin": version}
         self.client = Client(

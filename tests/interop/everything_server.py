@@ -79,7 +79,7 @@ class Questions(Toolkit):
 
     @mcp
     async def linger(self, args: dict, ctx: Context) -> str:
-        """Ask, and say in the journal when nobody wants the answer any more."""
+        """Ask, and note in the journal that the call was cancelled."""
         try:
             return await ask(ctx, "linger")
         except trio.Cancelled:

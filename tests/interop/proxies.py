@@ -138,7 +138,7 @@ def proxied(name: str, port: int, folder: Path, *, hurry: bool = False) -> Itera
     def write(address: str, fd: int) -> str:
         if kind == "nginx":
             return NGINX_SITE.format(port=port, address=address, settings=settings)
-        # A long time for clients, since one that waits for its answer is silent, too.
+        # A long time for clients, since a client that waits for its answer is silent, too.
         given = {"fd": fd, "settings": settings, "client": 10 if hurry else 60}
         return HAPROXY.format(content=HAPROXY_SITE.format(port=port), **given)
 

@@ -146,7 +146,7 @@ async def test_a_managed_person() -> None:
             assert await greet(client) == "hello"
 
 
-# oidc-provider for Node.js, and a server of ours that trusts it
+# oidc-provider for Node.js, and our own server that trusts it
 
 
 class Greet(Tool):

@@ -113,7 +113,7 @@ def answers(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def asked(result: dict[str, Any]) -> dict[str, str]:
-    """The methods of the questions by their keys, of a result that must be one that asks."""
+    """The methods of the questions by their keys, of a result that must ask."""
     assert result["resultType"] == "input_required"
     return {key: each["method"] for key, each in result["inputRequests"].items()}
 
@@ -215,7 +215,7 @@ async def test_capabilities():
 
 
 async def test_notifications():
-    """Nobody is told what was not asked for, and a tool that asks sends no request."""
+    """No notice is sent that was not asked for, and a tool that asks sends no request."""
     async with serving() as wire:
         assert "content" in await wire.call("test_logging_tool")
         assert wire.notices == []

@@ -234,7 +234,7 @@ def test_plugins(seen):
 
 
 def test_resources(seen):
-    """A resource, computed ones with completion, and one that can be watched."""
+    """A resource, computed ones with completion, and a resource to subscribe to."""
     uris = [each["uri"] for each in seen("resources.py", "resources")["resources"]]
     assert uris[:2] == ["config://app", "log://today"]
     assert "notes://2026/tax" in uris

@@ -60,7 +60,7 @@ HANDMADE = {
     "request_state": "The state came back: state-ok",
     "multiple_inputs": "Answered: user_name, greeting, client_roots",
 }
-#: Those of them that ask for no form.
+#: Scenarios that ask for no form.
 FORMLESS = ("sampling", "list_roots")
 
 SCENARIOS: list[dict[str, Any]] = [
@@ -222,7 +222,7 @@ def seen(driven: dict[str, Any], version: str) -> Callable[[str], Any]:
 def told(seen: Callable[[str], Any], version: str) -> Callable[..., list[Any]]:
     """Check the text of a tool that asked; returns what the client was asked.
 
-    Before 2025-06-18 nobody can be asked to fill in a form: then the tool must say so.
+    Before 2025-06-18 no client can be asked to fill in a form: then the tool must say so.
     """
 
     def check(name: str, answer: str, *, needs: str = "elicitation", since: str = FORMS) -> Any:
@@ -405,7 +405,7 @@ def test_bad_prompts(seen):
 
 
 def test_completion(seen):
-    """Completions are listed, computed from what is filled in, or those of a template."""
+    """Completions are listed, computed from what is filled in, or a template's own."""
     assert seen("listed")["values"] == ["testValue1", "testValue10"]
     assert seen("computed")["values"] == ["one2"]
     assert seen("variable")["values"] == ["123", "124"]
@@ -595,7 +595,7 @@ def test_logging(seen):
 
 
 def test_watch(seen, version):
-    """Only what a client watches is told of."""
+    """Only what a client watches has notices."""
     found = seen("watch")
     assert found["notice"] == ["notifications/resources/updated", WATCHED]
     if version == LATEST:
@@ -603,7 +603,7 @@ def test_watch(seen, version):
 
 
 def test_watch_refused(seen, version):
-    """Nobody may watch what its server does not offer for it; 2026-07-28 leaves it out."""
+    """A client cannot watch what its server does not offer for it; 2026-07-28 leaves it out."""
     if version == LATEST:
         found = seen("watch a text")
         assert found["agreed"] == {"resourceSubscriptions": [WATCHED]}
@@ -616,7 +616,7 @@ def test_watch_refused(seen, version):
 
 @pytest.mark.parametrize("kind", ["tools", "prompts", "resources"])
 def test_changes(seen, version, kind):
-    """A changed list is told of: pushed to a session, on request to 2026-07-28."""
+    """A changed list has a notice: pushed to a session, on request to 2026-07-28."""
     found = seen(kind if kind == "tools" else f"{kind} changed")
     assert found["notice"] == [f"notifications/{kind}/list_changed"]
     if version == LATEST:
@@ -635,8 +635,8 @@ def test_tampered_state(seen, version):
 def test_give_up(seen, request, version, transport):
     """A call that waits for a person and is cancelled ends there, at the client and here.
 
-    On 2026-07-28 it was answered with the question: over HTTP nothing tells the server that nobody
-    will call again, and its handler stays parked.
+    On 2026-07-28 it was answered with the question: over HTTP nothing tells the server that no
+    call will follow, and its handler stays parked.
     """
     if version == OLDEST:
         pytest.skip("2025-03-26 cannot ask a person")

@@ -148,7 +148,7 @@ def conversation(request: pytest.FixtureRequest, foreign: Callable[..., Stdio]) 
     """Talk to one server in one revision; returns what our client saw."""
     server, version = request.param
     command = foreign(server, "foreign_features.py", SCRIPTS)
-    # Before 2025-06-18 nobody is asked, and nobody can give up.
+    # Before 2025-06-18 no person is asked, and none can give up.
     names = SCENARIOS if version == OLDEST else (*SCENARIOS, "give_up")
     found = trio.run(converse, command, version, Wavering(), Conversation, names)
     return {**found, "server": server, "version": version}

@@ -233,7 +233,7 @@ def test_cancel(seen):
 
 
 def test_change(seen, version):
-    """A new tool is told of: pushed to a session, on request to 2026-07-28."""
+    """A new tool has a notice: pushed to a session, on request to 2026-07-28."""
     agreed, (names, extra) = seen("change")
     assert agreed == ({"toolsListChanged": True} if version == LATEST else None)
     assert names == {*NAMES, "extra"}

@@ -163,7 +163,7 @@ async def test_the_answers_are_those_of_the_servers(
         for name, target in entries.items():
             async with connect(target, handler=Person()) as direct:
                 if name == "every":  # its tools that ask appear a moment later
-                    while len(await direct.list_tools()) < 15:  # noqa: ASYNC110 - it tells nobody
+                    while len(await direct.list_tools()) < 15:  # noqa: ASYNC110 - it has no event
                         await trio.sleep(0.05)
                 has = direct.capabilities.has
                 kinds = {"tools": "_", "prompts": "_", "resources": "+", "resource_templates": "+"}

@@ -3,83 +3,17 @@
 The conformance suite negotiates none but the newest of them.
 """
 
-import http.client
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
+
+from ..kit.http_client import HttpClient, messages_of
 
 SERVER = Path(__file__).parents[2] / "docs" / "examples" / "everything.py"
 OLDEST, FORMS, SESSION = "2025-03-26", "2025-06-18", "2025-11-25"
 REVISIONS = [OLDEST, FORMS, SESSION]
-PATIENCE = 60
-
-
-class Client:
-    """Sends what a test says, each on a connection of its own."""
-
-    def __init__(self, url: str, version: str) -> None:
-        self.parts = urlsplit(url)
-        self.version = version
-        self.headers: dict[str, str] = {}
-        self._open: list[http.client.HTTPConnection] = []
-
-    def send(self, method: str, body: Any = None, **headers: str) -> http.client.HTTPResponse:
-        """Send one request; a header without text is left out."""
-        connection = http.client.HTTPConnection(self.parts.netloc, timeout=PATIENCE)
-        self._open.append(connection)
-        data = None if body is None else json.dumps(body)
-        sent = {"Accept": "application/json, text/event-stream", **self.headers}
-        if data is not None:
-            sent["Content-Type"] = "application/json"
-        sent.update({name.replace("_", "-"): value for name, value in headers.items()})
-        sent = {name: value for name, value in sent.items() if value}
-        connection.request(method, self.parts.path, data, sent)
-        return connection.getresponse()
-
-    def ask(self, method: str, params: Any = None, id_: Any = 1, **headers: str) -> Any:
-        """Send one request of the protocol; gives its answer."""
-        message = {"jsonrpc": "2.0", "id": id_, "method": method, "params": params or {}}
-        response = self.send("POST", message, **headers)
-        assert response.status == 200
-        return read(response)[-1]
-
-    def initialize(self, version: str) -> Any:
-        params = {
-            "protocolVersion": version,
-            "capabilities": {},
-            "clientInfo": {"name": "old", "version": "1"},
-        }
-        message = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
-        response = self.send("POST", message)
-        assert response.status == 200
-        self.headers["Mcp-Session-Id"] = response.headers["Mcp-Session-Id"]
-        return read(response)[-1]["result"]
-
-    def begin(self) -> None:
-        """Shake hands as a client of the revision does."""
-        assert self.initialize(self.version)["protocolVersion"] == self.version
-        if self.version != OLDEST:  # which has no such header
-            self.headers["MCP-Protocol-Version"] = self.version
-        ready = self.send("POST", {"jsonrpc": "2.0", "method": "notifications/initialized"})
-        assert (ready.status, ready.read()) == (202, b"")
-
-    def close(self) -> None:
-        for connection in self._open:
-            connection.close()
-
-
-def read(response: http.client.HTTPResponse) -> list[Any]:
-    """Read the messages of an answer, from either form."""
-    body = response.read()
-    if response.headers.get_content_type() == "application/json":
-        return [json.loads(body)]
-    assert response.headers.get_content_type() == "text/event-stream"
-    lines = [line for line in body.decode().splitlines() if line.startswith("data: ")]
-    return [json.loads(line[6:]) for line in lines if line != "data: "]
 
 
 @pytest.fixture(scope="module")
@@ -88,15 +22,15 @@ def url(serve_url: Callable[[str, str], str], tmp_path_factory: pytest.TempPathF
 
 
 @pytest.fixture(params=REVISIONS)
-def client(request: pytest.FixtureRequest, url: str) -> Iterator[Client]:
-    client = Client(url, request.param)
-    yield client
-    client.close()
+def client(request: pytest.FixtureRequest, url: str) -> Iterator[HttpClient]:
+    """Begin a session of a revision."""
+    session = HttpClient(url).begin(request.param)
+    yield session
+    session.close()
 
 
 def test_a_session(client):
     """From the handshake to the end: what each revision says, and what it does not."""
-    client.begin()
     assert client.ask("ping")["result"] == {}
     tools = {tool["name"]: tool for tool in client.ask("tools/list")["result"]["tools"]}
     assert "outputSchema" not in tools["test_simple_text"]
@@ -112,32 +46,29 @@ def test_a_session(client):
 
 def test_progress_comes_before_the_answer(client):
     """It comes in events on the stream of the call; 2025-11-25 begins with an id to resume with."""
-    client.begin()
     params = {"name": "test_tool_with_progress", "_meta": {"progressToken": "p"}}
     message = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params}
     response = client.send("POST", message)
     first = response.readline()
     assert first.startswith(b"id: ")
     assert response.readline().startswith(b"retry: " if client.version == SESSION else b"event: ")
-    *notices, answer = read(response)
+    *notices, answer = messages_of(response)
     assert {each["method"] for each in notices} == {"notifications/progress"}
     assert answer["id"] == 5
 
 
 def test_the_version_header(client):
     """It may be missing; what was agreed on counts, and one of nothing is refused."""
-    client.begin()
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     for version in ("", *REVISIONS):
         assert client.send("POST", ping, MCP_Protocol_Version=version).status == 200
     refused = client.send("POST", ping, MCP_Protocol_Version="1999-01-01")
     assert refused.status == 400
-    assert read(refused)[0]["error"]["code"] == -32022
+    assert messages_of(refused)[0]["error"]["code"] == -32022
 
 
 def test_the_session_header(client):
-    """Without it a request is refused, and with one that nobody has it finds nothing."""
-    client.begin()
+    """Without it a request is refused, and with an unknown one it finds nothing."""
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     assert client.send("POST", ping, Mcp_Session_Id="").status == 400
     assert client.send("POST", ping, Mcp_Session_Id="unknown").status == 404
@@ -146,7 +77,6 @@ def test_the_session_header(client):
 
 def test_the_standing_stream(client):
     """It is open until the client leaves, and says what belongs to no request."""
-    client.begin()
     stream = client.send("GET", Accept="text/event-stream")
     assert stream.status == 200
     assert stream.headers.get_content_type() == "text/event-stream"
@@ -163,7 +93,6 @@ def test_the_standing_stream(client):
 
 def test_arrays(client):
     """2025-03-26 answers an array with one; later revisions refuse it."""
-    client.begin()
     array = [
         {"jsonrpc": "2.0", "id": "a", "method": "ping"},
         {"jsonrpc": "2.0", "method": "notifications/x"},
@@ -178,10 +107,10 @@ def test_arrays(client):
     response = client.send("POST", array)
     if client.version != OLDEST:
         assert response.status == 400
-        assert read(response)[0]["error"]["code"] == -32600
+        assert messages_of(response)[0]["error"]["code"] == -32600
         return
     assert response.status == 200
-    (answers,) = read(response)
+    (answers,) = messages_of(response)
     found = {each["id"]: each for each in answers}
     assert set(found) == {"a", "b", "c"}
     assert found["a"]["result"] == {}
@@ -193,7 +122,7 @@ def test_arrays(client):
 
 @pytest.mark.parametrize("asked", ["2024-11-05", "2026-07-28", "1999-01-01"])
 def test_a_version_that_has_no_handshake_here(url, asked):
-    """The newest one that has is offered instead."""
-    client = Client(url, SESSION)
+    """The newest with a handshake is offered instead."""
+    client = HttpClient(url)
     assert client.initialize(asked)["protocolVersion"] == SESSION
     client.close()

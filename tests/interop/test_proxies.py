@@ -136,7 +136,7 @@ def _documented(kind, ports):
 async def test_the_configuration_of_the_documentation_keeps_sessions_together(
     kind, nursery, tmp_path
 ):
-    """Of two servers each session has the one that began it, whatever connection it uses."""
+    """Of two servers each session stays with its own, whatever connection it uses."""
     hosts = [await nursery.start(partial(serve_http, Followed(), port=0)) for _ in range(2)]
     ask = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     write = _documented(kind, [host.port for host in hosts])

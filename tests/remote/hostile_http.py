@@ -3,14 +3,13 @@
 import gzip
 import json
 import threading
-from contextlib import asynccontextmanager, contextmanager, suppress
-from functools import partial
+from contextlib import asynccontextmanager, contextmanager
 
 import trio
 
+from ..kit.http_server import HEAD, event, event_stream, listening, whole
 from .hostile import CLOSE, EVIL, Hostile, encode
 
-HEAD = b"HTTP/1.1 %b\r\ncontent-type: %b\r\n"
 #: A little that becomes very much.
 BOMB = gzip.compress(b" " * 20_000_000)
 #: The requests that these misbehaviours concern: one of a call, and one of a list.
@@ -23,20 +22,6 @@ WEB = {}
 def misbehaves(function):
     WEB[function.__name__] = function
     return function
-
-
-def whole(body=b"", status=b"200 OK", kind=b"application/json", more=b""):
-    head = HEAD % (status, kind) + b"content-length: %d\r\n%b\r\n" % (len(body), more)
-    return head + body
-
-
-def stream(*events):
-    end = b"connection: close\r\n\r\n"
-    return HEAD % (b"200 OK", b"text/event-stream") + end + b"".join(events)
-
-
-def event(data):
-    return b"data: " + data + b"\n\n"
 
 
 def _moves(status, place):
@@ -74,24 +59,24 @@ for _name, _status in {
 
 @misbehaves
 def ends_each_stream_at_once(server, body, number):
-    return stream(b"retry: 0\nid: %d\ndata:\n\n" % number)
+    return event_stream(b"retry: 0\nid: %d\ndata:\n\n" % number)
 
 
 @misbehaves
 def ends_each_stream_with_a_notice(server, body, number):
     notice = encode({"method": "notifications/x"})
-    return stream(b"retry: 0\nid: %d\n" % number, event(notice))
+    return event_stream(b"retry: 0\nid: %d\n" % number, event(notice))
 
 
 @misbehaves
 def sends_garbage_in_a_stream(server, body, number):
     noise = (b"\xff\xfe\n\n", event(b"{"), event(b"[]"), b"id: \x00\n\n", b"event: x\ndata: y\n\n")
-    return stream(*noise, event(EVIL.encode()), event(body), *noise)
+    return event_stream(*noise, event(EVIL.encode()), event(body), *noise)
 
 
 @misbehaves
 def sends_an_event_without_an_end(server, body, number):
-    return stream(b"data: " + b"x" * 600_000)
+    return event_stream(b"data: " + b"x" * 600_000)
 
 
 @misbehaves
@@ -193,28 +178,12 @@ class HostileHttp(Hostile):
         self.requests = 0
         self._web = WEB.get(name)
 
-    async def serve(self, connection):
-        with suppress(trio.BrokenResourceError, trio.ClosedResourceError, ValueError):
-            async with connection:
-                while await self._serve_one(connection):
-                    pass
-
-    async def _serve_one(self, connection):
-        """Answer one request; False if the connection is to be closed."""
-        data = b""
-        while b"\r\n\r\n" not in data:
-            more = await connection.receive_some()
-            if not more:
-                return False
-            data += more
-        head, _, body = data.partition(b"\r\n\r\n")
-        length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
-        while len(body) < int(length or 0):
-            body += await connection.receive_some()
+    async def answer(self, connection, request):
+        """Answer one request; false if the connection is to be closed."""
         self.requests += 1
-        if head.startswith(b"POST"):
-            return await self._answer(connection, json.loads(body))
-        is_back = head.startswith(b"GET") and b"last-event-id" in head.lower()
+        if request.method == "POST":
+            return await self._answer(connection, json.loads(request.body))
+        is_back = request.method == "GET" and "last-event-id" in request.headers
         if is_back and self._web is not None:
             await connection.send_all(self._web(self, b"{}", self.requests))
         else:
@@ -235,7 +204,7 @@ class HostileHttp(Hostile):
             await connection.send_all(whole(encode(answers[0])))
             return True
         parts = [event(encode(each)) for each in answers if each is not CLOSE]
-        await connection.send_all(stream(*parts))
+        await connection.send_all(event_stream(*parts))
         if (is_listening or not answers) and CLOSE not in answers:
             await connection.receive_some()  # until the client leaves
         return False
@@ -245,13 +214,8 @@ class HostileHttp(Hostile):
 async def hostile_http(name):
     """Serve on a socket of this machine, in this loop."""
     server = HostileHttp(name)
-    async with trio.open_nursery() as nursery:
-        (listener,) = await nursery.start(
-            partial(trio.serve_tcp, server.serve, 0, host="127.0.0.1")
-        )
-        server.url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}/mcp"
+    async with listening(server.answer) as server.url:
         yield server
-        nursery.cancel_scope.cancel()
 
 
 @contextmanager

@@ -183,6 +183,7 @@ def test_both_forms_are_one(form, data):
 @pytest.mark.slow
 @LAW
 @given(forms(), st.data())
+@pytest.mark.time_limit(360)
 def test_arguments_survive_the_way_back(form, data):
     """A built value is dumped as a valid one that builds an equal value."""
     cls, mapping, values = form

@@ -57,6 +57,7 @@ def run(folder):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SUITE.is_dir(), reason="the suite is not beside the checkout")
+@pytest.mark.time_limit(360)
 def test_schemas_of_the_suite_have_values():
     """Every schema of the suite that has valid values, or invalid ones, has some of these drawn."""
     counts, missing = run("draft2020-12")

@@ -71,7 +71,7 @@ async def use() -> None:
         assert_type(client.protocol_version, str)
 
 
-# Wrong uses are errors; `warn_unused_ignores` fails where one is none any more.
+# Wrong uses are errors; `warn_unused_ignores` fails where one is no longer an error.
 Add.Input()  # type: ignore[call-arg]
 Add.Input(a="1")  # type: ignore[arg-type]
 Add.Output(sum=1).sum = 2  # type: ignore[misc]

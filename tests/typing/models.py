@@ -36,5 +36,5 @@ def load_plainly(client: SyncClient) -> None:
     assert_type(client.read_skill(client.get_skill("skill://a/SKILL.md")), ResourceContents)
 
 
-# Wrong uses are errors; `warn_unused_ignores` fails where one is none any more.
+# Wrong uses are errors; `warn_unused_ignores` fails where one is no longer an error.
 tools_for("mistral", [])  # type: ignore[arg-type]

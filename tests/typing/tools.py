@@ -234,7 +234,7 @@ assert_type(Content.from_wire({}), Content)
 ToolResult([BLOCK, "x"], structured={"a": 1})
 ToolResult("x", is_error=True)
 
-# What is wrong is told by the checker too.
+# The checker reports what is wrong, too.
 Content.text(1)  # type: ignore[arg-type]
 tool("SearchDocs")  # type: ignore[call-overload]
 tool(SearchDocs, nmae="x")  # type: ignore[call-overload]

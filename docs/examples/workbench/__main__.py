@@ -18,7 +18,7 @@ def main() -> None:
         sys.exit(f"settings.toml cannot be used: {error}")
     keys = server.parts.settings.keys
     if not keys:
-        sys.exit("settings.toml has no [keys]: nobody could call, so nothing is served")
+        sys.exit("settings.toml has no [keys]: no caller would be accepted, so nothing is served")
     callers = {digest: Principal(subject=name, issuer="workbench") for name, digest in keys.items()}
     port = int(os.environ.get("PORT", "8000"))
     auth = BearerAuth(

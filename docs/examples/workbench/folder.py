@@ -170,7 +170,7 @@ class Folder(Generic[Made]):
         files: dict[Path, bytes] = {}
         for path in sorted(self.path.glob(self._pattern))[:MAX_FILES]:
             try:
-                # A named pipe would block: nobody writes to it.
+                # A named pipe without a writer would block.
                 if path.is_file():
                     with path.open("rb") as file:
                         files[path] = file.read(MAX_BYTES + 1)

@@ -56,7 +56,7 @@ def _allow(tools: list[str]) -> Policy:
 
 
 def _listed(tools: Any) -> list[str]:
-    # The letters of a text would be patterns, and `*` is one that fits everything.
+    # The letters of a text would be patterns, and `*` fits everything.
     if not isinstance(tools, list):
         raise TypeError(f"tools must be a list of patterns, got {tools!r}")
     return cast("list[str]", tools)
@@ -88,8 +88,8 @@ class Rules:
     def load(self) -> list[Policy]:
         """Read the file, and return the policies.
 
-        Without a file that can be read they refuse everything: nobody knows what it would have
-        refused.
+        Without a file that can be read they refuse everything, since the file might
+        refuse it.
         """
         for policies in self._folder.load():
             return policies
@@ -118,7 +118,7 @@ def _rules_in(content: bytes) -> list[str]:
     if wrong := found.keys() - {"policy"}:
         raise ValueError(f"there is no {', '.join(sorted(wrong))}; write [[policy]]")
     rules = found.get("policy")
-    # An empty file is one that somebody has begun to write.
+    # An empty file is being written.
     if not isinstance(rules, list):
         raise ValueError("it has no rules; write `policy = []` for none")  # noqa: TRY004
     tables = cast("list[object]", rules)

@@ -1,4 +1,4 @@
-"""The server: its own skills, those of the folder, workflows, stores and policies."""
+"""The server: its own skills, skills of the folder, workflows, stores and policies."""
 
 import os
 from collections.abc import AsyncGenerator
@@ -95,8 +95,8 @@ class Workbench(Server, name="workbench", version="1.0.0", tool_timeout=30.0):
         except McpError as error:
             raise McpError(error.code, redact(error.message), redact(error.data)) from None
         wire = result.to_wire()
-        # The same object where there is nothing to hide: the server knows those of timeouts and
-        # crashes, and counts them as such.
+        # The same object where there is nothing to hide: the server recognises the results of
+        # timeouts and crashes, and counts them as such.
         return result if (redacted := redact(wire)) == wire else ToolResult.from_wire(redacted)
 
     async def read_resource(self, uri: str, ctx: Context) -> ReadResult:

@@ -77,7 +77,7 @@ class Skill:
 
 
 class Skills(ToolProvider, shared=True):
-    """Skills as tools: those of the program, and those of a folder.
+    """Skills as tools: skills of the program, and skills of a folder.
 
     Args:
         path: The folder. Its files are run as a part of this program: whoever may write there may
@@ -111,7 +111,7 @@ class Skills(ToolProvider, shared=True):
         return len(self._own) + len(self._folder.load())
 
     def calls_of(self, name: str) -> tuple[str, ...]:
-        """Return the tools that a skill may call; those of this package call none."""
+        """Return the tools that a skill may call; skills of this package call none."""
         return self.loaded[name].calls if name in self.loaded else ()
 
     def _load(self, path: Path, content: bytes) -> Skill:

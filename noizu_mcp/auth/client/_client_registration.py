@@ -16,7 +16,7 @@ from .._configuration import check_url, read_text
 from .._fetch import Fetcher, FetchError, FetchRequest
 from ._discovery import IssuerMetadata, read_object
 from ._stores import CredentialStore
-from ._tokens import Registration, choose_auth_method, explain, read_lifetime
+from ._tokens import ClientRegistration, choose_auth_method, explain, read_lifetime
 
 _HEADERS: Final = (("content-type", "application/json"), ("accept", "application/json"))
 
@@ -52,7 +52,9 @@ class ClientIdentity:
                 raise ValueError("client_secret belongs to a client_id, which is missing")
             check_home(self.issuer, "client_secret")
 
-    def known(self, issuer: IssuerMetadata, known_at: str | None = None) -> Registration | None:
+    def known(
+        self, issuer: IssuerMetadata, known_at: str | None = None
+    ) -> ClientRegistration | None:
         """Return the registration that needs no request; None if there is none.
 
         Args:
@@ -70,9 +72,11 @@ class ClientIdentity:
                 )
             secret = self.client_secret or ""
             method = choose_auth_method(issuer, secret)
-            return Registration(client_id=self.client_id, client_secret=secret, auth_method=method)
+            return ClientRegistration(
+                client_id=self.client_id, client_secret=secret, auth_method=method
+            )
         if self.client_metadata_url is not None and issuer.takes_metadata_urls:
-            return Registration(client_id=self.client_metadata_url)
+            return ClientRegistration(client_id=self.client_metadata_url)
         return None
 
 
@@ -100,11 +104,11 @@ def registration_key(issuer: str) -> str:
 
 async def stored_registration(
     issuer: IssuerMetadata, store: CredentialStore
-) -> Registration | None:
+) -> ClientRegistration | None:
     """Load a registration that was made earlier; None if there is none that is valid."""
     found = await store.load(registration_key(issuer.issuer))
     try:
-        known = Registration(**(found or {}))
+        known = ClientRegistration(**(found or {}))
     except TypeError:
         return None
     return None if known.is_over() else known
@@ -119,7 +123,7 @@ async def register(
     native: bool,
     fetcher: Fetcher,
     store: CredentialStore,
-) -> Registration:
+) -> ClientRegistration:
     """Register a client, and store the registration.
 
     Args:
@@ -182,11 +186,11 @@ def _client_metadata(
 
 def _read_registration(
     found: Mapping[str, Any], client_id: str, issuer: IssuerMetadata, redirect_uri: str
-) -> Registration:
+) -> ClientRegistration:
     secret, until = found.get("client_secret"), found.get("client_secret_expires_at")
     secret = secret if isinstance(secret, str) else ""
     method = choose_auth_method(issuer, secret, found.get("token_endpoint_auth_method"))
-    return Registration(
+    return ClientRegistration(
         client_id=client_id,
         client_secret=secret,
         auth_method=method,

@@ -22,7 +22,7 @@ from urllib.parse import urlencode
 
 from ..._errors import AuthError
 from ._discovery import Discovered, IssuerMetadata
-from ._tokens import Registration, explain
+from ._tokens import ClientRegistration, explain
 
 _OFFLINE: Final = "offline_access"
 
@@ -38,7 +38,11 @@ class CodeFlow:
     """
 
     def __init__(
-        self, found: Discovered, client: Registration, redirect_uri: str, scopes: tuple[str, ...]
+        self,
+        found: Discovered,
+        client: ClientRegistration,
+        redirect_uri: str,
+        scopes: tuple[str, ...],
     ) -> None:
         self._found = found
         self._client = client

@@ -32,7 +32,7 @@ from ._credentials import ClientFetcher, GrantRequest, TokenCredentials, load_si
 from ._discovery import IssuerMetadata, issuer_metadata
 from ._stores import CredentialStore, MemoryStore
 from ._strategy import Credentials, ProtectedServer
-from ._tokens import SHOWN, Login, Params, Registration, TokenClient
+from ._tokens import SHOWN, ClientRegistration, Login, TokenClient, TokenParams
 
 _JWT_BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -123,7 +123,7 @@ class Machine(ABC):
             dpop=self._dpop,
         )
 
-    def _register(self, issuer: IssuerMetadata, known_at: str | None) -> Registration:
+    def _register(self, issuer: IssuerMetadata, known_at: str | None) -> ClientRegistration:
         """Make the registration of this client at an issuer.
 
         Args:
@@ -134,10 +134,10 @@ class Machine(ABC):
             AuthError: The credentials belong to another issuer.
         """
         # Not None: there is a client_id.
-        return cast(Registration, self._identity.known(issuer, known_at))
+        return cast(ClientRegistration, self._identity.known(issuer, known_at))
 
     @abstractmethod
-    async def _prove(self, request: GrantRequest) -> Params:
+    async def _prove(self, request: GrantRequest) -> TokenParams:
         """Make the parameters of the grant."""
 
 
@@ -152,8 +152,8 @@ class _MachineGrant:
 
     def __init__(
         self,
-        register: Callable[[IssuerMetadata, str | None], Registration],
-        prove: Callable[[GrantRequest], Awaitable[Params]],
+        register: Callable[[IssuerMetadata, str | None], ClientRegistration],
+        prove: Callable[[GrantRequest], Awaitable[TokenParams]],
     ) -> None:
         self._register = register
         self._prove = prove
@@ -179,7 +179,7 @@ class _MachineGrant:
             tokens=attrs.evolve(tokens, refresh_token=""),
         )
 
-    async def _make_params(self, request: GrantRequest) -> Params:
+    async def _make_params(self, request: GrantRequest) -> TokenParams:
         scope = " ".join(request.scopes)
         return {"scope": scope, "resource": request.found.resource, **await self._prove(request)}
 
@@ -203,7 +203,7 @@ class ClientCredentials(Machine):
     ) -> None:
         super().__init__(client_id, read_text(client_secret, "client_secret"), options)
 
-    async def _prove(self, request: GrantRequest) -> Params:
+    async def _prove(self, request: GrantRequest) -> TokenParams:
         return {"grant_type": "client_credentials"}
 
 
@@ -237,7 +237,7 @@ class PrivateKeyJWT(Machine):
         self._key, self._algorithm = self._signing.read_private_key(key, algorithm)
         self._key_id = key_id
 
-    def _register(self, issuer: IssuerMetadata, known_at: str | None) -> Registration:
+    def _register(self, issuer: IssuerMetadata, known_at: str | None) -> ClientRegistration:
         methods = issuer.auth_methods
         if methods is not None and "private_key_jwt" not in methods:
             raise AuthError(
@@ -246,7 +246,7 @@ class PrivateKeyJWT(Machine):
             )
         return attrs.evolve(super()._register(issuer, known_at), auth_method="private_key_jwt")
 
-    async def _prove(self, request: GrantRequest) -> Params:
+    async def _prove(self, request: GrantRequest) -> TokenParams:
         assertion = self._signing.make_assertion(
             self._identity.client_id,
             request.found.issuer.issuer,
@@ -291,7 +291,7 @@ class WorkloadIdentity(Machine):
         check_home(self._identity.issuer, "token")
         self._token = check_source(token, "token")
 
-    async def _prove(self, request: GrantRequest) -> Params:
+    async def _prove(self, request: GrantRequest) -> TokenParams:
         return {"grant_type": _JWT_BEARER, "assertion": await read_source(self._token)}
 
 
@@ -346,7 +346,7 @@ class EnterpriseManaged(Machine):
         self._idp = idp
         self._id_token = check_source(id_token, "id_token")
 
-    async def _prove(self, request: GrantRequest) -> Params:
+    async def _prove(self, request: GrantRequest) -> TokenParams:
         # A URL of the configuration: it may well be in the network of the company.
         fetcher = self._fetcher or HTTPFetcher()
         provider = await issuer_metadata(self._idp, fetcher)
@@ -359,7 +359,7 @@ class EnterpriseManaged(Machine):
             "resource": request.found.resource or request.server.url,
             "scope": " ".join(request.scopes),
         }
-        client = cast(Registration, self._provider.known(provider))
+        client = cast(ClientRegistration, self._provider.known(provider))
         given = await TokenClient(fetcher).exchange(provider.token_endpoint, params, client=client)
         if given.get("issued_token_type") != _ID_JAG:
             raise AuthError(f"{self._idp} gave no ID-JAG, but {given.get('issued_token_type')!r}")

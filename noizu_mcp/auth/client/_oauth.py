@@ -21,7 +21,7 @@ from ._credentials import ClientFetcher, GrantRequest, TokenCredentials
 from ._redirect import RedirectListener, open_listener
 from ._stores import CredentialStore, MemoryStore
 from ._strategy import Credentials, ProtectedServer
-from ._tokens import Login, Registration, TokenClient, TokenRefused, union
+from ._tokens import ClientRegistration, Login, TokenClient, TokenRefused, union
 
 #: Seconds for a person to log in.
 LOGIN_TIMEOUT: Final = 300.0
@@ -225,7 +225,9 @@ class _CodeGrant:
             tokens=tokens,
         )
 
-    def _listen(self, stored: Registration | None) -> AbstractAsyncContextManager[RedirectListener]:
+    def _listen(
+        self, stored: ClientRegistration | None
+    ) -> AbstractAsyncContextManager[RedirectListener]:
         uri = self._options.redirect_uri
         if uri is not None and not is_loopback(urlsplit(uri).hostname or ""):
             return nullcontext(RedirectListener([], uri))
@@ -236,10 +238,10 @@ class _CodeGrant:
     async def _find_client(
         self,
         request: GrantRequest,
-        stored: Registration | None,
+        stored: ClientRegistration | None,
         uri: str,
         scopes: tuple[str, ...],
-    ) -> Registration:
+    ) -> ClientRegistration:
         issuer, before = request.found.issuer, request.previous
         used = before is not None and before.client.client_id == self._identity.client_id
         known = self._identity.known(issuer, before.issuer if before and used else None)

@@ -27,7 +27,7 @@ MAX_REFUSALS: Final = 4
 _SHOWN: Final = 300
 
 
-class Answer(Protocol):
+class ResponseHead(Protocol):
     """The head of an HTTP answer."""
 
     @property
@@ -83,7 +83,7 @@ class RequestAuth:
             given = await self._credentials.headers(ClientRequest(method, url))
         return {name.lower(): value for name, value in given.items()}
 
-    def note(self, url: str, answer: Answer) -> None:
+    def note(self, url: str, answer: ResponseHead) -> None:
         """Show an answer to the credentials, if they want to see them.
 
         Args:
@@ -97,7 +97,7 @@ class RequestAuth:
         self,
         method: str,
         url: str,
-        answer: Answer,
+        answer: ResponseHead,
         *,
         sent: Mapping[str, str],
         operation: str,

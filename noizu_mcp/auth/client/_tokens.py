@@ -40,7 +40,7 @@ _FORM: Final = ("content-type", "application/x-www-form-urlencoded")
 _ACCEPT: Final = ("accept", "application/json")
 
 #: Parameters of a request; those that are None or empty are left out.
-Params = Mapping[str, str | None]
+TokenParams = Mapping[str, str | None]
 
 
 class TokenRefused(AuthError):
@@ -101,7 +101,7 @@ class Tokens:
 
 
 @attrs.frozen(kw_only=True)
-class Registration:
+class ClientRegistration:
     """A client, as one authorization server knows it.
 
     Attributes:
@@ -146,7 +146,7 @@ class Login:
     revocation_endpoint: str = _text("")
     resource: str | None = attrs.field(validator=attrs.validators.optional(_TEXT))
     requested: tuple[str, ...] = attrs.field(converter=_scopes, validator=_TEXTS)
-    client: Registration
+    client: ClientRegistration
     tokens: Tokens
     proof_key: str = _text("", secret=True)
 
@@ -159,7 +159,7 @@ class Login:
         """Read a record; None if there is none, or one of another form."""
         try:
             fields: dict[str, Any] = dict(document or {})
-            client = Registration(**fields.pop("client"))
+            client = ClientRegistration(**fields.pop("client"))
             return cls(client=client, tokens=Tokens(**fields.pop("tokens")), **fields)
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
@@ -183,9 +183,9 @@ class TokenClient:
     async def request(
         self,
         url: str,
-        params: Params | Callable[[], Awaitable[Params]],
+        params: TokenParams | Callable[[], Awaitable[TokenParams]],
         *,
-        client: Registration,
+        client: ClientRegistration,
         requested: tuple[str, ...] = (),
     ) -> Tokens:
         """Request tokens.
@@ -216,7 +216,9 @@ class TokenClient:
             )
         return tokens
 
-    async def exchange(self, url: str, params: Params, *, client: Registration) -> JSONObject:
+    async def exchange(
+        self, url: str, params: TokenParams, *, client: ClientRegistration
+    ) -> JSONObject:
         """Exchange a token for another one, which is not for an MCP server (RFC 8693).
 
         Args:
@@ -231,7 +233,10 @@ class TokenClient:
         return _read_answer(await self._post(url, params, client, ()), url)
 
     async def _ask(
-        self, url: str, params: Params | Callable[[], Awaitable[Params]], client: Registration
+        self,
+        url: str,
+        params: TokenParams | Callable[[], Awaitable[TokenParams]],
+        client: ClientRegistration,
     ) -> FetchResponse:
         made = await params() if callable(params) else params
         proof = () if self.prover is None else (("dpop", self.prover.prove("POST", url)),)
@@ -259,8 +264,8 @@ class TokenClient:
     async def _post(
         self,
         url: str,
-        params: Params,
-        client: Registration,
+        params: TokenParams,
+        client: ClientRegistration,
         headers: Iterable[tuple[str, str]],
     ) -> FetchResponse:
         own, more = authenticate(client)
@@ -282,7 +287,7 @@ class TokenClient:
         return answer
 
 
-def authenticate(client: Registration) -> tuple[list[tuple[str, str]], dict[str, str]]:
+def authenticate(client: ClientRegistration) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """Make the headers and parameters that authenticate a client (RFC 6749 section 2.3.1).
 
     Args:

@@ -16,16 +16,20 @@ import trio
 from ..._printable import printable
 from ..._value import JSON
 from ...types import Accept, Cancel, Decline
-from ._form import Field, read_fields, without_none
+from ._form import FormField, read_fields, without_none
 
 #: Bytes of one line; the terminal itself ends lines sooner.
 _LINE: Final = 4096
 
-Refusal = Decline | Cancel
-Outcome = Accept[Any] | Refusal
+NegativeAnswer = Decline | Cancel
+PersonAnswer = Accept[Any] | NegativeAnswer
 
-_WORDS: Final[Mapping[str, Refusal]] = {"decline": Decline(), "cancel": Cancel()}
-_CONSENT: Final[Mapping[str, Refusal | None]] = {"yes": None, "no": Decline(), "cancel": Cancel()}
+_WORDS: Final[Mapping[str, NegativeAnswer]] = {"decline": Decline(), "cancel": Cancel()}
+_CONSENT: Final[Mapping[str, NegativeAnswer | None]] = {
+    "yes": None,
+    "no": Decline(),
+    "cancel": Cancel(),
+}
 _TURN: Final = trio.lowlevel.RunVar[trio.Lock]("noizu_mcp.terminal")
 
 
@@ -95,7 +99,7 @@ class Dialogue:
         self._terminal = terminal
         self._asker = asker
 
-    async def answer(self, params: Mapping[str, Any]) -> Outcome:
+    async def answer(self, params: Mapping[str, Any]) -> PersonAnswer:
         """Show a question, and read the answer.
 
         Args:
@@ -111,7 +115,7 @@ class Dialogue:
             self._terminal.say("(the question is no longer asked)")
             raise
 
-    async def _ask(self, params: Mapping[str, Any]) -> Outcome:
+    async def _ask(self, params: Mapping[str, Any]) -> PersonAnswer:
         terminal = self._terminal
         terminal.discard_typed()
         terminal.say()
@@ -134,7 +138,7 @@ class Dialogue:
         refusal = await self._consent("Send it?", "yes") if fields else None
         return Accept(content) if refusal is None else refusal
 
-    async def _ask_yes_or_no(self, field: Field) -> Outcome:
+    async def _ask_yes_or_no(self, field: FormField) -> PersonAnswer:
         """Ask for the only value of a form together with the consent: it is reviewed as typed."""
         default = f" [{field.shown_default}]" if field.shown_default else ""
         question = f"{field.label.rstrip('?')}? yes, no, decline, cancel{default}:"
@@ -148,7 +152,7 @@ class Dialogue:
             except ValueError as error:
                 self._terminal.say(f"    {error}; once more, or Ctrl-D to cancel")
 
-    async def _fill_in(self, field: Field) -> JSON:
+    async def _fill_in(self, field: FormField) -> JSON:
         terminal = self._terminal
         for number, choice in enumerate(field.choices, 1):
             terminal.say(f"    {number}) {choice.title}")
@@ -159,7 +163,7 @@ class Dialogue:
             except ValueError as error:
                 terminal.say(f"    {error}; once more, or Ctrl-D to cancel")
 
-    async def _ask_to_open(self, url: str) -> Outcome:
+    async def _ask_to_open(self, url: str) -> PersonAnswer:
         """Show a URL and ask for consent; nothing opens it here (client/elicitation)."""
         terminal = self._terminal
         host = host_of(url)
@@ -176,7 +180,7 @@ class Dialogue:
         refusal = await self._consent("Will you open it, in a browser of yours?", "no")
         return Accept(None) if refusal is None else refusal
 
-    async def _consent(self, question: str, default: str) -> Refusal | None:
+    async def _consent(self, question: str, default: str) -> NegativeAnswer | None:
         """Ask for yes, no or cancel; None is yes."""
         while True:
             text = await self._terminal.ask(f"{question} yes, no, cancel [{default}]:")

@@ -27,7 +27,7 @@ _BOUNDS: Final = {
 }
 
 
-class Choice(NamedTuple):
+class FormChoice(NamedTuple):
     """One of the values that a field may have.
 
     Attributes:
@@ -39,7 +39,7 @@ class Choice(NamedTuple):
     title: str
 
 
-class Field:
+class FormField:
     """One field of a form.
 
     Args:
@@ -177,7 +177,7 @@ class Field:
         raise ValueError(f"{word!r} is none of the choices")
 
 
-def read_fields(schema: JSON) -> list[Field]:
+def read_fields(schema: JSON) -> list[FormField]:
     """Read the fields of a form.
 
     Args:
@@ -185,24 +185,24 @@ def read_fields(schema: JSON) -> list[Field]:
     """
     required = part_of(schema, "required", list)
     return [
-        Field(name, each, required=name in required)
+        FormField(name, each, required=name in required)
         for name, each in part_of(schema, "properties", dict).items()
         if isinstance(each, dict)
     ]
 
 
-def _choices(schema: JSON) -> list[Choice]:
+def _choices(schema: JSON) -> list[FormChoice]:
     """List the choices of a field: plain, titled, or titled as 2025-06-18 does it."""
     titled = part_of(schema, "oneOf", list) or part_of(schema, "anyOf", list)
     if titled:
         return [
-            Choice(each["const"], str(each.get("title", each["const"])))
+            FormChoice(each["const"], str(each.get("title", each["const"])))
             for each in titled
             if isinstance(each, dict) and "const" in each
         ]
     values, names = part_of(schema, "enum", list), part_of(schema, "enumNames", list)
     names = names if len(names) == len(values) else values
-    return [Choice(value, str(name)) for value, name in zip(values, names, strict=True)]
+    return [FormChoice(value, str(name)) for value, name in zip(values, names, strict=True)]
 
 
 def without_none(values: JSONObject) -> JSONObject:

@@ -6,12 +6,9 @@ from functools import partial
 from typing import Any
 
 from ...engine import logger
-from ...types import Decline, SamplingResult
-from .._bound_handler import run_on_trio
-from .._handlers import ClientHandler
-from ._dialogue import Dialogue, Outcome, Terminal, one_at_a_time
-
-Sampled = SamplingResult | Mapping[str, Any]
+from ...types import Decline
+from .._handlers import ClientHandler, Sampled, run_on_trio
+from ._dialogue import Dialogue, PersonAnswer, Terminal, one_at_a_time
 
 
 class TerminalHandler(ClientHandler):
@@ -35,12 +32,12 @@ class TerminalHandler(ClientHandler):
         if sampling is not None:
             vars(self)["handle_sampling"] = sampling
 
-    async def handle_elicitation(self, params: Mapping[str, Any]) -> Outcome:
+    async def handle_elicitation(self, params: Mapping[str, Any]) -> PersonAnswer:
         """Show the question, and read the answer; see `ClientHandler`."""
         # Also under asyncio, whose loops cannot wait for every terminal.
         return await run_on_trio(partial(self._ask, params))
 
-    async def _ask(self, params: Mapping[str, Any]) -> Outcome:
+    async def _ask(self, params: Mapping[str, Any]) -> PersonAnswer:
         info = self.client.server_info
         asker = info.title or info.name
         terminal = _find_terminal()

@@ -20,16 +20,15 @@ import contextvars
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import trio
 
 from ..._groups import single_failure
+from ..._util import Returned
 from .._failure import KeptFailure
 from .._handover import settle
 from ._own_loop import OwnLoop, SteppedLoop
-
-Result = TypeVar("Result")
 
 #: The asyncio loop that the tasks of a trio loop use.
 LOOP: Final = trio.lowlevel.RunVar[asyncio.AbstractEventLoop]("noizu_mcp.aio")
@@ -51,7 +50,7 @@ def loop_of_this_run() -> asyncio.AbstractEventLoop:
         return own.loop
 
 
-async def run_asyncio(work: Callable[[], Awaitable[Result]]) -> Result:
+async def run_asyncio(work: Callable[[], Awaitable[Returned]]) -> Returned:
     """Run asyncio code from a trio task, and wait for it.
 
     Context variables that it sets are set for the caller, as after an `await`.
@@ -69,10 +68,12 @@ async def run_asyncio(work: Callable[[], Awaitable[Result]]) -> Result:
         call.take_variables()
 
 
-def from_asyncio(function: Callable[..., Awaitable[Result]]) -> Callable[..., Awaitable[Result]]:
+def from_asyncio(
+    function: Callable[..., Awaitable[Returned]],
+) -> Callable[..., Awaitable[Returned]]:
     """Make a coroutine function of asyncio callable from trio tasks."""
 
-    def crossed(*args: Any) -> Awaitable[Result]:
+    def crossed(*args: Any) -> Awaitable[Returned]:
         return Call().run(partial(function, *args))
 
     return crossed
@@ -113,7 +114,7 @@ class TrioSide(abc.ABC):
                 " SyncClient"
             )
 
-    async def run_trio(self, work: Callable[[], Awaitable[Result]]) -> Result:
+    async def run_trio(self, work: Callable[[], Awaitable[Returned]]) -> Returned:
         """Run trio code from an asyncio task, and wait for it.
 
         A cancellation is waited for, too; a second one is not: the code may shield itself.
@@ -137,7 +138,7 @@ class TrioSide(abc.ABC):
             scope.cancel()
             await asyncio.wait([ended])
             raise
-        result: Result = ended.result()
+        result: Returned = ended.result()
         return result
 
 
@@ -163,7 +164,7 @@ class Call(TrioSide):
         self._value: Any = None
         self._error: BaseException | None = None
 
-    async def run(self, work: Callable[[], Awaitable[Result]]) -> Result:
+    async def run(self, work: Callable[[], Awaitable[Returned]]) -> Returned:
         """Run asyncio code, and wait for it; once.
 
         Args:
@@ -198,7 +199,7 @@ class Call(TrioSide):
                 raise self._error
             finally:
                 self._error = None  # it refers to this frame
-        result: Result = self._value
+        result: Returned = self._value
         return result
 
     def take_variables(self) -> None:
@@ -249,7 +250,7 @@ class Call(TrioSide):
 
 
 @asynccontextmanager
-async def enter_asyncio(manager: AbstractAsyncContextManager[Result]) -> AsyncIterator[Result]:
+async def enter_asyncio(manager: AbstractAsyncContextManager[Returned]) -> AsyncIterator[Returned]:
     """Enter and leave a context manager of asyncio from a trio task, as `async with` does.
 
     One asyncio task enters and leaves it. If that task fails in between, the block is cancelled.
@@ -262,7 +263,7 @@ async def enter_asyncio(manager: AbstractAsyncContextManager[Result]) -> AsyncIt
     """
     call = Call()
     entered = trio.Event()
-    values: list[Result] = []
+    values: list[Returned] = []
     leave: asyncio.Future[None] = loop_of_this_run().create_future()
     # Until the block has ended: what it does when it is cancelled may need the manager.
     shield = trio.CancelScope(shield=True)

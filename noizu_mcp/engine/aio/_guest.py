@@ -11,17 +11,16 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic
 
 import trio
 
 from ..._errors import ConnectionClosed
 from ..._groups import unwrap_single
+from ..._util import Returned
 from .._handover import HeldManager
 from ._crossing import LOOP, TrioSide
 from ._own_loop import SteppedLoop
-
-Result = TypeVar("Result")
 
 
 class _Guest(TrioSide):
@@ -162,18 +161,18 @@ def trio_side() -> AbstractAsyncContextManager[TrioSide]:
     return _GuestUse()
 
 
-class _TrioBlock(Generic[Result]):
+class _TrioBlock(Generic[Returned]):
     """A context manager of trio in an asyncio task; see `enter_trio`."""
 
-    def __init__(self, side: TrioSide, manager: AbstractAsyncContextManager[Result]) -> None:
+    def __init__(self, side: TrioSide, manager: AbstractAsyncContextManager[Returned]) -> None:
         self._side = side
         self._manager = manager
-        self._held: HeldManager[Result]
+        self._held: HeldManager[Returned]
         self._holding: asyncio.Task[None]
 
-    async def __aenter__(self) -> Result:
+    async def __aenter__(self) -> Returned:
         self._side.check()
-        entered: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        entered: asyncio.Future[Returned] = asyncio.get_running_loop().create_future()
         self._held = HeldManager(self._manager, entered)
         self._holding = holding = asyncio.ensure_future(self._side.run_trio(self._held.hold))
         try:
@@ -205,8 +204,8 @@ class _TrioBlock(Generic[Result]):
 
 
 def enter_trio(
-    side: TrioSide, manager: AbstractAsyncContextManager[Result]
-) -> AbstractAsyncContextManager[Result]:
+    side: TrioSide, manager: AbstractAsyncContextManager[Returned]
+) -> AbstractAsyncContextManager[Returned]:
     """Enter and leave a context manager of trio from asyncio tasks, as `async with` does.
 
     One trio task enters and leaves it. If that task fails in between, the asyncio task that

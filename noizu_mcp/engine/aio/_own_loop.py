@@ -21,14 +21,13 @@ import math
 import selectors
 import threading
 from collections.abc import Callable
-from typing import Final, TypeVarTuple
+from typing import Final
 
 import sniffio
 import trio
 
 from ..._log import throttled_log
-
-Args = TypeVarTuple("Args")
+from ..._util import Arguments
 
 #: Turns of the asyncio loop in one step. A coroutine that is started, waits once and ends takes
 #: three; each turn costs about 5 µs.
@@ -86,8 +85,8 @@ class SteppedLoop(asyncio.SelectorEventLoop):
 
     def call_soon(
         self,
-        callback: Callable[[*Args], object],
-        *args: *Args,
+        callback: Callable[[*Arguments], object],
+        *args: *Arguments,
         context: contextvars.Context | None = None,
     ) -> asyncio.Handle:
         """Schedule a callback; see `asyncio.AbstractEventLoop.call_soon`."""
@@ -98,8 +97,8 @@ class SteppedLoop(asyncio.SelectorEventLoop):
     def call_at(
         self,
         when: float,
-        callback: Callable[[*Args], object],
-        *args: *Args,
+        callback: Callable[[*Arguments], object],
+        *args: *Arguments,
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
         """Schedule a callback; see `asyncio.AbstractEventLoop.call_at`."""

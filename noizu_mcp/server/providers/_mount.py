@@ -39,9 +39,10 @@ from ...engine import (
 from ...jsonrpc import INVALID_PARAMS
 from .._running import RunningServer
 from .._server import Server
+from .._server_context import ServerContext
 from ..changes._feed import UNSUBSCRIBE_TIME
 from ._introductions import find_skill, introduce, list_skills, read_directory
-from ._mounted_context import MountedContext
+from ._mounted_context import MountedCalls
 from ._mounted_specs import MountedSpecs
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class Mount(Provider, SkillProvider):
         spec = self.server.registry.skills.specs.get(own)
         for scopes in (self.server.options.requires, spec and spec.requires):
             if scopes:
-                inner.check_scopes(scopes)
+                inner.require(scopes)
         entry = await find_skill(self.server, own, inner) if spec is None else spec.definition
         return None if entry is None else rename_skill(entry, self._rename_uri)
 
@@ -200,7 +201,7 @@ class Mount(Provider, SkillProvider):
         entries = [{**each, "uri": self._rename_uri(each["uri"])} for each in page["resources"]]
         return {**page, "resources": entries}
 
-    def _context(self, ctx: Any) -> MountedContext | None:
+    def _context(self, ctx: Any) -> ServerContext | None:
         """Make the context of the mounted server for a request; None while it is not served."""
         mounted = self.served(ctx)
         return None if mounted is None else mounted.context(ctx)
@@ -252,7 +253,7 @@ class Mount(Provider, SkillProvider):
         if mounted is not None and own is not None:
             await mounted.unsubscribe(own, mounted.context(ctx))
 
-    async def _prepared(self, uri: str, ctx: Any) -> tuple[MountedContext, str]:
+    async def _prepared(self, uri: str, ctx: Any) -> tuple[ServerContext, str]:
         """Return the context of the mounted server, with lists, and its own name for a URI."""
         inner, own = self._serving(ctx).context(ctx), uri.removeprefix(self.rename("uri", ""))
         await self.server.registry.prepare(inner, "resources", own)
@@ -345,9 +346,9 @@ class MountedServer:
         self._idle = trio.Event()
         self._calls: dict[object, None] = {}
         # The contexts of the subscriptions that the server has taken, by URI.
-        self._taken: dict[str, list[MountedContext]] = {}
+        self._taken: dict[str, list[ServerContext]] = {}
 
-    def context(self, ctx: Any) -> MountedContext:
+    def context(self, ctx: Any) -> ServerContext:
         """Make the context of the mounted server for a request.
 
         Raises:
@@ -355,9 +356,10 @@ class MountedServer:
         """
         if self.inner is None:
             raise _not_served(self._mount)
-        return MountedContext(ctx, self.inner, self._mount.rename)
+        outer: ServerContext = ctx
+        return outer.of_mounted(self.inner, MountedCalls(outer, self._mount.rename))
 
-    def enter(self, ctx: Any) -> MountedContext:
+    def enter(self, ctx: Any) -> ServerContext:
         """Begin a call of a handler: the lifespan lasts at least until `leave`."""
         context = self.context(ctx)
         inner: Any = context.running
@@ -367,7 +369,7 @@ class MountedServer:
         self._calls[context] = None
         return context
 
-    def leave(self, context: MountedContext) -> None:
+    def leave(self, context: ServerContext) -> None:
         """End a call; from any thread."""
         del self._calls[context]
         if self._ending.is_set() and not self._calls:
@@ -391,7 +393,7 @@ class MountedServer:
         if self._ending.is_set():
             await self.unsubscribe(uri)
 
-    async def unsubscribe(self, uri: str, context: MountedContext | None = None) -> None:
+    async def unsubscribe(self, uri: str, context: ServerContext | None = None) -> None:
         """Tell the server of the end of a subscription that it has taken; ignore any other.
 
         Args:

@@ -32,8 +32,8 @@ from ..registry._collection import Collection
 
 if TYPE_CHECKING:
     from .._server import Server
+    from .._server_context import ServerContext
     from ._mount import Mount, MountedServer
-    from ._mounted_context import MountedContext
 
 #: Pages of a list that a mounted server computes; more would be a cursor that never ends.
 MOST_PAGES: Final = 1000
@@ -139,7 +139,7 @@ class MountedSpecs:
         # change.
         self._made: dict[str, dict[Bound, Bound]] = {}
 
-    async def list_all(self, feature: str, ctx: "MountedContext") -> list[Bound]:
+    async def list_all(self, feature: str, ctx: "ServerContext") -> list[Bound]:
         """List the components of a feature, hidden ones too.
 
         Args:
@@ -164,7 +164,7 @@ class MountedSpecs:
         return found
 
     async def _computed(
-        self, collection: Collection[Any], method: str, ctx: "MountedContext"
+        self, collection: Collection[Any], method: str, ctx: "ServerContext"
     ) -> list[Bound]:
         """List what an override lists; the other registrations are hidden, as in the server."""
         specs = dict(collection.seen_by(ctx).specs)

@@ -26,6 +26,7 @@ from ..._errors import PEER_FAILURES, DefinitionError, InsufficientScope
 from ..._util import got
 from ...components import Bound
 from ...engine import logger, run_user_code, split_cancellation
+from ...jsonrpc import Request
 from ..calls._loops import bind_all
 from ..registry._collection import Collection, Kind
 from ._mount import FIRST_PAUSE, GRACE, LONGEST_PAUSE, Mount, MountedServer
@@ -190,18 +191,19 @@ class ProviderLists:
 
     # The lists of a caller
 
-    def find_outdated(self, ctx: Any) -> str | None:
+    def find_outdated(self, request: Request, ctx: Any) -> str | None:
         """Return the feature whose lists a request needs and must wait for; None if it need not.
 
         Args:
-            ctx: The request; if it needs lists, it sees those of its caller from now on.
+            request: The request.
+            ctx: Its context; if it needs lists, it sees those of its caller from now on.
         """
-        method = ctx.request.method
+        method = request.method
         # The way of most calls of provided tools, and of all mounted ones.
         if self._current.get(method) == self._providers.generation:
             ctx.provided = self._common.lists
             return None
-        feature = self._providers.feature_of(ctx.request)
+        feature = self._providers.feature_of(request)
         if feature is None:
             return None
         caller = self.attach(ctx)

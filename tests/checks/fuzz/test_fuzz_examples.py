@@ -75,6 +75,7 @@ async def test_an_example_over_http(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROCESSES)
+@pytest.mark.time_limit(360)
 async def test_an_example_as_a_process(name):
     """The same over stdio, in processes of their own."""
     report = await fuzz(str(EXAMPLES / name), examples=1 if name == "everything.py" else 2)

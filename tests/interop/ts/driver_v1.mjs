@@ -22,7 +22,7 @@ const {
     ToolListChangedNotificationSchema,
 } = load('@modelcontextprotocol/sdk/types.js');
 
-// It has no option for the version: it always offers the latest one that it knows.
+// It has no option for the version: it always offers the latest that it knows.
 function offering(transport, version, negotiated) {
     const send = transport.send.bind(transport);
     transport.send = (message, options) => {

@@ -10,62 +10,8 @@ import trio.testing
 
 from noizu_mcp.transports.host import HostOptions, serve_asgi
 
+from ...kit.http_client import RawClient
 from ..http.certificate import make_certificate
-
-
-class RawClient:
-    """A client of HTTP/1.1 that sends whatever bytes it is given."""
-
-    def __init__(self, stream):
-        self.stream = stream
-        self.buffer = bytearray()
-
-    async def send(self, data):
-        await self.stream.send_all(data)
-
-    async def request(self, body=b"", *headers, path="/", method="POST"):
-        lines = [f"{method} {path} HTTP/1.1", "Host: test", f"Content-Length: {len(body)}"]
-        await self.send("\r\n".join([*lines, *headers, "", ""]).encode() + body)
-
-    async def read_until(self, end):
-        """Read up to some bytes, and take them."""
-        searched = 0
-        with trio.fail_after(60):
-            while (at := self.buffer.find(end, searched)) == -1:
-                searched = max(0, len(self.buffer) - len(end) + 1)
-                data = await self.stream.receive_some()
-                assert data, f"the end, after {self.buffer!r}"
-                self.buffer += data
-        found = bytes(self.buffer[: at + len(end)])
-        del self.buffer[: at + len(end)]
-        return found
-
-    async def head(self):
-        """Read a head: the status, and the headers by their names in lower case."""
-        first, *lines = (await self.read_until(b"\r\n\r\n")).decode().split("\r\n")
-        headers = dict(line.lower().split(": ", 1) for line in lines if line)
-        return int(first.split()[1]), headers
-
-    async def answer(self):
-        """Read an answer with a length: its status and body."""
-        status, headers = await self.head()
-        size = int(headers["content-length"])
-        with trio.fail_after(60):
-            while len(self.buffer) < size:
-                self.buffer += await self.stream.receive_some()
-        body = bytes(self.buffer[:size])
-        del self.buffer[:size]
-        return status, body
-
-    async def rest(self):
-        """Read all that comes up to the end, or up to a reset."""
-        with trio.fail_after(60):
-            try:
-                while data := await self.stream.receive_some():
-                    self.buffer += data
-            except trio.BrokenResourceError:
-                pass
-        return bytes(self.buffer)
 
 
 @pytest.fixture

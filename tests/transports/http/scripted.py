@@ -1,14 +1,15 @@
 """An HTTP server that says byte for byte what a test wants."""
 
 import json
-from contextlib import asynccontextmanager, suppress
-from functools import partial
+from contextlib import asynccontextmanager
 
 import attrs
 import pytest
 import trio
 
 from noizu_mcp import ConnectionClosed
+
+from ...kit.http_server import gone, listening
 
 EVENTS = "text/event-stream"
 JSON = "application/json"
@@ -66,11 +67,7 @@ class Heard:
 
     async def gone(self):
         """Wait until the client has closed the connection."""
-        try:
-            while await self.stream.receive_some():
-                pass
-        except trio.BrokenResourceError:
-            pass
+        await gone(self.stream)
 
 
 class Script:
@@ -93,6 +90,9 @@ class Script:
         if heard.method != "POST":
             return heard.method
         return "array" if type(heard.message) is list else heard.message.get("method", "answer")
+
+    async def serve(self, stream, request):
+        await self.answer(Heard(request.method, request.headers, request.body, stream))
 
     async def answer(self, heard):
         self.heard.append(heard)
@@ -148,40 +148,9 @@ async def modern(heard):
     await heard.result({"resultType": "complete", **versions, "ttlMs": 0, "cacheScope": "public"})
 
 
-async def _serve(script, stream):
-    async with stream:
-        buffer = b""
-        while b"\r\n\r\n" not in buffer:
-            more = await stream.receive_some()
-            if not more:
-                return
-            buffer += more
-        head, _, body = buffer.partition(b"\r\n\r\n")
-        first, *lines = head.decode().split("\r\n")
-        headers = {}
-        for line in lines:
-            name, _, value = line.partition(":")
-            headers[name.lower()] = value.strip()
-        while len(body) < int(headers.get("content-length", 0)):
-            body += await stream.receive_some()
-        with suppress(trio.BrokenResourceError):  # the client has left
-            await script.answer(Heard(first.split()[0], headers, body, stream))
-
-
 @asynccontextmanager
 async def serving(script):
     """Serve a script on a socket of this machine; no test waits for longer than `PATIENCE`."""
     with trio.fail_after(PATIENCE):
-        async with _open(script):
+        async with listening(script.serve) as script.url:
             yield script
-
-
-@asynccontextmanager
-async def _open(script):
-    async with trio.open_nursery() as nursery:
-        (listener,) = await nursery.start(
-            partial(trio.serve_tcp, partial(_serve, script), 0, host="127.0.0.1")
-        )
-        script.url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}/mcp"
-        yield
-        nursery.cancel_scope.cancel()

@@ -10,8 +10,9 @@ from noizu_mcp.transports.http.server._app import HttpApp
 from noizu_mcp.transports.http.server._endpoint import DRAIN_TIMEOUT
 from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
 
+from ...kit.messages import call, message, modern_request
 from .shop import Shop
-from .wire import Exchange, Wire, call, message, modern_request, serving, settled
+from .wire import Exchange, Wire, serving, settled
 
 LISTEN = {"notifications": {"toolsListChanged": True, "resourceSubscriptions": ["board://all"]}}
 

@@ -8,8 +8,9 @@ import trio
 from noizu_mcp import Server, Tool
 from noizu_mcp._limits import Limits
 
+from ...kit.messages import META, call
 from .shop import Echo, Shop
-from .wire import META, call, serving
+from .wire import serving
 
 MODERN = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "echo"}
 BODY = json.dumps(call("echo", {"text": "é" * 20}, _meta=META)).encode()

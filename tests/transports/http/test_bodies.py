@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from noizu_mcp.transports.http import serve_http
 
+from ...kit.messages import BOTH, META, NAMED, message
 from .shop import Shop
-from .wire import BOTH, META, NAMED, message
 
 ARRAYS, HANDSHAKE, STATELESS = "2025-03-26", "2025-11-25", "2026-07-28"
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602

@@ -27,8 +27,9 @@ from noizu_mcp import (
     connect,
 )
 from noizu_mcp.client import _list_reader
-from noizu_mcp.engine import Unanswered, single_failure
-from noizu_mcp.jsonrpc import _decode, read_message
+from noizu_mcp.engine import Outgoing, Unanswered, single_failure
+from noizu_mcp.jsonrpc import _decode, decode, read_message
+from noizu_mcp.protocol import LATEST_HANDSHAKE, STATELESS
 from noizu_mcp.transports import HttpStream
 from noizu_mcp.transports._inbox import CAPACITY, Inbox
 from noizu_mcp.transports.http.client import _event_reader
@@ -1323,6 +1324,11 @@ async def test_a_full_inbox_makes_readers_wait():
     assert await inbox.take_all() == []
 
 
+def outgoing(data, revision=LATEST_HANDSHAKE):
+    """Give bytes the message that they encode, as a client does."""
+    return Outgoing(data, decode(data), revision)
+
+
 async def test_broken_messages_of_our_own():
     """A test client may send anything: who has an id gets the error, and so does who has none."""
 
@@ -1333,21 +1339,21 @@ async def test_broken_messages_of_our_own():
         stream = HttpStream(Http(script.url))
         async with trio.open_nursery() as nursery:
             await nursery.start(stream.run)
-            await stream.send([b'{"jsonrpc":"2.0"}'])
+            await stream.send([outgoing(b'{"jsonrpc":"2.0"}')])
             (arrived,) = await stream.receive()
             assert json.loads(arrived.data)["error"]["message"] == "no"
-            await stream.send([b'{"jsonrpc":"1.0","id":"mine","method":"x"}'])
+            await stream.send([outgoing(b'{"jsonrpc":"1.0","id":"mine","method":"x"}')])
             (arrived,) = await stream.receive()
             assert arrived.id == "mine"
+            cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+            cancelled["params"] = {"requestId": []}
+            notices = [{"jsonrpc": "2.0", "method": "notifications/x"}]
             await stream.send(
-                [
-                    b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}',
-                    b'[{"jsonrpc":"2.0","method":"notifications/x"}]',
-                ]
+                [outgoing(json.dumps(each).encode()) for each in (cancelled, notices)]
             )
             meta = {"io.modelcontextprotocol/protocolVersion": 5}
             odd = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": meta}}
-            await stream.send([json.dumps(odd).encode()])
+            await stream.send([outgoing(json.dumps(odd).encode(), STATELESS)])
             assert json.loads((await stream.receive())[0].data)["result"] == {}
             assert "mcp-protocol-version" not in script.heard[-1].headers
             await stream.aclose()
@@ -1410,7 +1416,7 @@ async def test_two_requests_with_one_id():
         stream = HttpStream(Http(script.url))
         async with trio.open_nursery() as nursery:
             await nursery.start(stream.run)
-            ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+            ping = outgoing(b'{"jsonrpc":"2.0","id":1,"method":"ping"}')
             assert stream.send_nowait([ping, ping])
             with trio.fail_after(60):
                 while len(script.heard) < 2:

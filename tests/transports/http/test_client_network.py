@@ -54,7 +54,7 @@ async def test_a_small_request_is_one_write():
 async def test_a_body_tells_that_it_is_written(tells):
     """It does so when the library asks for more, each time that it is sent."""
     written = []
-    body = _network.Body(b"body", (lambda: written.append(True)) if tells else None)
+    body = _network.RequestBody(b"body", (lambda: written.append(True)) if tells else None)
     for _ in range(2):
         assert [part async for part in body] == [b"body"]
     assert written == ([True, True] if tells else [])

@@ -5,8 +5,9 @@ import pytest
 from noizu_mcp import Server
 from noizu_mcp.transports.http.server._event_writer import EVENT_STREAM
 
+from ...kit.messages import CAPABILITIES, META, VERSION, call, message
 from .shop import Shop, ShopBehind
-from .wire import CAPABILITIES, META, VERSION, call, message, serving, settled
+from .wire import serving, settled
 
 INIT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t"}}
 

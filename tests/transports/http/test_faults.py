@@ -7,8 +7,9 @@ import tracemalloc
 import pytest
 import trio
 
+from ...kit.messages import call, message
 from .shop import Shop
-from .wire import call, message, serving, settled
+from .wire import serving, settled
 
 SESSIONS = 300
 #: Calls of each of two runs.
@@ -35,6 +36,7 @@ async def _visit(wire):
 
 
 @pytest.mark.slow
+@pytest.mark.time_limit(360)
 async def test_sessions_that_are_dropped_leave_nothing(autojump_clock):
     """Tables, tasks, listeners and memory are as they were."""
     async with serving(Shop(), limits={"session_idle": 100}) as wire:
@@ -136,6 +138,7 @@ class Crowd:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.time_limit(360)
 async def test_no_answer_is_lost_for_those_who_stay(autojump_clock, seed):
     """Clients that leave, stall or are cancelled cost no other client its answer."""
     async with serving(Shop(), limits={"streams": CALLS, "stall": 5}) as wire:

@@ -329,6 +329,7 @@ async def test_a_request_without_an_answer_waits_as_well(app):
 
 
 @pytest.mark.slow
+@pytest.mark.time_limit(600)
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
 async def test_nobody_else_notices_an_attack(tmp_path, tls):
     """Others are served, nothing is left, and SIGTERM ends the server in order."""

@@ -11,8 +11,18 @@ import trio.testing
 from noizu_mcp.transports.host import serve_asgi
 from noizu_mcp.transports.http import HttpApp, HttpOptions
 
+from ...kit.http_client import RawClient
+from ...kit.messages import (
+    INITIALIZED,
+    META,
+    VERSION,
+    call,
+    http_request,
+    initialize,
+    modern_request,
+)
 from .shop import Shop
-from .wire import META, VERSION, call, message, settled
+from .wire import settled
 
 CALLS = 3_000
 CLIENTS = 40
@@ -32,9 +42,8 @@ class Visitor:
         self._port = port
         self._chance = random.Random(seed)
         self._version = version
-        self._session = []
-        self._stream = None
-        self._buffer = b""
+        self._session = {}
+        self._client = None
 
     async def visit(self, calls):
         """Make calls."""
@@ -47,14 +56,12 @@ class Visitor:
             await self._leave()
 
     async def _shake_hands(self):
-        params = {"protocolVersion": HANDSHAKE, "capabilities": {}}
-        params["clientInfo"] = {"name": "visitor", "version": "1"}
-        await self._send(self._request(message("initialize", params, 0)))
-        head, _ = await self._read()
-        (id_,) = (line for line in head.split("\r\n") if line.startswith("mcp-session-id"))
-        self._session = [id_, f"mcp-protocol-version: {HANDSHAKE}"]
-        await self._send(self._request(message("notifications/initialized")))
-        await self._read()
+        await self._send(http_request(initialize(HANDSHAKE)))
+        _, headers, _ = await self._client.whole_answer()
+        self._session = {"mcp-session-id": headers["mcp-session-id"]}
+        self._session["mcp-protocol-version"] = HANDSHAKE
+        await self._send(self._request(INITIALIZED))
+        await self._client.answer()
 
     async def _make(self, number):
         text = f"{number} {self._chance.random()}"
@@ -72,59 +79,36 @@ class Visitor:
             body = call("wait", {"seconds": 1, "report": True}, number)
             body["params"]["_meta"] = {"progressToken": number}
             await self._send(self._request(body))
-            await self._stream.receive_some(self._chance.randrange(1, 500))
+            await self._client.stream.receive_some(self._chance.randrange(1, 500))
             await self._leave()
 
     async def _stay(self, number, text):
         self.stayed += 1
         await self._send(self._request(call("echo", {"text": text}, number)))
-        _, body = await self._read()
+        _, body = await self._client.answer()
         answer = json.loads(body)
         assert answer.get("id") == number, answer
         self.answered += answer["result"]["content"][0]["text"] == text
 
     def _request(self, body):
-        headers = list(self._session)
         if self._version == STATELESS:
-            params = body["params"]
-            body = {**body, "params": {**params, "_meta": {**META, **params.get("_meta", {})}}}
-            headers = [f"mcp-protocol-version: {STATELESS}", f"mcp-method: {body['method']}"]
-            headers.append(f"mcp-name: {params['name']}")
-        data = json.dumps(body).encode()
-        lines = ["POST /mcp HTTP/1.1", "host: localhost", "content-type: application/json"]
-        lines += ["accept: application/json, text/event-stream", f"content-length: {len(data)}"]
-        return "\r\n".join([*lines, *headers, "", ""]).encode() + data
+            return http_request(*modern_request(body))
+        return http_request(body, self._session)
 
     async def _send(self, data):
-        if self._stream is None:
-            self._stream = await trio.open_tcp_stream("127.0.0.1", self._port)
-        await self._stream.send_all(data)
-
-    async def _read(self):
-        """Read one answer that is no stream: its head and its body."""
-        while b"\r\n\r\n" not in self._buffer:
-            await self._receive()
-        head, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
-        _, _, rest = head.lower().partition(b"content-length: ")
-        size = int(rest.split(b"\r\n")[0])
-        while len(self._buffer) < size:
-            await self._receive()
-        body, self._buffer = self._buffer[:size], self._buffer[size:]
-        return head.decode(), body
-
-    async def _receive(self):
-        data = await self._stream.receive_some()
-        assert data, f"the connection ended after {self._buffer!r}"
-        self._buffer += data
+        if self._client is None:
+            self._client = RawClient(await trio.open_tcp_stream("127.0.0.1", self._port))
+        await self._client.send(data)
 
     async def _leave(self):
-        if self._stream is not None:
-            await trio.aclose_forcefully(self._stream)
-        self._stream, self._buffer = None, b""
+        if self._client is not None:
+            await trio.aclose_forcefully(self._client.stream)
+        self._client = None
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [HANDSHAKE, STATELESS])
+@pytest.mark.time_limit(360)
 async def test_whoever_stays_is_answered(version):
     """Each call with its own answer, whatever others do; nothing is left of those who left."""
     app = HttpApp(Shop(), HttpOptions())

@@ -13,8 +13,9 @@ from noizu_mcp.transports.http import HttpLimits
 from noizu_mcp.transports.http.server._event_store import History
 from noizu_mcp.transports.http.server._quotas import Accounts, Hold, size_of
 
+from ...kit.messages import call, message, modern_request
 from .shop import Shop
-from .wire import call, message, modern_request, serving, settled
+from .wire import serving, settled
 
 MEMORY = 40_000
 PART = MEMORY // 4

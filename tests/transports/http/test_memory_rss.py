@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .wire import call, message, modern_request
+from ...kit.messages import call, message, modern_request
 
 MIB = 1024 * 1024
 MEMORY = 16 * MIB
@@ -136,6 +136,7 @@ def test_values_of_open_requests_stay_within_the_limit():
         assert server.peak < server.start + 2 * MEMORY
 
 
+@pytest.mark.time_limit(360)
 def test_sessions_stay_within_the_limit():
     """Hundreds of sessions with clients that say much about themselves."""
     with process() as server:

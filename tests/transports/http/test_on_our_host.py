@@ -1,6 +1,5 @@
 """Served by the host of the package: what the bytes of a client mean to the application."""
 
-import json
 from functools import partial
 
 import pytest
@@ -11,15 +10,8 @@ from noizu_mcp import Server, Tool, serve_http
 from noizu_mcp.transports.host import serve_asgi
 from noizu_mcp.transports.http import HttpLimits
 
-from .wire import META, NAMED, call, message
-
-INITIALIZE = message(
-    "initialize",
-    {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t"}},
-    1,
-)
-INITIALIZE["params"]["clientInfo"]["version"] = "1"
-MODERN = {"MCP-Protocol-Version": "2026-07-28"}
+from ...kit.http_client import RawClient
+from ...kit.messages import INITIALIZED, call, http_request, initialize, message, modern_request
 
 
 class Long(Tool):
@@ -49,19 +41,8 @@ class Small(Server, name="small", version="1"):
         self.ended = []
 
 
-def _bytes(body, target="/mcp", host="localhost", **headers):
-    data = json.dumps(body).encode()
-    lines = [f"POST {target} HTTP/1.1", f"Host: {host}", "Content-Type: application/json"]
-    lines += ["Accept: application/json, text/event-stream", f"Content-Length: {len(data)}"]
-    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
-    return "\r\n".join([*lines, "", ""]).encode() + data
-
-
 def _modern(method, **params):
-    headers = {**MODERN, "Mcp-Method": method}
-    if method in NAMED:
-        headers["Mcp-Name"] = params[NAMED[method]]
-    return _bytes(message(method, {**params, "_meta": META}, 1), **headers)
+    return http_request(*modern_request(message(method, params, 1)))
 
 
 @pytest.fixture
@@ -92,7 +73,7 @@ async def _ask(host, data, *, half=False):
 async def test_a_length_over_the_limit_is_refused_before_the_body(served):
     """413 is the first answer to a client that waits for `100 Continue`."""
     _, host = await served()
-    head = _bytes(message("ping"), Expect="100-continue").partition(b"\r\n\r\n")[0]
+    head = http_request(message("ping"), {"Expect": "100-continue"}).partition(b"\r\n\r\n")[0]
     start, _, rest = head.partition(b"Content-Length: ")
     head = start + b"Content-Length: 99999999999\r\n" + rest.partition(b"\r\n")[2] + b"\r\n\r\n"
     assert (await _ask(host, head, half=True)).startswith(b"HTTP/1.1 413 ")
@@ -100,12 +81,11 @@ async def test_a_length_over_the_limit_is_refused_before_the_body(served):
 
 async def _session(host, version="2025-11-25"):
     """Do the handshake; gives the id of the session."""
-    initialize = {**INITIALIZE, "params": {**INITIALIZE["params"], "protocolVersion": version}}
-    answer = await _ask(host, _bytes(initialize, Connection="close"))
+    answer = await _ask(host, http_request(initialize(version), {"Connection": "close"}))
     session = answer.partition(b"mcp-session-id: ")[2].partition(b"\r\n")[0].decode()
-    ready = message("notifications/initialized")
-    await _ask(host, _bytes(ready, Mcp_Session_Id=session), half=True)
-    return session
+    headers = {"Mcp-Session-Id": session}
+    await _ask(host, http_request(INITIALIZED, headers), half=True)
+    return headers
 
 
 async def _until(condition):
@@ -118,7 +98,7 @@ async def test_what_is_answered_at_once_is_answered_to_half_a_connection(served)
     """A client that sends and then ends its side, as `nc -N` does."""
     _, host = await served()
     assert b'"tools"' in await _ask(host, _modern("tools/list"), half=True)
-    assert b'"serverInfo"' in await _ask(host, _bytes(INITIALIZE), half=True)
+    assert b'"serverInfo"' in await _ask(host, http_request(initialize()), half=True)
 
 
 async def test_half_a_connection_is_none_to_those_who_take_time(served):
@@ -126,7 +106,7 @@ async def test_half_a_connection_is_none_to_those_who_take_time(served):
     server, host = await served()
     assert await _ask(host, _modern("tools/call", name="long", arguments={}), half=True) == b""
     await _until(lambda: server.ended == ["cancelled"])
-    data = _bytes(call("long"), Mcp_Session_Id=await _session(host))
+    data = http_request(call("long"), await _session(host))
     assert await _ask(host, data, half=True) == b""
     assert server.running == 1
     await _until(lambda: host.connections == 0)
@@ -140,7 +120,7 @@ async def test_calls_whose_clients_left_turn_nobody_away(served):
     session = await _session(host)
     for number in range(20):
         async with await trio.open_tcp_stream("127.0.0.1", host.port) as stream:
-            await stream.send_all(_bytes(call("long", id_=number), Mcp_Session_Id=session))
+            await stream.send_all(http_request(call("long", id_=number), session))
             await _until(lambda number=number: server.running == number + 1)
         await _until(lambda: host.connections == 0)
     assert (await _ask(host, _modern("tools/list"), half=True)).startswith(b"HTTP/1.1 200")
@@ -174,7 +154,8 @@ async def test_a_body_that_does_not_come_is_answered(served, autojump_clock):
 async def test_a_host_in_the_target_is_no_way_around_the_allowed_ones(served, target, host, status):
     """Both are the same, and allowed."""
     _, serving = await served()
-    answer = await _ask(serving, _bytes(INITIALIZE, target, host, Connection="close"))
+    data = http_request(initialize(), {"Connection": "close"}, target=target, host=host)
+    answer = await _ask(serving, data)
     assert answer.startswith(b"HTTP/1.1 %d" % status)
 
 
@@ -184,10 +165,11 @@ async def test_the_calls_of_an_array_are_waited_for(served):
     session = await _session(host, "2025-03-26")
     calls = [call("long", id_=1), call("long", id_=2)]
     async with await trio.open_tcp_stream("127.0.0.1", host.port) as stream:
-        await stream.send_all(_bytes(calls, Mcp_Session_Id=session))
-        await _read_until(stream, b"text/event-stream")
+        await stream.send_all(http_request(calls, session))
+        client = RawClient(stream)
+        await client.read_until(b"text/event-stream")
         server.go_on.set()
-        answers = await _read_until(stream, b"0\r\n\r\n")
+        answers = await client.read_until(b"0\r\n\r\n")
     assert answers.count(b'"text":"done"') == 2
 
 
@@ -215,28 +197,16 @@ LISTEN = {"notifications": {"toolsListChanged": True}}
 
 
 async def _open_streams(host):
-    """Open a stream of each era; gives them once their answers have begun."""
-    session, opened = await _session(host), []
-    get = f"GET /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: {session}\r\n\r\n".encode()
+    """Open a stream of each era; gives their clients once the answers have begun."""
+    opened = []
     for data, begun in [
-        (get, b"data: \n\n"),
+        (http_request(None, await _session(host), method="GET"), b"data: \n\n"),
         (_modern("subscriptions/listen", **LISTEN), b"acknowledged"),
     ]:
-        stream = await trio.open_tcp_stream("127.0.0.1", host.port)
-        opened.append(stream)
-        await stream.send_all(data)
-        await _read_until(stream, begun)
+        opened.append(RawClient(await trio.open_tcp_stream("127.0.0.1", host.port)))
+        await opened[-1].send(data)
+        await opened[-1].read_until(begun)
     return opened
-
-
-async def _read_until(stream, end):
-    got = b""
-    with trio.fail_after(60):
-        while end not in got:
-            part = await stream.receive_some()
-            assert part, f"the end, after {got!r}"
-            got += part
-    return got
 
 
 async def test_an_open_stream_keeps_no_call_of_the_application(streaming):
@@ -246,11 +216,11 @@ async def test_an_open_stream_keeps_no_call_of_the_application(streaming):
     await _until(lambda: calls[2:] == ["GET", "POST"])
     server.tools.remove("long")
     for each in streams:
-        await _read_until(each, b"notifications/tools/list_changed")
+        await each.read_until(b"notifications/tools/list_changed")
     assert len(server.telemetry.streams) == 2
-    await streams.pop().aclose()
+    await streams.pop().stream.aclose()
     await _until(lambda: len(server.telemetry.streams) == 1)
-    await streams.pop().aclose()
+    await streams.pop().stream.aclose()
     await _until(lambda: not server.telemetry.streams)
     assert host.connections == 0
 
@@ -260,7 +230,7 @@ async def test_open_streams_end_in_order(streaming):
     _, _, host = streaming
     streams = await _open_streams(host)
     host.stop()
-    ended = [await _read_until(each, b"0\r\n\r\n") for each in streams]
+    ended = [await each.read_until(b"0\r\n\r\n") for each in streams]
     assert [b'"resultType":"complete"' in each for each in ended] == [False, True]
     for each in streams:
-        await each.aclose()
+        await each.stream.aclose()

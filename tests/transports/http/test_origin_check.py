@@ -4,8 +4,9 @@ import pytest
 
 from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
 
+from ...kit.messages import call, message
 from .shop import Shop
-from .wire import call, message, serving
+from .wire import serving
 
 MODERN = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "echo"}
 

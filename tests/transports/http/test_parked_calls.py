@@ -4,7 +4,8 @@ import trio
 
 from noizu_mcp import Context, Limits, Schema, Server, Toolkit, mcp
 
-from .wire import CAPABILITIES, call, serving, settled
+from ...kit.messages import CAPABILITIES, call
+from .wire import serving, settled
 
 ASKABLE = {"_meta": {CAPABILITIES: {"elicitation": {}}}}
 

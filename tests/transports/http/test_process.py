@@ -19,8 +19,9 @@ from noizu_mcp.transports.http.server._process import (
     say_overdue,
 )
 
+from ...kit.messages import call
 from .shop import Shop
-from .wire import call, serving, settled
+from .wire import serving, settled
 
 
 class Small(Server, name="small", version="1"):

@@ -9,8 +9,9 @@ from noizu_mcp import Limits, Server, Tool
 from noizu_mcp._util import network_of
 from noizu_mcp.transports.http.server._quotas import LOOKS
 
+from ...kit.messages import call, message
 from .shop import Shop
-from .wire import call, message, serving, settled
+from .wire import serving, settled
 
 INIT = message("initialize", {"protocolVersion": "2025-11-25"}, 1)
 

@@ -660,7 +660,7 @@ async def test_short_sessions_come_after_longer_and_longer_pauses(autojump_clock
         nursery.start_soon(renewal.run, Ending())
         await trio.sleep(10_000)
         nursery.cancel_scope.cancel()
-    assert [after - before for before, after in pairwise(began)] == [1 + 2, 1 + 8, 1 + 24, 1 + 60]
+    assert [after - before for before, after in pairwise(began)] == [1 + 6, 1 + 12, 1 + 24, 1 + 48]
 
 
 async def test_a_handshake_that_fails_for_who_only_listens(monkeypatch, caplog):

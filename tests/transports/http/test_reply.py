@@ -9,8 +9,9 @@ from noizu_mcp.transports.http import HttpLimits, HttpOptions
 from noizu_mcp.transports.http.server._reply import Reply
 from noizu_mcp.transports.http.server._running_app import RunningApp, TaskGroup
 
+from ...kit.messages import CAPABILITIES, call, message
 from .shop import Shop
-from .wire import CAPABILITIES, call, message, serving, settled
+from .wire import serving, settled
 
 SILENCE = HttpLimits().silence
 

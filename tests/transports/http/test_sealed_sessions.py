@@ -8,7 +8,8 @@ from noizu_mcp.server.registry._server_options import KEYS_VARIABLE
 from noizu_mcp.transports.http.server import _session_id
 from noizu_mcp.types import Principal
 
-from .wire import Session, call, message, serving
+from ...kit.messages import call, message
+from .wire import Session, serving
 
 KEYS = ["a secret that is long enough for it"]
 

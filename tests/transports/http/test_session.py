@@ -6,8 +6,9 @@ import trio
 from noizu_mcp import Server
 from noizu_mcp.transports.http.server import _http_session as _session
 
+from ...kit.messages import call, message
 from .shop import Echo, Shop
-from .wire import call, message, serving, settled
+from .wire import serving, settled
 
 
 class Person:

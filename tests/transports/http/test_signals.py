@@ -10,8 +10,9 @@ from noizu_mcp.transports._process_end import hearing_signals, soon
 from noizu_mcp.transports.http.server._app import HttpApp
 from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
 
+from ...kit.messages import call
 from .shop import Shop
-from .wire import Wire, call, settled
+from .wire import Wire, settled
 
 
 @pytest.fixture

@@ -9,35 +9,10 @@ import trio.testing
 from noizu_mcp.transports.http.server._app import HttpApp
 from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
 
-VERSION = "io.modelcontextprotocol/protocolVersion"
-CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
-META = {VERSION: "2026-07-28", CAPABILITIES: {}}
-BOTH = "application/json, text/event-stream"
+from ...kit.messages import BOTH, INITIALIZED, initialize, modern_request
+
 #: Seconds that a test may take, on its clock; most clocks are virtual, and jump over sessions.
 PATIENCE = 1e6
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-
-
-def message(method, params=None, id_=None):
-    body = {"jsonrpc": "2.0", "method": method}
-    if id_ is not None:
-        body["id"] = id_
-    return body if params is None else {**body, "params": params}
-
-
-def call(name, arguments=None, id_=1, **params):
-    return message("tools/call", {"name": name, "arguments": arguments or {}, **params}, id_)
-
-
-def modern_request(body, headers=()):
-    """Make the body and the headers of a request of 2026-07-28."""
-    params = body.get("params", {})
-    body = {**body, "params": {**params, "_meta": {**META, **params.get("_meta", {})}}}
-    given = {"mcp-protocol-version": "2026-07-28", "mcp-method": body["method"]}
-    if body["method"] in NAMED:
-        given["mcp-name"] = params.get(NAMED[body["method"]], "")
-    given.update(headers)
-    return body, given
 
 
 class Exchange:
@@ -218,16 +193,11 @@ class Wire:
 
     async def session(self, version="2025-11-25", capabilities=None, headers=(), *, ready=True):
         """Shake hands."""
-        params = {
-            "protocolVersion": version,
-            "capabilities": capabilities or {},
-            "clientInfo": {"name": "test", "version": "1"},
-        }
-        done = await self.send("POST", message("initialize", params, 0), headers)
+        done = await self.send("POST", initialize(version, capabilities), headers)
         assert done.status == 200, done.body
         session = Session(self, done.headers["mcp-session-id"], version, headers)
         if ready:
-            assert (await session.post(message("notifications/initialized"))).status == 202
+            assert (await session.post(INITIALIZED)).status == 202
         return session
 
 

@@ -62,7 +62,7 @@ class NetworkFailure(Exception):
         self.connected = connected
 
 
-class Answer:
+class StreamedResponse:
     """The answer to one HTTP request; its body is read as it arrives.
 
     Attributes:
@@ -191,7 +191,7 @@ class Backend:
         self.auth = auth
         self._sent: frozenset[tuple[str, str]] = frozenset()
         self._library = httpx2
-        self._make_body = _network.Body
+        self._make_body = _network.RequestBody
         self._target = target
         # Parsed here and not for each request: a tenth of the time of a call.
         self._url = httpx2.URL(target.url)
@@ -230,7 +230,7 @@ class Backend:
         body: bytes | None = None,
         on_written: Callable[[], object] | None = None,
         on_refused: Callable[[], str] | None = None,
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[StreamedResponse]:
         """Send one request; again with other credentials if they are refused and there are some.
 
         Args:
@@ -259,7 +259,7 @@ class Backend:
                     if self._follow(response):
                         moves += 1
                         continue
-                    answer = Answer(response)
+                    answer = StreamedResponse(response)
                     try:
                         attempt = refusals + 1
                         if await self._improve(method, answer, given, on_refused, attempt=attempt):
@@ -325,7 +325,7 @@ class Backend:
     async def _improve(
         self,
         method: str,
-        answer: Answer,
+        answer: StreamedResponse,
         given: Mapping[str, str],
         on_refused: Callable[[], str] | None,
         *,

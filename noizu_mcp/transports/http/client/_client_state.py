@@ -1,7 +1,7 @@
 """State that all HTTP requests of one client share: the session, the inbox, and refusals."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import trio
@@ -10,9 +10,8 @@ from ...._errors import AuthError, McpError, ProtocolError, TransportError
 from ...._limits import RAISE_LIMIT, Limits
 from ....engine import SessionEnded, Unanswered, throttled_log
 from ....jsonrpc import INVALID_REQUEST, ErrorResponse, Malformed, Received, decode, read_message
-from ....protocol import HANDSHAKE_VERSIONS
 from ..._inbox import Inbox
-from ._backend import CHALLENGES, ERROR_SIZE, Answer, Backend
+from ._backend import CHALLENGES, ERROR_SIZE, Backend, StreamedResponse
 from ._event_reader import EventParser, EventTooLarge
 
 JSON: Final = "application/json"
@@ -52,17 +51,13 @@ class ClientState:
     session_ended: trio.Event = attrs.field(factory=trio.Event)
     tell_gap: Callable[[], object] = attrs.field(default=lambda: None)
 
-    def start_session(self, head: Mapping[str, str], result: Any) -> None:
-        """Note the session and the revision that the answer to `initialize` begins.
+    def start_session(self, head: Mapping[str, str]) -> None:
+        """Begin a session; its revision is known once the client has accepted it.
 
         Args:
-            head: The headers of the answer.
-            result: The result in its body.
+            head: The headers of the answer to `initialize`.
         """
-        # An unknown revision is refused by the negotiation; no header must name it.
-        version = result.get("protocolVersion") if isinstance(result, Mapping) else None
-        self.version = version if version in HANDSHAKE_VERSIONS else None
-        self.session = head.get(SESSION)
+        self.session, self.version = head.get(SESSION), None
 
     def session_headers(self) -> dict[str, str]:
         """Make the headers of every request in a session (2025-11-25 `basic/transports`)."""
@@ -82,7 +77,7 @@ class ClientState:
         return SESSION in headers and headers[SESSION] != self.session
 
     async def read_event_stream(
-        self, answer: Answer, parser: EventParser, deliver: Callable[[Received], None]
+        self, answer: StreamedResponse, parser: EventParser, deliver: Callable[[Received], None]
     ) -> None:
         """Read an event stream to its end and deliver its messages.
 
@@ -115,7 +110,7 @@ class ClientState:
             raise ProtocolError(f"an event of the server {over(self.limits)}") from None
 
     def refusal(
-        self, answer: Answer, error: ErrorResponse | None, *, in_session: bool
+        self, answer: StreamedResponse, error: ErrorResponse | None, *, in_session: bool
     ) -> Exception:
         """Make the exception for an HTTP status that refuses a request.
 
@@ -159,7 +154,7 @@ def over(limits: Limits) -> str:
     return f"{text}; {RAISE_LIMIT.format('message_size')}"
 
 
-async def read_refusal(answer: Answer) -> tuple[bytes, ErrorResponse | None]:
+async def read_refusal(answer: StreamedResponse) -> tuple[bytes, ErrorResponse | None]:
     """Read the body of a refusal.
 
     Returns:

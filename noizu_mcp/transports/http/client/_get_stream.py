@@ -24,7 +24,7 @@ import trio
 from ...._errors import AuthError
 from ....engine import logger
 from ....jsonrpc import Received
-from ._backend import Answer, NetworkFailure
+from ._backend import NetworkFailure, StreamedResponse
 from ._client_state import EVENTS, SESSION, ClientState, read_refusal
 from ._event_reader import EventParser
 
@@ -102,7 +102,7 @@ class GetStream:
                 return True
             return await self._may_return(answer)
 
-    async def _may_return(self, answer: Answer) -> bool:
+    async def _may_return(self, answer: StreamedResponse) -> bool:
         if answer.status in _TEMPORARY:
             return True
         if answer.status == 400 and self._parser.last_id:

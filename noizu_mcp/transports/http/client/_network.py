@@ -32,7 +32,7 @@ _ERRORS: Final = (
 SMALL: Final = 8 * 1024
 
 
-class Body(httpx2.AsyncByteStream):
+class RequestBody(httpx2.AsyncByteStream):
     """The body of a request.
 
     Args:

@@ -39,7 +39,7 @@ from ....jsonrpc import (
     Response,
     read_message,
 )
-from ._backend import CHALLENGES, Answer, NetworkFailure
+from ._backend import CHALLENGES, NetworkFailure, StreamedResponse
 from ._client_state import EVENTS, JSON, SESSION, ClientState, over, read_refusal
 from ._event_reader import EventParser
 
@@ -55,7 +55,7 @@ class Post:
     Args:
         state: The state of the client.
         data: The bytes of the message.
-        message: The message that they encode.
+        message: The message that they encode; None for an answer to the server.
         headers: Headers that its revision demands.
         resumable: The event stream of the answer can be resumed (up to 2025-11-25).
 
@@ -69,7 +69,7 @@ class Post:
         self,
         state: ClientState,
         data: bytes,
-        message: Decoded,
+        message: Decoded | None,
         headers: Mapping[str, str],
         *,
         resumable: bool,
@@ -185,7 +185,7 @@ class Post:
         elif self._parser is not None and self.resumable:
             await self._resume_until_answered(self._parser)
 
-    async def _read_events(self, answer: Answer) -> None:
+    async def _read_events(self, answer: StreamedResponse) -> None:
         if answer.media_type != EVENTS:
             raise ProtocolError(
                 f"{self._state.shown} answered {self._method} with {answer.title} and "
@@ -229,7 +229,7 @@ class Post:
             # not be sent again in a new session.
             raise ConnectionClosed(f"the answer to {self._method} is lost: {why}")
 
-    async def _take_refusal(self, answer: Answer) -> None:
+    async def _take_refusal(self, answer: StreamedResponse) -> None:
         body, error = await read_refusal(answer)
         in_session = SESSION in self._headers
         if (
@@ -271,11 +271,11 @@ class Post:
             if isinstance(each, Response | ErrorResponse) and each.id in self._unanswered:
                 self._unanswered.discard(each.id)
                 if self._method == "initialize" and isinstance(each, Response):
-                    self._state.start_session(self._head, each.result)
+                    self._state.start_session(self._head)
         self._state.inbox.put(received, len(received.data))
 
 
-def request_ids(message: Decoded) -> Sequence[Id]:
+def request_ids(message: Decoded | None) -> Sequence[Id]:
     """List the ids of the requests in a message, malformed ones with a readable id included."""
     if isinstance(message, Request):
         return (message.id,)

@@ -30,15 +30,15 @@ Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import trio
 
 from ...._errors import AuthError
 from ...._limits import DEFAULTS, Limits
-from ....engine import MessageStream, Unanswered, logger
-from ....jsonrpc import Decoded, Encoded, Id, Notification, Received, Request, decode
-from ....protocol import STATELESS, is_stateless, mirroring_headers
+from ....engine import MessageStream, Outgoing, Unanswered, logger
+from ....jsonrpc import Id, Notification, Received, Request
+from ....protocol import mirroring_headers
 from ..._http_target import Http
 from ..._inbox import Inbox
 from ._backend import Backend, NetworkFailure
@@ -55,17 +55,8 @@ TAKE_TIMEOUT: Final = 10.0
 STAND_TIMEOUT: Final = 1.0
 #: Seconds for the DELETE that ends the session, and for closing connections.
 END_TIMEOUT: Final = 1.0
-#: Our own messages may have any size: they are only read to know their ids.
-_UNLIMITED: Final = Limits(
-    message_size=2**40, message_values=2**40, message_depth=10_000, batch=2**31
-)
 _CANCELLED: Final = "notifications/cancelled"
 _INITIALIZED: Final = "notifications/initialized"
-
-
-class _Outgoing(NamedTuple):
-    data: bytes
-    message: Decoded
 
 
 class HttpStream(MessageStream):
@@ -92,7 +83,7 @@ class HttpStream(MessageStream):
         self.address = target.shown
         self._inbox: Inbox[Received | Unanswered] = Inbox()
         self._state = ClientState(target.shown, Backend(target, auth), self._inbox, limits)
-        self._queue: deque[_Outgoing] = deque()
+        self._queue: deque[bytes] = deque()
         self._posts: dict[Id, Post] = {}
         self._unwritten: set[Post] = set()
         self._handshake: Post | None = None
@@ -141,9 +132,9 @@ class HttpStream(MessageStream):
         await trio.lowlevel.checkpoint()
         self._enqueue(messages)
         while self._queue:
-            outgoing = self._queue.popleft()
-            if not self._start(outgoing):
-                await self._deliver_in_order(outgoing)
+            data = self._queue.popleft()
+            if not self._start(data):
+                await self._deliver_in_order(data)
 
     async def wait_session_end(self) -> None:
         """Wait until the GET stream finds that the session is gone; see `MessageStream`."""
@@ -165,17 +156,16 @@ class HttpStream(MessageStream):
     def _enqueue(self, messages: Sequence[bytes]) -> None:
         if self._closing.is_set() or self._nursery is None:
             raise trio.ClosedResourceError
-        for data in messages:
-            # Bytes without a message are answers to the server, and what tests send.
-            message = data.message if isinstance(data, Encoded) else decode(data, _UNLIMITED)
-            self._queue.append(_Outgoing(data, message))
+        self._queue.extend(messages)
 
-    def _start(self, outgoing: _Outgoing) -> bool:
+    def _start(self, data: bytes) -> bool:
         """Start a request in a task of its own; False for a message that must be awaited."""
-        data, message = outgoing
+        if not isinstance(data, Outgoing):
+            return False  # an answer
+        message = data.message
         if isinstance(message, Notification):
             return message.method == _CANCELLED and self._cancel_stateless(message)
-        post = self._create_post(data, message)
+        post = self._create_post(data)
         if not post.ids:
             return False
         if isinstance(message, Request) and message.method == "initialize":
@@ -213,17 +203,17 @@ class HttpStream(MessageStream):
         post.give_up()
         return True
 
-    def _cancelled_post(self, message: Decoded) -> Post | None:
-        """Find the POST that a cancellation names; None for any other message."""
-        if not isinstance(message, Notification) or message.method != _CANCELLED:
+    def _cancelled_post(self, message: Notification) -> Post | None:
+        """Find the POST that a cancellation names; None for any other notification."""
+        if message.method != _CANCELLED:
             return None
         id_ = (message.params or {}).get("requestId")
         return self._posts.get(id_) if isinstance(id_, str | int) else None
 
-    async def _deliver_in_order(self, outgoing: _Outgoing) -> None:
+    async def _deliver_in_order(self, data: bytes) -> None:
         """Send a message after all before it, and wait until the server has taken it."""
-        data, message = outgoing
-        cancelled = self._cancelled_post(message)
+        message = data.message if isinstance(data, Outgoing) else None
+        cancelled = self._cancelled_post(message) if isinstance(message, Notification) else None
         if cancelled is not None and cancelled.is_unsent:
             # It may wait for a person to log in: the server has nothing to cancel.
             cancelled.give_up()
@@ -236,7 +226,7 @@ class HttpStream(MessageStream):
         if cancelled is not None:
             cancelled.give_up(TAKE_TIMEOUT + LINGER)
         with trio.move_on_after(TAKE_TIMEOUT) as patience:
-            await self._create_post(data, message).run()
+            await self._create_post(data).run()
         if patience.cancelled_caught:
             logger.warning("%s did not take a message in time", self._state.shown)
         if cancelled is not None:
@@ -257,18 +247,24 @@ class HttpStream(MessageStream):
         with trio.move_on_after(STAND_TIMEOUT):
             await self._get_stream.answered.wait()
 
-    def _create_post(self, data: bytes, message: Decoded) -> Post:
-        """Choose the headers of a message by its era, and make its POST."""
-        state, stateless = self._state, False
-        if isinstance(message, Request) and is_stateless(message.params):
-            headers, stateless = mirroring_headers(message, self.mirrored), True
+    def _create_post(self, data: bytes) -> Post:
+        """Choose the headers of a message by its revision, and make its POST."""
+        state = self._state
+        if not isinstance(data, Outgoing):
+            # An answer, which only servers with a session ask for.
+            return Post(state, data, None, state.session_headers(), resumable=False)
+        message, revision = data.message, data.revision
+        if isinstance(message, Request) and revision.stateless:
+            headers = mirroring_headers(message, self.mirrored)
         elif isinstance(message, Request) and message.method == "initialize":
             headers = {}  # it begins a session, whatever there was before
-        elif isinstance(message, Notification) and state.version is None:
-            headers = {VERSION: STATELESS.name, "Mcp-Method": message.method}
+        elif isinstance(message, Notification) and revision.stateless:
+            headers = {VERSION: revision.name, "Mcp-Method": message.method}
         else:
+            if isinstance(message, Notification) and message.method == _INITIALIZED:
+                state.version = revision.name  # every later request names it
             headers = state.session_headers()
-        return Post(state, data, message, headers, resumable=not stateless)
+        return Post(state, data, message, headers, resumable=not revision.stateless)
 
     async def _end_session(self) -> None:
         """Tell the server that the session is over (2025-11-25 `basic/transports`)."""

@@ -1,0 +1,41 @@
+"""Tests that reach into the package: their numbers only fall."""
+
+import re
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+
+#: Files that import a private module, or a private name.
+FILES = 162
+PRIVATE = re.compile(
+    r"^\s*(?:from|import)\s+noizu_mcp[\w.]*?(?:\._[a-z]|\s+import\s+(?:\([^)]*|[^\n(]*)\b_[a-z])",
+    re.MULTILINE,
+)
+#: Constants of the package that tests set to another value.
+CONSTANTS = 67
+PATCHED = re.compile(r"""\bsetattr\([^()]*?["'](?:\w+\.)*_?[A-Z][A-Z_]*["']""")
+
+
+def found(pattern: re.Pattern[str]) -> dict[str, int]:
+    """Count the matches in each file of the tests."""
+    texts = {
+        path.relative_to(TESTS).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(TESTS.rglob("*.py"))
+        if not {"node_modules", "benchmarks"} & set(path.parts)
+    }
+    counts = {file: len(pattern.findall(text)) for file, text in texts.items()}
+    return {file: count for file, count in counts.items() if count}
+
+
+def test_private_imports_become_fewer() -> None:
+    """No more files than before import private modules; who mends one lowers the number."""
+    files = found(PRIVATE)
+
+    assert len(files) <= FILES, "\n".join(files)
+
+
+def test_patched_constants_become_fewer() -> None:
+    """No more constants than before are patched; an option of the object is the better way."""
+    constants = found(PATCHED)
+
+    assert sum(constants.values()) <= CONSTANTS, constants
