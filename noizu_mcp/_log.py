@@ -61,7 +61,7 @@ _FRAMES: Final = 3
 _BETWEEN: Final = frozenset({"noizu_mcp", "trio", "outcome"})
 
 
-class _Kind:
+class _LogEntries:
     """The entries of one kind in this period."""
 
     __slots__ = ("count", "left_out", "level")
@@ -99,7 +99,7 @@ class ThrottledLog:
         self._shown = shown
         self._most = most
         self._until = clock()
-        self._kinds: dict[Hashable, _Kind] = {}
+        self._kinds: dict[Hashable, _LogEntries] = {}
         self._lock = threading.Lock()  # a server may serve in several threads
 
     def warning(self, about: Hashable, text: str, *args: object, exc_info: Any = None) -> None:
@@ -132,14 +132,14 @@ class ThrottledLog:
             exc_info: An exception whose traceback is logged.
         """
         now = self._clock()
-        over: dict[Hashable, _Kind] = {}
+        over: dict[Hashable, _LogEntries] = {}
         with self._lock:
             if now >= self._until:
                 self._until = now + PERIOD
                 over, self._kinds = self._kinds, over
             if about not in self._kinds and len(self._kinds) >= self._most:
                 about = _OTHERS
-            kind = self._kinds.setdefault(about, _Kind())
+            kind = self._kinds.setdefault(about, _LogEntries())
             kind.count += 1
             left_out = kind.count - self._shown
             if left_out == 1:

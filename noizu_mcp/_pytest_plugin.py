@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .check.contract import Kind
+    from .check.contract import ListKind
     from .check.lint import LintReport, Severity
     from .client import SyncClient
     from .testing import Network, Transcript
-    from .testing.plugin import Connection, Variant
+    from .testing.plugin import ConnectArguments, Variant
 
 _MARK = (
     "mcp(versions=…, transports=…): the revisions of the protocol, and the transports (memory,"
@@ -70,7 +70,7 @@ def _fixtures_on_asyncio(decorate: Any) -> ModuleType:
     module = ModuleType("_noizu_mcp_asyncio")
     for scope in ("function", "class", "module", "package", "session"):
         # A function of its own for each: the decorator leaves marks on it.
-        async def open_client(_mcp_connection: "Connection") -> AsyncIterator[Any]:
+        async def open_client(_mcp_connection: "ConnectArguments") -> AsyncIterator[Any]:
             async for client in _open_client(_mcp_connection):
                 yield client
 
@@ -191,7 +191,7 @@ def mcp_contract(
     it. It is for plain tests.
     """
 
-    def check(name: str = "contract.json", kinds: "Iterable[Kind] | None" = None) -> None:
+    def check(name: str = "contract.json", kinds: "Iterable[ListKind] | None" = None) -> None:
         from .check import contract
 
         path = request.path.parent / name
@@ -240,7 +240,7 @@ def _mcp_connection(
     mcp_options: Mapping[str, Any],
     mcp_transcript: "Transcript",
     mcp_network: "Network | None",
-) -> "Iterator[Connection]":
+) -> "Iterator[ConnectArguments]":
     from .testing.plugin import prepare, reason_to_skip
 
     reason = reason_to_skip(mcp_server, mcp_variant, has_network=mcp_network is not None)
@@ -259,7 +259,7 @@ def _mcp_connection(
 
 
 @pytest.fixture
-def mcp_client(request: pytest.FixtureRequest, _mcp_connection: "Connection") -> Any:
+def mcp_client(request: pytest.FixtureRequest, _mcp_connection: "ConnectArguments") -> Any:
     """A client of `mcp_server`, on each revision and transport in turn.
 
     An async test gets a `Client` for its loop, a plain one a `SyncClient`.
@@ -332,7 +332,7 @@ def _runner_of(item: pytest.Function) -> str:
     pytest.fail(f"{item.nodeid} {problem}", pytrace=False)
 
 
-async def _open_client(_mcp_connection: "Connection") -> AsyncIterator[Any]:
+async def _open_client(_mcp_connection: "ConnectArguments") -> AsyncIterator[Any]:
     from .testing.plugin import open_client
 
     async with open_client(_mcp_connection) as client:
@@ -343,7 +343,7 @@ _mcp_async_client = pytest.fixture(_open_client, name="_mcp_async_client")
 
 
 @pytest.fixture
-def _mcp_plain_client(_mcp_connection: "Connection") -> "Iterator[SyncClient]":
+def _mcp_plain_client(_mcp_connection: "ConnectArguments") -> "Iterator[SyncClient]":
     from .client import SyncClient
 
     with SyncClient(_mcp_connection.target, **_mcp_connection.options) as client:

@@ -24,10 +24,10 @@ from .transports.http._keywords import HostKeywords, HttpKeywords
 if TYPE_CHECKING:
     from .types import Principal
 
-_Method = TypeVar("_Method", bound=Callable[..., Any])
+_ServingMethod = TypeVar("_ServingMethod", bound=Callable[..., Any])
 
 
-def _serves(method: _Method) -> _Method:
+def _serves(method: _ServingMethod) -> _ServingMethod:
     """Refuse a call on the class, an unknown option, and `transport=`, one of other frameworks."""
     verb = method.__name__
 
@@ -45,7 +45,7 @@ def _serves(method: _Method) -> _Method:
             return method(*args, **options)
         raise DefinitionError([problem_at(f"{verb}(…)", text, calling_frame())])
 
-    return cast("_Method", checked)
+    return cast("_ServingMethod", checked)
 
 
 def _names_of(method: Callable[..., Any]) -> Iterator[str]:

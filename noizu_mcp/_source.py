@@ -12,7 +12,7 @@ from types import FrameType
 from ._errors import Problem
 from ._util import relative_path
 
-_Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+_DefinitionNode = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def locate(
@@ -82,10 +82,10 @@ def problem_at(where: str, text: str, frame: FrameType) -> Problem:
     return Problem(where, text, relative_path(frame.f_code.co_filename), frame.f_lineno)
 
 
-def _homes(inside: ast.AST, steps: list[str]) -> Iterator[_Definition]:
+def _homes(inside: ast.AST, steps: list[str]) -> Iterator[_DefinitionNode]:
     step, *rest = steps
     for found in _statements(inside):
-        if isinstance(found, _Definition) and found.name == step:
+        if isinstance(found, _DefinitionNode) and found.name == step:
             yield from _homes(found, rest) if rest else (found,)
 
 
@@ -95,14 +95,14 @@ def _statements(home: ast.AST) -> Iterator[ast.AST]:
         if isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case)):
             yield child
             # A body of its own: names in it belong to that class or function.
-            if not isinstance(child, _Definition):
+            if not isinstance(child, _DefinitionNode):
                 yield from _statements(child)
 
 
-def _member_lines(home: _Definition, member: str) -> Iterator[int]:
+def _member_lines(home: _DefinitionNode, member: str) -> Iterator[int]:
     name, *keys = member.split(".")
     for statement in _statements(home):
-        if isinstance(statement, _Definition) and statement.name == name:
+        if isinstance(statement, _DefinitionNode) and statement.name == name:
             yield statement.lineno
         elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
             # Only an assignment without an annotation can have several targets.

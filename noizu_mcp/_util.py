@@ -19,7 +19,7 @@ Parameters = ParamSpec("Parameters")
 Arguments = TypeVarTuple("Arguments")
 
 _Class = TypeVar("_Class", bound=type)
-_Part = TypeVar("_Part", list[Any], dict[str, Any])
+_SchemaPart = TypeVar("_SchemaPart", list[Any], dict[str, Any])
 
 
 class Unset(enum.Enum):
@@ -253,7 +253,7 @@ def network_of(address: str) -> str:
     return str(found)
 
 
-def part_of(schema: Any, key: str, kind: type[_Part]) -> _Part:
+def part_of(schema: Any, key: str, kind: type[_SchemaPart]) -> _SchemaPart:
     """Take a list or an object out of a schema; a peer judges its own schema.
 
     Args:

@@ -47,7 +47,7 @@ def respondent(answers: str | None, timeout: float, display: Display) -> Iterato
         CommandError: The answers are malformed.
     """
     if answers is not None:
-        yield Script(_read_answers(answers), display)
+        yield AnswerFile(_read_answers(answers), display)
     elif sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
         yield Nobody(display)
     else:
@@ -116,7 +116,7 @@ class Nobody(Respondent):
         return Decline()
 
 
-class Script(Respondent):
+class AnswerFile(Respondent):
     """Gives answers that were written down before.
 
     Args:

@@ -31,14 +31,14 @@ from ..uri import UriTemplate
 from ._arguments import read_arguments, read_texts
 from ._errors import FAILED, OK, USAGE, CommandError
 from ._output import json_of, print_json, print_table, print_text, show
-from ._save import Part, check_output, parts_of_blocks, parts_of_contents, save
+from ._save import OutputPart, check_output, parts_of_blocks, parts_of_contents, save
 from ._say import note, say
 from ._use import Connected, use
 
 Result = TypeVar("Result")
 
 
-class _Kind(NamedTuple):
+class _ListedKind(NamedTuple):
     """One kind of things that servers list.
 
     Attributes:
@@ -80,8 +80,8 @@ def _first_line(listed: Any) -> str:
 
 _NAMED: Final = ("NAME", "ARGUMENTS", "DESCRIPTION")
 KINDS: Final = {
-    "tools": _Kind(_NAMED, "name", _tool_row, Client.list_tools, "tools", "tools"),
-    "resources": _Kind(
+    "tools": _ListedKind(_NAMED, "name", _tool_row, Client.list_tools, "tools", "tools"),
+    "resources": _ListedKind(
         ("URI", "NAME", "DESCRIPTION"),
         "uri",
         lambda each: (each.uri, each.name, _first_line(each)),
@@ -89,7 +89,7 @@ KINDS: Final = {
         "resources",
         "resources",
     ),
-    "templates": _Kind(
+    "templates": _ListedKind(
         ("URI TEMPLATE", "NAME", "DESCRIPTION"),
         "uri_template",
         lambda each: (each.uri_template, each.name, _first_line(each)),
@@ -97,7 +97,7 @@ KINDS: Final = {
         "resources",
         "resource_templates",
     ),
-    "prompts": _Kind(_NAMED, "name", _prompt_row, Client.list_prompts, "prompts", "prompts"),
+    "prompts": _ListedKind(_NAMED, "name", _prompt_row, Client.list_prompts, "prompts", "prompts"),
 }
 
 
@@ -251,7 +251,7 @@ def _give_json(value: JSONObject, args: argparse.Namespace) -> None:
     if args.output is None:
         print_json(value)
         return
-    part = Part(f"{json_of(value)}\n".encode(), "application/json")
+    part = OutputPart(f"{json_of(value)}\n".encode(), "application/json")
     save([part], args.output, force=args.force)
 
 

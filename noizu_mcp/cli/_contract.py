@@ -5,7 +5,7 @@ from functools import partial
 
 from .._util import UNSET
 from .._value import JSONObject
-from ..check.contract import KINDS, Change, Kind, compare, fetch, read, save
+from ..check.contract import KINDS, Change, ListKind, compare, fetch, read, save
 from ._errors import FAILED, OK, USAGE, CommandError
 from ._output import print_json
 from ._say import say
@@ -66,7 +66,7 @@ def check_contract(args: argparse.Namespace) -> int:
     return FAILED if is_broken else OK
 
 
-async def _fetch(kinds: list[Kind], connected: Connected) -> JSONObject:
+async def _fetch(kinds: list[ListKind], connected: Connected) -> JSONObject:
     return await fetch(connected.client, kinds)
 
 

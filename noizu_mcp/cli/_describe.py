@@ -23,7 +23,7 @@ from ._commands import KINDS, hidden_of
 from ._errors import OK, USAGE, CommandError
 from ._output import columns, print_json
 from ._say import say
-from ._schema_words import Row, fields_in_words, in_words, needed_fields, sample, shown
+from ._schema_words import SchemaRow, fields_in_words, in_words, needed_fields, sample, shown
 from ._use import Connected, use
 
 #: The classes of definitions, by kind.
@@ -51,7 +51,7 @@ _HINTS: Final = {
 MAX_ROWS: Final = 200
 
 
-class _Found(NamedTuple):
+class _NamedComponent(NamedTuple):
     """One component of the name that was asked for."""
 
     kind: str
@@ -74,13 +74,13 @@ def describe(args: argparse.Namespace) -> int:
     return OK
 
 
-async def _find(name: str, connected: Connected) -> tuple[str, list[_Found]]:
+async def _find(name: str, connected: Connected) -> tuple[str, list[_NamedComponent]]:
     """Find the components that have a name, or a URI.
 
     Raises:
         CommandError: There is none.
     """
-    client, found = connected.client, list[_Found]()
+    client, found = connected.client, list[_NamedComponent]()
     names: list[str] = []
     for kind, about in KINDS.items():
         listed: Sequence[Any] = ()
@@ -96,18 +96,18 @@ async def _find(name: str, connected: Connected) -> tuple[str, list[_Found]]:
             words = {getattr(each, about.key), each.name}
             names += () if is_hidden else sorted(words)
             if name in words:
-                found.append(_Found(kind, each, is_hidden))
+                found.append(_NamedComponent(kind, each, is_hidden))
     if not found:
         raise CommandError(f"nothing is called {name}; {hint_at(name, names)}", USAGE)
     info = client.server_info
     return f"{info.title or info.name} {info.version}".strip(), found
 
 
-def _name_of(found: _Found) -> str:
+def _name_of(found: _NamedComponent) -> str:
     return str(getattr(found.definition, KINDS[found.kind].key))
 
 
-def _about(found: _Found) -> Iterator[str]:
+def _about(found: _NamedComponent) -> Iterator[str]:
     """Write the description, the arguments, the output and the hints."""
     each = found.definition
     notes = None if isinstance(each, PromptDefinition) else each.annotations
@@ -139,7 +139,7 @@ def _line(argument: Any) -> str:
     return ": ".join(filter(None, (argument.title, argument.description)))
 
 
-def _tool_rows(schema: JSON, needed: str) -> list[Row]:
+def _tool_rows(schema: JSON, needed: str) -> list[SchemaRow]:
     """Describe the fields of a schema, or its values if it has no fields."""
     rows = list(islice(fields_in_words(schema, schema, needed), MAX_ROWS))
     if rows or not isinstance(schema, dict):
@@ -152,7 +152,7 @@ def _hints(annotations: Annotations | None) -> list[str]:
     return [words[0] if value else words[1] for value, words in values if value is not None]
 
 
-def _variables(template: str) -> list[Row]:
+def _variables(template: str) -> list[SchemaRow]:
     try:
         read = UriTemplate(template)
     except ValueError:
@@ -168,7 +168,7 @@ def _variables(template: str) -> list[Row]:
     ]
 
 
-def _section(title: str, rows: Iterable[Row], otherwise: str = "") -> Iterator[str]:
+def _section(title: str, rows: Iterable[SchemaRow], otherwise: str = "") -> Iterator[str]:
     """Write a section: a row for each name, its description below; nothing for an empty one."""
     rows = list(rows) or ([("", otherwise, "")] if otherwise else [])
     if not rows:
@@ -182,7 +182,7 @@ def _section(title: str, rows: Iterable[Row], otherwise: str = "") -> Iterator[s
         yield from (f"{margin}{line}" for line in text.splitlines())
 
 
-def _example(found: _Found, args: argparse.Namespace) -> list[str]:
+def _example(found: _NamedComponent, args: argparse.Namespace) -> list[str]:
     """Make a command line that uses a component: what is needed, and nothing else."""
     each = found.definition
     words: list[str]

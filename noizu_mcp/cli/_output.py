@@ -111,7 +111,7 @@ class TracePrinter:
         print(arrow, encodable(text, self._out), file=self._out, flush=True)
 
 
-class _OneLine(logging.Formatter):
+class _OneLineFormatter(logging.Formatter):
     """Formats a record as one line, without the traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -126,7 +126,7 @@ class _OneLine(logging.Formatter):
 def one_line_log() -> Iterator[None]:
     """Print the log of the package to stderr, one line for each record."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_OneLine())
+    handler.setFormatter(_OneLineFormatter())
     handler.setLevel(logging.WARNING)
     logger.addHandler(handler)
     try:

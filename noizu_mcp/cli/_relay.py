@@ -72,7 +72,7 @@ async def _serve(server: Stdio, folders: Sequence[Path], read_fd: int, write_fd:
     everything = trio.CancelScope()
     with single_failure(), ending_on_signals(everything.cancel), everything:
         async with trio.open_nursery() as nursery:
-            relay = Relay(client, server)
+            relay = ServerRelay(client, server)
             nursery.start_soon(relay.serve_client, nursery.cancel_scope)
             while True:
                 # Before the start: a file that changes while the program loads must count.
@@ -85,7 +85,7 @@ async def _serve(server: Stdio, folders: Sequence[Path], read_fd: int, write_fd:
                     generation.cancel_scope.cancel()
 
 
-class Relay:
+class ServerRelay:
     """Passes messages between one client and one server after the other.
 
     Args:

@@ -12,7 +12,7 @@ from ._errors import USAGE, CommandError
 from ._say import note
 
 
-class Part(NamedTuple):
+class OutputPart(NamedTuple):
     """One content to be written.
 
     Attributes:
@@ -24,15 +24,15 @@ class Part(NamedTuple):
     mime_type: str | None
 
 
-def parts_of_contents(contents: Iterable[ResourceContents]) -> list[Part]:
+def parts_of_contents(contents: Iterable[ResourceContents]) -> list[OutputPart]:
     """Make parts of the contents of resources."""
     return [
-        Part(each.blob or b"" if each.text is None else _encoded(each.text), each.mime_type)
+        OutputPart(each.blob or b"" if each.text is None else _encoded(each.text), each.mime_type)
         for each in contents
     ]
 
 
-def parts_of_blocks(blocks: Sequence[Content]) -> tuple[list[Part], list[Content]]:
+def parts_of_blocks(blocks: Sequence[Content]) -> tuple[list[OutputPart], list[Content]]:
     """Choose the blocks of a result that are written to files.
 
     Args:
@@ -42,18 +42,20 @@ def parts_of_blocks(blocks: Sequence[Content]) -> tuple[list[Part], list[Content
         The parts: images, recordings and resources, or the texts if there is nothing else; and the
         other blocks, to be printed.
     """
-    parts: list[Part] = []
+    parts: list[OutputPart] = []
     others: list[Content] = []
     for block in blocks:
         if block.type in ("image", "audio"):
-            parts.append(Part(block.data, block.mime_type))
+            parts.append(OutputPart(block.data, block.mime_type))
         elif block.type == "resource":
             parts += parts_of_contents([block.resource])
         else:
             others.append(block)
     if parts:
         return parts, others
-    texts = [Part(_encoded(block.text), "text/plain") for block in others if block.type == "text"]
+    texts = [
+        OutputPart(_encoded(block.text), "text/plain") for block in others if block.type == "text"
+    ]
     return texts, [block for block in others if block.type != "text"]
 
 
@@ -94,7 +96,7 @@ def _writing(path: Path) -> Iterator[None]:
         raise CommandError(f"cannot write {path}: {error.strerror}") from error
 
 
-def save(parts: Sequence[Part], output: str, *, force: bool) -> None:
+def save(parts: Sequence[OutputPart], output: str, *, force: bool) -> None:
     """Write parts to files: one to the file itself, several to numbered names beside it.
 
     Args:
@@ -120,7 +122,7 @@ def save(parts: Sequence[Part], output: str, *, force: bool) -> None:
         note(f"wrote {each} ({len(part.data)} bytes{kind})")
 
 
-def _numbered(path: Path, parts: Sequence[Part]) -> list[Path]:
+def _numbered(path: Path, parts: Sequence[OutputPart]) -> list[Path]:
     """Number the names: `chart-1.png`; without a suffix each has that of its media type."""
     paths = []
     for number, part in enumerate(parts, 1):

@@ -47,12 +47,12 @@ _OTHERS: Final = {
 
 
 #: The name of a field, its type, and its description.
-Row = tuple[str, str, str]
+SchemaRow = tuple[str, str, str]
 
 
 def fields_in_words(
     schema: JSON, root: JSON, needed: str = "needed", depth: int = 0
-) -> Iterator[Row]:
+) -> Iterator[SchemaRow]:
     """Describe the properties of an object schema, those of nested objects below their own.
 
     Args:

@@ -66,7 +66,7 @@ class SchemaLoss(Value):
         return f"{where}: {self.effect}: {self.text}"
 
 
-class TooLarge(Exception):
+class SchemaSizeError(Exception):
     """A schema has too many parts once its references are put in."""
 
 
@@ -197,7 +197,7 @@ class Composer:
         """
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            raise TooLarge
+            raise SchemaSizeError
         if not isinstance(schema, dict):
             return {} if schema else {"not": {}}, refs
         found = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}

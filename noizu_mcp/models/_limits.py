@@ -6,7 +6,7 @@ from .._value import JSONObject
 from ..schema import subschemas
 
 
-class Refused(Exception):
+class StrictModeError(Exception):
     """A schema cannot be given to a model in strict mode.
 
     Attributes:
@@ -65,7 +65,7 @@ def measure(schema: JSONObject) -> Size:
     return size._replace(depth=deeper)
 
 
-class Limits(NamedTuple):
+class ApiLimits(NamedTuple):
     """The limits of one API.
 
     Attributes:
@@ -98,7 +98,7 @@ class Budget:
         limits: The limits.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ApiLimits) -> None:
         self._limits = limits
         self._used = Size()
         self._tools = 0
@@ -116,8 +116,8 @@ class Budget:
             for words, ours, limit in zip(_WORDS, found, most, strict=True):
                 if ours > limit:
                     text = f"strict mode takes {limit:.0f} {words}, and there would be {ours:.0f}"
-                    raise Refused("", "", text)
+                    raise StrictModeError("", "", text)
         if self._tools == self._limits.tools:
-            raise Refused("", "", f"the API takes {self._tools} strict tools")
+            raise StrictModeError("", "", f"the API takes {self._tools} strict tools")
         self._tools += 1
         self._used = total

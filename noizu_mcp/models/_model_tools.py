@@ -13,14 +13,14 @@ from ..types import ToolDefinition
 from ._compose import (
     Composer,
     SchemaLoss,
-    TooLarge,
+    SchemaSizeError,
     coded_name,
     find_fault,
     legal_name,
     mend,
     modernize,
 )
-from ._limits import Budget, Refused
+from ._limits import Budget, StrictModeError
 from ._providers import ModelApi, ProviderName, parse_arguments, provider_named
 from ._restore import Restore
 from ._subset import Adapter
@@ -228,7 +228,7 @@ def _describe(schema: JSONObject, tool: str, api: ModelApi, budget: Budget | Non
                 adapter = Adapter(schema, tool, api.strict)
                 strict, restore = adapter.adapt_root(root)
                 budget.take(strict)
-            except (Refused, TooLarge, RecursionError) as error:
+            except (StrictModeError, SchemaSizeError, RecursionError) as error:
                 composer.lose(*_reason(error), "not strict")
             else:
                 losses = [*composer.losses, *adapter.losses]
@@ -237,7 +237,7 @@ def _describe(schema: JSONObject, tool: str, api: ModelApi, budget: Budget | Non
             return _Made(root, list(composer.losses), note)
         adapter = Adapter(schema, tool, api.dialect)
         made = adapter.adapt_root(root).schema
-    except (TooLarge, RecursionError) as error:
+    except (SchemaSizeError, RecursionError) as error:
         return _open(tool, _reason(error)[2])
     if not made.get("properties"):
         for key in made.keys() - {"type", "description"}:
@@ -248,7 +248,7 @@ def _describe(schema: JSONObject, tool: str, api: ModelApi, budget: Budget | Non
 
 def _reason(error: Exception) -> tuple[str, str, str]:
     """Tell the place, the keyword and the text of a reason not to describe a schema."""
-    if isinstance(error, Refused):
+    if isinstance(error, StrictModeError):
         return error.path, error.keyword, error.text
     return "", "", "it has too many parts once its references are put in"
 

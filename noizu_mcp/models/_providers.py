@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 from .._errors import ToolError
 from .._value import JSONObject
 from ..jsonrpc import parse_json
-from ._limits import Limits, Size
+from ._limits import ApiLimits, Size
 from ._subset import Dialect
 
 ProviderName = Literal["anthropic", "openai", "openai-responses", "gemini"]
@@ -39,7 +39,7 @@ class ModelApi(NamedTuple):
     tools: int | None
     dialect: Dialect | None
     strict: Dialect | None
-    limits: Limits | None
+    limits: ApiLimits | None
     define: Callable[[str, str, JSONObject, bool], JSONObject]
     read_call: Callable[[Any], tuple[str | None, str, Any]]
 
@@ -175,7 +175,7 @@ _ANTHROPIC: Final = ModelApi(
         scalars=_SCALARS,
         strict=True,
     ),
-    limits=Limits(_NO_LIMIT, _NO_LIMIT._replace(optional=24, unions=16), tools=20),
+    limits=ApiLimits(_NO_LIMIT, _NO_LIMIT._replace(optional=24, unions=16), tools=20),
     define=_define_anthropic,
     read_call=_read_anthropic,
 )
@@ -202,7 +202,7 @@ _OPENAI: Final = ModelApi(
         all_required=True,
         references=True,
     ),
-    limits=Limits(
+    limits=ApiLimits(
         _NO_LIMIT._replace(
             properties=5_000, depth=10, values=1_000, characters=120_000, largest=15_000
         ),

@@ -28,7 +28,7 @@ _MEDIA: Final[Mapping[str, tuple[tuple[str, ...], int]]] = {
 }
 
 
-class _Text(NamedTuple):
+class _ResultText(NamedTuple):
     text: str
 
 
@@ -79,48 +79,50 @@ def result_for(
     return _WRITERS[provider](call_id, name, result, parts)
 
 
-def _parts(result: ToolResult, types: tuple[str, ...], size: int) -> Iterator[_Text | _Medium]:
+def _parts(
+    result: ToolResult, types: tuple[str, ...], size: int
+) -> Iterator[_ResultText | _Medium]:
     """Turn blocks into texts and media that the API takes."""
     for block in result.content:
         for part in _parts_of(block):
-            if isinstance(part, _Text) or _fits(part, types, size):
+            if isinstance(part, _ResultText) or _fits(part, types, size):
                 yield part
                 continue
             about = f"{part.name}: {part.mime_type}, {len(part.data)} bytes"
-            yield _Text(f"({about}; it cannot be shown here)")
+            yield _ResultText(f"({about}; it cannot be shown here)")
     # A server should write structured content as text, too, for models; not all do.
     if result.has_structured and all(block.type != "text" for block in result.content):
-        yield _Text(json_text(result.structured))
+        yield _ResultText(json_text(result.structured))
 
 
 def _fits(part: _Medium, types: tuple[str, ...], size: int) -> bool:
     return part.mime_type in types and len(part.data) * 4 / 3 <= size
 
 
-def _parts_of(block: Content) -> Iterator[_Text | _Medium]:
+def _parts_of(block: Content) -> Iterator[_ResultText | _Medium]:
     if block.type == "text":
-        yield _Text(block.text)
+        yield _ResultText(block.text)
     elif block.type in ("image", "audio"):
         yield _Medium(block.mime_type or "", block.data, block.type)
     elif block.type == "resource_link":
         facts = [block.name, block.mime_type, block.size and f"{block.size} bytes"]
         about = ", ".join(str(each) for each in facts if each)
-        yield _Text(f"(resource {block.uri}: {about}) {block.description or ''}".rstrip())
+        yield _ResultText(f"(resource {block.uri}: {about}) {block.description or ''}".rstrip())
     elif block.type == "resource":
         yield from _resource_parts(block.resource)
     else:
-        yield _Text(f"(content of the type {block.type}) {json_text(dict(block.extra))}")
+        yield _ResultText(f"(content of the type {block.type}) {json_text(dict(block.extra))}")
 
 
-def _resource_parts(resource: ResourceContents) -> Iterator[_Text | _Medium]:
+def _resource_parts(resource: ResourceContents) -> Iterator[_ResultText | _Medium]:
     if resource.blob is None:
-        yield _Text(f"(resource {resource.uri})\n{resource.text}")
+        yield _ResultText(f"(resource {resource.uri})\n{resource.text}")
     else:
         mime_type = resource.mime_type or "application/octet-stream"
         yield _Medium(mime_type, resource.blob, f"resource {resource.uri}")
 
 
-def _bounded(parts: Iterator[_Text | _Medium], left: int) -> Iterator[_Text | _Medium]:
+def _bounded(parts: Iterator[_ResultText | _Medium], left: int) -> Iterator[_ResultText | _Medium]:
     """Leave out empty texts, and text beyond a number of characters."""
     dropped = 0
     for part in parts:
@@ -128,11 +130,11 @@ def _bounded(parts: Iterator[_Text | _Medium], left: int) -> Iterator[_Text | _M
             yield part
             continue
         if kept := part.text[:left]:
-            yield _Text(kept)
+            yield _ResultText(kept)
         left -= len(kept)
         dropped += len(part.text) - len(kept)
     if dropped:
-        yield _Text(f"(… {dropped} more characters are left out)")
+        yield _ResultText(f"(… {dropped} more characters are left out)")
 
 
 def _base64(data: bytes) -> str:
@@ -140,11 +142,11 @@ def _base64(data: bytes) -> str:
 
 
 def _write_anthropic(
-    call_id: str | None, _: str, result: ToolResult, parts: list[_Text | _Medium]
+    call_id: str | None, _: str, result: ToolResult, parts: list[_ResultText | _Medium]
 ) -> JSONObject:
     blocks: list[JSONObject] = []
     for part in parts:
-        if isinstance(part, _Text):
+        if isinstance(part, _ResultText):
             blocks.append({"type": "text", "text": part.text})
         else:
             source = {"type": "base64", "media_type": part.mime_type, "data": _base64(part.data)}
@@ -158,13 +160,13 @@ def _write_anthropic(
 
 
 def _write_openai(
-    call_id: str | None, _: str, result: ToolResult, parts: list[_Text | _Medium]
+    call_id: str | None, _: str, result: ToolResult, parts: list[_ResultText | _Medium]
 ) -> JSONObject:
     return {"role": "tool", "tool_call_id": call_id, "content": _as_text(result, parts)}
 
 
 def _write_responses(
-    call_id: str | None, _: str, result: ToolResult, parts: list[_Text | _Medium]
+    call_id: str | None, _: str, result: ToolResult, parts: list[_ResultText | _Medium]
 ) -> JSONObject:
     output: str | list[JSONObject] = _as_text(result, parts)
     media = [part for part in parts if isinstance(part, _Medium)]
@@ -182,7 +184,7 @@ def _responses_medium(part: _Medium) -> JSONObject:
 
 
 def _write_gemini(
-    call_id: str | None, name: str, result: ToolResult, parts: list[_Text | _Medium]
+    call_id: str | None, name: str, result: ToolResult, parts: list[_ResultText | _Medium]
 ) -> JSONObject:
     text = _joined(parts)
     # "output" and "error" are the keys that the API reference names.
@@ -210,11 +212,11 @@ def _is_json_of(text: str, value: Any) -> bool:
         return False
 
 
-def _joined(parts: list[_Text | _Medium]) -> str:
-    return "\n".join(part.text for part in parts if isinstance(part, _Text))
+def _joined(parts: list[_ResultText | _Medium]) -> str:
+    return "\n".join(part.text for part in parts if isinstance(part, _ResultText))
 
 
-def _as_text(result: ToolResult, parts: list[_Text | _Medium]) -> str:
+def _as_text(result: ToolResult, parts: list[_ResultText | _Medium]) -> str:
     """Join the texts; an error is told by its first word, since the API has no flag for it."""
     text = _joined(parts)
     return f"Error: {text or _NO_TEXT}" if result.is_error else text

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from .._value import JSONObject
 from ..schema import or_null
 from ._compose import Composer, describe_lost, escape, keys_of, legal_name, types_in
-from ._limits import Refused
+from ._limits import StrictModeError
 from ._restore import (
     Adapted,
     Restore,
@@ -214,7 +214,7 @@ class Adapter(Composer):
         items = found.get("items", True)
         if prefix := found.get("prefixItems"):
             if self.dialect.strict:
-                raise Refused(
+                raise StrictModeError(
                     path, "prefixItems", "strict mode takes no list with a schema for each place"
                 )
             lost["prefixItems"] = prefix
@@ -251,7 +251,9 @@ class Adapter(Composer):
                 ways[name] = made_null or default, part.restore
         if missing := [name for name in needed if name not in parts]:
             if self.dialect.strict:
-                raise Refused(path, "required", f"{missing[0]} is required and has no schema")
+                raise StrictModeError(
+                    path, "required", f"{missing[0]} is required and has no schema"
+                )
             lost["required"] = missing
         if parts or self.dialect.strict:
             made["properties"] = parts
@@ -269,7 +271,7 @@ class Adapter(Composer):
         if self.dialect.strict:
             nothing = rest is None and not found.get("properties")
             if named or rest not in (None, False) or nothing:
-                raise Refused(
+                raise StrictModeError(
                     path,
                     "additionalProperties",
                     "strict mode takes no object with names of any kind",
@@ -317,7 +319,7 @@ class Adapter(Composer):
     def _refer(self, ref: str, schema: JSONObject, path: str) -> Adapted:
         """Write a schema that leads back to itself as a reference to a definition."""
         if not self.dialect.references or schema.keys() - {"$ref", *_TEXTS}:
-            raise Refused(path, "$ref", "strict mode takes no schema that leads to itself")
+            raise StrictModeError(path, "$ref", "strict mode takes no schema that leads to itself")
         plain = ref.removeprefix("#/$defs/").removeprefix("#/definitions/")
         name = legal_name(plain, _ILLEGAL, 64)
         if name not in self._definitions:
@@ -329,7 +331,7 @@ class Adapter(Composer):
     def _anything(self, found: JSONObject, path: str) -> Adapted:
         """Write a schema that allows values of each type."""
         if self.dialect.strict:
-            raise Refused(path, "type", "strict mode takes no value of any type")
+            raise StrictModeError(path, "type", "strict mode takes no value of any type")
         # Items need a schema again, so that the lists of this one are lists of texts.
         self.lose(path, "type", "a value of any type; its lists have texts in them", "narrower")
         parts: list[JSONObject] = [{"type": each} for each in _TYPES if each != "integer"]

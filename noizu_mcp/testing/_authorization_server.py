@@ -35,11 +35,11 @@ from ..jsonrpc import parse_json, render
 from ._grants import (
     ALGORITHMS,
     GRANTS,
-    Client,
     Code,
-    Grant,
-    Refusal,
-    Tokens,
+    GrantError,
+    IssuedTokens,
+    RegisteredClient,
+    UserGrant,
     authenticate,
     keep,
 )
@@ -81,7 +81,7 @@ def _with_defaults(headers: Mapping[str, str]) -> Mapping[str, str]:
 
 
 @attrs.frozen
-class _Answer:
+class _HttpAnswer:
     status: int
     document: JSONObject
     headers: Mapping[str, str] = attrs.field(factory=dict, converter=_with_defaults)
@@ -140,10 +140,10 @@ class AuthorizationServer:
         self._scopes = tuple(scopes)
         self._subject = subject
         self._approve = approve
-        self._clients: dict[str, Client] = {}
-        self._faults: dict[str, list[_Answer]] = {}
+        self._clients: dict[str, RegisteredClient] = {}
+        self._faults: dict[str, list[_HttpAnswer]] = {}
         self._held: dict[str, trio.Event] = {}
-        self._tokens = Tokens(self.issuer, token_ttl, rotate=rotate, nonces=dpop_nonces)
+        self._tokens = IssuedTokens(self.issuer, token_ttl, rotate=rotate, nonces=dpop_nonces)
         self._fetcher: Fetcher | None = None
         self.metadata = self._make_metadata(registration=registration)
 
@@ -168,7 +168,9 @@ class AuthorizationServer:
             key: Its public key, for `private_key_jwt`: PEM, or an object of `cryptography`.
             redirect_uris: Its redirect URIs; empty: any loopback address.
         """
-        keep(self._clients, client_id, Client(client_id, secret, key, tuple(redirect_uris)))
+        keep(
+            self._clients, client_id, RegisteredClient(client_id, secret, key, tuple(redirect_uris))
+        )
 
     def trust(self, issuer: "str | AuthorizationServer", key: Any = None) -> None:
         """Accept assertions of another issuer (RFC 7523), such as an identity provider.
@@ -212,7 +214,7 @@ class AuthorizationServer:
             client_id: The client.
             claims: Claims that are added, or replace others: `exp=0`.
         """
-        grant = Grant(client_id, subject or self._subject, tuple(scopes), resource)
+        grant = UserGrant(client_id, subject or self._subject, tuple(scopes), resource)
         return self._tokens.access_token(self._tokens.keep(grant), claims)
 
     def issue_id_token(self, client_id: str, **claims: Any) -> str:
@@ -242,7 +244,7 @@ class AuthorizationServer:
             error: The code of the error (RFC 6749 section 5.2).
             times: The number of requests.
         """
-        fault = _Answer(status, {"error": error, "error_description": "a fault of the test"})
+        fault = _HttpAnswer(status, {"error": error, "error_description": "a fault of the test"})
         self._faults.setdefault(_check_endpoint(endpoint), []).extend([fault] * times)
 
     def hang(self, endpoint: str) -> None:
@@ -320,18 +322,18 @@ class AuthorizationServer:
 
     async def _receive(
         self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
-    ) -> _Answer:
+    ) -> _HttpAnswer:
         await trio.lowlevel.checkpoint()
         endpoint = self._endpoint(path)
         if endpoint is None:
-            return _Answer(404, {"error": "not_found"})
+            return _HttpAnswer(404, {"error": "not_found"})
         wanted = "GET" if endpoint in _READ else "POST"
         if method != wanted:
-            return _Answer(405, {"error": "invalid_request"}, {"allow": wanted})
+            return _HttpAnswer(405, {"error": "invalid_request"}, {"allow": wanted})
         try:
             params = _read_params(query.encode() if method == "GET" else body, headers)
         except ValueError:
-            return _Answer(400, {"error": "invalid_request"})
+            return _HttpAnswer(400, {"error": "invalid_request"})
         held = self._held.get(endpoint)
         if held is not None:
             await held.wait()
@@ -345,14 +347,14 @@ class AuthorizationServer:
         name = path.removeprefix(f"{self._path}/")
         return name if name in ENDPOINTS[1:] and path == f"{self._path}/{name}" else None
 
-    def _answer(self, request: AuthorizationRequest) -> _Answer:
+    def _answer(self, request: AuthorizationRequest) -> _HttpAnswer:
         self.requests.append(request)
         if faults := self._faults.get(request.endpoint):
             return faults.pop(0)
         try:
-            answer: _Answer = getattr(self, f"_answer_{request.endpoint}")(request)
-        except Refusal as refusal:
-            return _Answer(refusal.status, refusal.document, refusal.headers)
+            answer: _HttpAnswer = getattr(self, f"_answer_{request.endpoint}")(request)
+        except GrantError as refusal:
+            return _HttpAnswer(refusal.status, refusal.document, refusal.headers)
         return answer
 
     def _make_metadata(self, *, registration: bool) -> JSONObject:
@@ -383,85 +385,85 @@ class AuthorizationServer:
             document["scopes_supported"] = list(self._scopes)
         return document
 
-    def _find_client(self, client_id: str) -> Client | None:
+    def _find_client(self, client_id: str) -> RegisteredClient | None:
         """Find a client; one that is named by a URL is taken as it is, its document is not read."""
         if client_id.startswith("https://") and client_id not in self._clients:
-            return Client(client_id)
+            return RegisteredClient(client_id)
         return self._clients.get(client_id)
 
     def _check_scopes(self, scope: str) -> tuple[str, ...]:
         scopes = tuple(scope.split())
         if self._scopes and not set(scopes) <= set(self._scopes):
-            raise Refusal("invalid_scope", f"not all of {scope!r} are scopes of this server")
+            raise GrantError("invalid_scope", f"not all of {scope!r} are scopes of this server")
         return scopes
 
     # The endpoints
 
-    def _answer_metadata(self, _request: AuthorizationRequest) -> _Answer:
-        return _Answer(200, self.metadata)
+    def _answer_metadata(self, _request: AuthorizationRequest) -> _HttpAnswer:
+        return _HttpAnswer(200, self.metadata)
 
-    def _answer_jwks(self, _request: AuthorizationRequest) -> _Answer:
-        return _Answer(200, {"keys": [self._tokens.jwk]})
+    def _answer_jwks(self, _request: AuthorizationRequest) -> _HttpAnswer:
+        return _HttpAnswer(200, {"keys": [self._tokens.jwk]})
 
-    def _answer_authorize(self, request: AuthorizationRequest) -> _Answer:
+    def _answer_authorize(self, request: AuthorizationRequest) -> _HttpAnswer:
         params = request.params
         client, uri = self._find_client(params.get("client_id", "")), params.get("redirect_uri", "")
         if client is None:
-            raise Refusal("invalid_client", "the client is unknown")
+            raise GrantError("invalid_client", "the client is unknown")
         # Never a redirect to an unknown place (OAuth 2.1 section 4.1.2.1).
         if uri not in client.redirect_uris and (
             client.redirect_uris or urlsplit(uri).hostname not in _LOOPBACK
         ):
-            raise Refusal("invalid_request", f"redirect_uri {uri!r} is not that of the client")
+            raise GrantError("invalid_request", f"redirect_uri {uri!r} is not that of the client")
         found: dict[str, str | None] = {}
         try:
             found["code"] = self._authorize(client, uri, params)
-        except Refusal as refusal:
+        except GrantError as refusal:
             found |= refusal.document
         found |= {"state": params.get("state"), "iss": self.issuer, **self.redirect}
         query = urlencode({name: value for name, value in found.items() if value is not None})
         location = f"{uri}{'&' if '?' in uri else '?'}{query}"
-        return _Answer(302, {}, {"location": location})
+        return _HttpAnswer(302, {}, {"location": location})
 
-    def _authorize(self, client: Client, uri: str, params: Mapping[str, str]) -> str:
+    def _authorize(self, client: RegisteredClient, uri: str, params: Mapping[str, str]) -> str:
         challenge = params.get("code_challenge")
         if params.get("response_type") != "code":
-            raise Refusal("unsupported_response_type", "response_type must be code")
+            raise GrantError("unsupported_response_type", "response_type must be code")
         if not challenge or params.get("code_challenge_method") != "S256":
-            raise Refusal("invalid_request", "a code_challenge of S256 is required")
+            raise GrantError("invalid_request", "a code_challenge of S256 is required")
         scopes = self._check_scopes(params.get("scope", ""))
         if self._approve is not None and not self._approve(params):
-            raise Refusal("access_denied", "the person said no")
+            raise GrantError("access_denied", "the person said no")
         resource = params.get("resource", "")
-        grant = Grant(client.client_id, self._subject, scopes, resource)
+        grant = UserGrant(client.client_id, self._subject, scopes, resource)
         return self._tokens.make_code(Code(grant, uri, challenge))
 
-    def _answer_token(self, request: AuthorizationRequest) -> _Answer:
+    def _answer_token(self, request: AuthorizationRequest) -> _HttpAnswer:
         client = authenticate(request.params, request.headers, self._find_client, self._tokens)
         self._check_scopes(request.params.get("scope", ""))
-        return _Answer(200, self._tokens.answer(request.params, request.headers, client))
+        return _HttpAnswer(200, self._tokens.answer(request.params, request.headers, client))
 
-    def _answer_register(self, request: AuthorizationRequest) -> _Answer:
+    def _answer_register(self, request: AuthorizationRequest) -> _HttpAnswer:
         if "registration_endpoint" not in self.metadata:
-            return _Answer(404, {"error": "not_found"})
+            return _HttpAnswer(404, {"error": "not_found"})
         wanted, client_id = dict(request.params), f"client-{secrets.token_hex(8)}"
         uris = wanted.get("redirect_uris")
         if not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
-            raise Refusal("invalid_redirect_uri", "redirect_uris must be a list of URIs")
+            raise GrantError("invalid_redirect_uri", "redirect_uris must be a list of URIs")
         has_secret = wanted.get("token_endpoint_auth_method", "client_secret_basic") != "none"
         secret = secrets.token_urlsafe(16) if has_secret else None
         self.add_client(client_id, secret=secret, redirect_uris=uris)
         given = {"client_id": client_id, "client_secret": secret, "client_secret_expires_at": 0}
-        return _Answer(201, {**wanted, **(given if has_secret else {"client_id": client_id})})
+        return _HttpAnswer(201, {**wanted, **(given if has_secret else {"client_id": client_id})})
 
-    def _answer_revoke(self, request: AuthorizationRequest) -> _Answer:
+    def _answer_revoke(self, request: AuthorizationRequest) -> _HttpAnswer:
         authenticate(request.params, request.headers, self._find_client, self._tokens)
         self._tokens.revoke(request.params.get("token", ""))
-        return _Answer(200, {})
+        return _HttpAnswer(200, {})
 
-    def _answer_introspect(self, request: AuthorizationRequest) -> _Answer:
+    def _answer_introspect(self, request: AuthorizationRequest) -> _HttpAnswer:
         authenticate(request.params, request.headers, self._find_client, self._tokens)
-        return _Answer(200, self._tokens.introspect(request.params.get("token", "")))
+        return _HttpAnswer(200, self._tokens.introspect(request.params.get("token", "")))
 
 
 def _check_endpoint(name: str) -> str:

@@ -93,7 +93,7 @@ def _messages(data: bytes) -> list[JSONObject]:
 
 
 @attrs.define(eq=False)
-class _Step:
+class _RecordedStep:
     """A message of the client, and the messages of the server that belong to it."""
 
     message: JSONObject
@@ -163,7 +163,7 @@ class Replay(MessageStream):
         self._sending, self._receiving = trio.open_memory_channel[bytes](math.inf)
         first, *self._left = _assign(entries)
         #: The steps that may be taken again, the last one first; empty without `repeat`.
-        self._taken: list[_Step] = []
+        self._taken: list[_RecordedStep] = []
         self._repeat = repeat
         #: The ids and tokens of the client by those of the recording, and the other way round.
         self._ours: dict[Name, Name] = {}
@@ -232,23 +232,23 @@ class Replay(MessageStream):
             self._ours[before] = now
             self._recorded[now] = before
 
-    def _deliver(self, step: _Step) -> None:
+    def _deliver(self, step: _RecordedStep) -> None:
         for message in step.received:
             data = json.dumps(_rename(message, self._ours)).encode()
             self._sending.send_nowait(data)
 
 
-def _assign(entries: Sequence[tuple[str, JSONObject]]) -> list[_Step]:
+def _assign(entries: Sequence[tuple[str, JSONObject]]) -> list[_RecordedStep]:
     """Assign each received message to its step.
 
     Returns:
         First a step without a message, for what the server sent before all others.
     """
-    steps = [_Step({})]
-    by_name: dict[Name, _Step] = {}
+    steps = [_RecordedStep({})]
+    by_name: dict[Name, _RecordedStep] = {}
     for direction, message in entries:
         if direction == "sent":
-            steps.append(_Step(message))
+            steps.append(_RecordedStep(message))
             by_name.update(dict.fromkeys(_names_of(message), steps[-1]))
         else:
             causes = (by_name.get(name) for *_, name in references(message))

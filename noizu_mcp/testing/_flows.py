@@ -36,7 +36,7 @@ from ..server import Server, serve
 from ._references import references
 
 #: One side of a connection.
-Side = Literal["client", "server"]
+FlowEnd = Literal["client", "server"]
 
 #: Messages under way in one direction before the sender waits.
 _CAPACITY: Final = 1000
@@ -46,7 +46,7 @@ _PIECES: Final = 3
 
 
 @attrs.frozen(eq=False)
-class Faults:
+class DrawnFaults:
     """The faults of one connection, drawn one after the other.
 
     Attributes:
@@ -87,7 +87,7 @@ class Flow(Protocol):
 
 
 #: The open flows of each sender, with the loops that they live on.
-Flows = dict[Side, dict[Flow, trio.lowlevel.TrioToken]]
+Flows = dict[FlowEnd, dict[Flow, trio.lowlevel.TrioToken]]
 
 
 class _MessageFlow:
@@ -98,7 +98,7 @@ class _MessageFlow:
         break_link: Cuts both flows of the link.
     """
 
-    def __init__(self, faults: Faults, break_link: Callable[[], None]) -> None:
+    def __init__(self, faults: DrawnFaults, break_link: Callable[[], None]) -> None:
         self._faults = faults
         self._break_link = break_link
         self._order = itertools.count()
@@ -227,7 +227,9 @@ class _LinkEnd(MessageStream):
 
 
 @asynccontextmanager
-async def open_link(server: Server, faults: Faults, flows: Flows) -> AsyncIterator[MessageStream]:
+async def open_link(
+    server: Server, faults: DrawnFaults, flows: Flows
+) -> AsyncIterator[MessageStream]:
     """Serve a server at one end of a link.
 
     Args:
@@ -262,7 +264,7 @@ async def open_link(server: Server, faults: Faults, flows: Flows) -> AsyncIterat
 class _ByteFlow:
     """The bytes under way from one side of a TCP connection to the other."""
 
-    def __init__(self, faults: Faults, connection: trio.CancelScope) -> None:
+    def __init__(self, faults: DrawnFaults, connection: trio.CancelScope) -> None:
         self._faults = faults
         self._connection = connection
         self._reading = trio.CancelScope()
@@ -297,7 +299,7 @@ class _ByteFlow:
 
 @asynccontextmanager
 async def open_relay(
-    url: str, faults: Iterator[Faults], flows: Flows, is_down: Callable[[], bool]
+    url: str, faults: Iterator[DrawnFaults], flows: Flows, is_down: Callable[[], bool]
 ) -> AsyncIterator[str]:
     """Relay TCP connections to the server of a URL.
 
@@ -343,7 +345,7 @@ async def open_relay(
 async def _carry(
     client: trio.SocketStream,
     server: trio.SocketStream,
-    faults: Faults,
+    faults: DrawnFaults,
     scope: trio.CancelScope,
     flows: Flows,
 ) -> None:

@@ -24,7 +24,7 @@ _TOKEN_TYPE: Final = "urn:ietf:params:oauth:token-type:"  # noqa: S105 - a prefi
 #: The algorithms of assertions and proofs.
 ALGORITHMS: Final = ("ES256", "ES384", "ES512", "RS256", "PS256", "EdDSA")
 
-#: The grants that the token endpoint knows: the methods of `Tokens` by `grant_type`.
+#: The grants that the token endpoint knows: the methods of `IssuedTokens` by `grant_type`.
 GRANTS: Final = {
     "authorization_code": "_use_code",
     "refresh_token": "_use_refresh",
@@ -50,7 +50,7 @@ def load_jwt() -> ModuleType:
     return jwt
 
 
-class Refusal(Exception):
+class GrantError(Exception):
     """A request that an endpoint refuses (RFC 6749 section 5.2).
 
     Args:
@@ -74,7 +74,7 @@ class Refusal(Exception):
 
 
 @attrs.frozen
-class Client:
+class RegisteredClient:
     """A client that the authorization server knows.
 
     Attributes:
@@ -91,7 +91,7 @@ class Client:
 
 
 @attrs.define(eq=False)
-class Grant:
+class UserGrant:
     """The permission of a client, and the one who gave it.
 
     Attributes:
@@ -117,12 +117,12 @@ class Grant:
 class Code:
     """An authorization code that waits for its client."""
 
-    grant: Grant
+    grant: UserGrant
     redirect_uri: str
     challenge: str
 
 
-class Tokens:
+class IssuedTokens:
     """The tokens of one authorization server.
 
     Args:
@@ -145,7 +145,7 @@ class Tokens:
         self._jwt = load_jwt()
         self.key: Final = generate_private_key(SECP256R1())
         self.trusted: dict[str, Any] = {}
-        self.grants: dict[str, Grant] = {}
+        self.grants: dict[str, UserGrant] = {}
         self.codes: dict[str, Code] = {}
         self._issuer = issuer
         self._ttl = ttl
@@ -160,7 +160,7 @@ class Tokens:
         members: JSONObject = algorithm.to_jwk(self.key.public_key(), as_dict=True)
         return {**members, "alg": "ES256", "kid": "1", "use": "sig"}
 
-    def keep(self, grant: Grant) -> Grant:
+    def keep(self, grant: UserGrant) -> UserGrant:
         """Keep a grant; a full table drops the oldest."""
         keep(self.grants, grant.name, grant)
         return grant
@@ -179,7 +179,7 @@ class Tokens:
         members = {"iss": self._issuer, **times, **claims}
         return str(self._jwt.encode(members, self.key, "ES256", header))
 
-    def access_token(self, grant: Grant, claims: Mapping[str, Any]) -> str:
+    def access_token(self, grant: UserGrant, claims: Mapping[str, Any]) -> str:
         """Make an access token (RFC 9068)."""
         members: JSONObject = {
             "aud": grant.resource or self._issuer,
@@ -196,7 +196,7 @@ class Tokens:
         """Describe a token (RFC 7662 section 2.2)."""
         try:
             claims = self._verify(token, self.key.public_key(), audience=None)
-        except Refusal:
+        except GrantError:
             return {"active": False}
         if claims.get("grant") not in self.grants:
             return {"active": False}
@@ -209,7 +209,9 @@ class Tokens:
             name = str(self.introspect(token).get("grant"))
         self.grants.pop(name, None)
 
-    def answer(self, form: Form, headers: Mapping[str, str], client: Client) -> JSONObject:
+    def answer(
+        self, form: Form, headers: Mapping[str, str], client: RegisteredClient
+    ) -> JSONObject:
         """Answer a request of a known client to the token endpoint.
 
         Args:
@@ -222,62 +224,72 @@ class Tokens:
         """
         handler = GRANTS.get(form.get("grant_type", ""))
         if handler is None:
-            raise Refusal("unsupported_grant_type", f"not {form.get('grant_type')!r}")
+            raise GrantError("unsupported_grant_type", f"not {form.get('grant_type')!r}")
         given: JSONObject = getattr(self, handler)(form, client, self._check_proof(headers))
         return given
 
     # The grants
 
-    def _use_code(self, form: Form, client: Client, thumbprint: str | None) -> JSONObject:
+    def _use_code(self, form: Form, client: RegisteredClient, thumbprint: str | None) -> JSONObject:
         code = self.codes.pop(form.get("code", ""), None)  # RFC 6749 section 4.1.2: used once
         if code is None or code.grant.client_id != client.client_id:
-            raise Refusal("invalid_grant", "the code is unknown, or used")
+            raise GrantError("invalid_grant", "the code is unknown, or used")
         if code.redirect_uri != form.get("redirect_uri"):
-            raise Refusal("invalid_grant", "redirect_uri is not that of the authorization request")
+            raise GrantError(
+                "invalid_grant", "redirect_uri is not that of the authorization request"
+            )
         if s256(form.get("code_verifier", "")) != code.challenge:
-            raise Refusal("invalid_grant", "code_verifier does not fit the code_challenge")
+            raise GrantError("invalid_grant", "code_verifier does not fit the code_challenge")
         if form.get("resource", "") != code.grant.resource:
-            raise Refusal("invalid_target", "resource is not that of the authorization request")
+            raise GrantError("invalid_target", "resource is not that of the authorization request")
         code.grant.thumbprint = thumbprint
         return self._give(self.keep(code.grant), refresh=True)
 
-    def _use_refresh(self, form: Form, client: Client, thumbprint: str | None) -> JSONObject:
+    def _use_refresh(
+        self, form: Form, client: RegisteredClient, thumbprint: str | None
+    ) -> JSONObject:
         name, _, number = form.get("refresh_token", "").partition(".")
         grant = self.grants.get(name)
         if grant is None or grant.client_id != client.client_id:
-            raise Refusal("invalid_grant", "the refresh token is unknown, or revoked")
+            raise GrantError("invalid_grant", "the refresh token is unknown, or revoked")
         if number != str(grant.uses):
             del self.grants[name]  # one of two clients is a thief
-            raise Refusal("invalid_grant", "the refresh token was used before")
+            raise GrantError("invalid_grant", "the refresh token was used before")
         if grant.thumbprint != thumbprint:
-            raise Refusal("invalid_grant", "the refresh token is bound to another key")
+            raise GrantError("invalid_grant", "the refresh token is bound to another key")
         grant.uses += self._rotate
         narrowed = attrs.evolve(grant, scopes=_narrow(form, grant.scopes))
         return {**self._give(narrowed), "refresh_token": f"{name}.{grant.uses}"}
 
-    def _use_credentials(self, form: Form, client: Client, thumbprint: str | None) -> JSONObject:
+    def _use_credentials(
+        self, form: Form, client: RegisteredClient, thumbprint: str | None
+    ) -> JSONObject:
         if client.secret is None and client.key is None:
-            raise Refusal("unauthorized_client", "client_credentials needs a secret or a key")
+            raise GrantError("unauthorized_client", "client_credentials needs a secret or a key")
         name = client.client_id
-        grant = Grant(name, name, _scopes(form), form.get("resource", ""), thumbprint)
+        grant = UserGrant(name, name, _scopes(form), form.get("resource", ""), thumbprint)
         return self._give(self.keep(grant))
 
-    def _use_assertion(self, form: Form, client: Client, thumbprint: str | None) -> JSONObject:
+    def _use_assertion(
+        self, form: Form, client: RegisteredClient, thumbprint: str | None
+    ) -> JSONObject:
         """Accept an assertion of a trusted issuer: of a workload, or an ID-JAG (RFC 7523)."""
         claims = self._verify_assertion(form.get("assertion", ""))
         resource = claims.get("resource", form.get("resource", ""))
         if claims.get("client_id", client.client_id) != client.client_id:
-            raise Refusal("invalid_grant", "the assertion is for another client")
-        grant = Grant(client.client_id, claims["sub"], _scopes(form), resource, thumbprint)
+            raise GrantError("invalid_grant", "the assertion is for another client")
+        grant = UserGrant(client.client_id, claims["sub"], _scopes(form), resource, thumbprint)
         return self._give(self.keep(grant))
 
-    def _exchange(self, form: Form, client: Client, _thumbprint: str | None) -> JSONObject:
+    def _exchange(
+        self, form: Form, client: RegisteredClient, _thumbprint: str | None
+    ) -> JSONObject:
         """Exchange an ID token for an ID-JAG (identity assertion authorization grant)."""
         kinds = form.get("subject_token_type"), form.get("requested_token_type")
         if kinds != (f"{_TOKEN_TYPE}id_token", f"{_TOKEN_TYPE}id-jag"):
-            raise Refusal("invalid_request", "only an ID token is exchanged, for an ID-JAG")
+            raise GrantError("invalid_request", "only an ID token is exchanged, for an ID-JAG")
         if not form.get("audience") or not form.get("resource"):
-            raise Refusal("invalid_request", "audience and resource are required")
+            raise GrantError("invalid_request", "audience and resource are required")
         token, key = form.get("subject_token", ""), self.key.public_key()
         claims = self._verify(token, key, audience=client.client_id)
         members = {
@@ -294,7 +306,7 @@ class Tokens:
             "expires_in": int(self._ttl),
         }
 
-    def _give(self, grant: Grant, *, refresh: bool = False) -> JSONObject:
+    def _give(self, grant: UserGrant, *, refresh: bool = False) -> JSONObject:
         given = {
             "access_token": self.access_token(grant, {}),
             "token_type": "Bearer" if grant.thumbprint is None else "DPoP",
@@ -316,9 +328,9 @@ class Tokens:
     def _verify_assertion(self, assertion: str) -> JSONObject:
         issuer = self.issuer_of(assertion)
         if issuer is None:
-            raise Refusal("invalid_grant", "the assertion is no JWT")
+            raise GrantError("invalid_grant", "the assertion is no JWT")
         if issuer not in self.trusted:
-            raise Refusal("invalid_grant", f"the issuer {issuer!r} is not trusted")
+            raise GrantError("invalid_grant", f"the issuer {issuer!r} is not trusted")
         return self._verify(assertion, self.trusted[issuer], audience=self._issuer)
 
     def _verify(self, token: str, key: Any, *, audience: str | None) -> JSONObject:
@@ -331,14 +343,16 @@ class Tokens:
                 options={"require": ["iss", "sub", "exp"], "verify_aud": audience is not None},
             )
         except (self._jwt.PyJWTError, ValueError) as error:
-            raise Refusal("invalid_grant", f"the token or assertion is refused: {error}") from None
+            raise GrantError(
+                "invalid_grant", f"the token or assertion is refused: {error}"
+            ) from None
         return claims
 
-    def verify_client(self, assertion: str, client: Client) -> bool:
+    def verify_client(self, assertion: str, client: RegisteredClient) -> bool:
         """Check the assertion of a client (RFC 7523 section 3)."""
         try:
             claims = self._verify(assertion, client.key, audience=self._issuer)
-        except Refusal:
+        except GrantError:
             return False
         return bool(claims["iss"] == claims["sub"] == client.client_id)
 
@@ -356,10 +370,10 @@ class Tokens:
             key = self._jwt.PyJWK(header["jwk"])
             claims = self._jwt.decode(proof, key.key, algorithms=list(ALGORITHMS))
         except (self._jwt.PyJWTError, ValueError, KeyError) as error:
-            raise Refusal("invalid_dpop_proof", f"it is not a signed proof: {error}") from None
+            raise GrantError("invalid_dpop_proof", f"it is not a signed proof: {error}") from None
         if self._nonce is not None and claims.get("nonce") != self._nonce:
             nonce = {"dpop-nonce": self._nonce}
-            raise Refusal("use_dpop_nonce", "the proof needs a nonce", headers=nonce)
+            raise GrantError("use_dpop_nonce", "the proof needs a nonce", headers=nonce)
         good = (
             header.get("typ") == "dpop+jwt"
             and claims.get("htm") == "POST"
@@ -368,14 +382,17 @@ class Tokens:
             and claims.get("jti") not in (None, *self._proofs)
         )
         if not good:
-            raise Refusal("invalid_dpop_proof", "a claim is missing or wrong, or it came before")
+            raise GrantError("invalid_dpop_proof", "a claim is missing or wrong, or it came before")
         keep(self._proofs, claims["jti"], None)
         return thumbprint(header["jwk"])
 
 
 def authenticate(
-    form: Form, headers: Mapping[str, str], find: Callable[[str], Client | None], tokens: Tokens
-) -> Client:
+    form: Form,
+    headers: Mapping[str, str],
+    find: Callable[[str], RegisteredClient | None],
+    tokens: IssuedTokens,
+) -> RegisteredClient:
     """Find the client that sends a request, by the method that it is registered for.
 
     Args:
@@ -411,9 +428,9 @@ def authenticate(
     return client
 
 
-def _unknown_client(why: str) -> Refusal:
+def _unknown_client(why: str) -> GrantError:
     headers = {"www-authenticate": 'Basic realm="oauth"'}
-    return Refusal("invalid_client", f"the client is refused: {why}", 401, headers)
+    return GrantError("invalid_client", f"the client is refused: {why}", 401, headers)
 
 
 def s256(verifier: str) -> str:
@@ -439,7 +456,7 @@ def _scopes(form: Form) -> tuple[str, ...]:
 def _narrow(form: Form, scopes: tuple[str, ...]) -> tuple[str, ...]:
     wanted = _scopes(form) or scopes
     if not set(wanted) <= set(scopes):
-        raise Refusal("invalid_scope", "a refresh cannot widen the scopes")
+        raise GrantError("invalid_scope", "a refresh cannot widen the scopes")
     return wanted
 
 

@@ -14,7 +14,7 @@ from .._util import final
 from ..client import read_target
 from ..server import Server
 from ..transports import Http
-from ._flows import Faults, Flow, Flows, Side, open_link, open_relay
+from ._flows import DrawnFaults, Flow, FlowEnd, Flows, open_link, open_relay
 
 
 @final
@@ -52,8 +52,8 @@ class Network:
             raise ValueError(f"drop must be a probability, not {drop!r}")
         # A generator for each connection: what happens on one does not depend on the others.
         seeds = (f"{seed}-{number}" for number in itertools.count())
-        self._faults = (Faults(Random(each), delay, drop, reorder) for each in seeds)
-        self._flows: Flows = {side: {} for side in get_args(Side)}
+        self._faults = (DrawnFaults(Random(each), delay, drop, reorder) for each in seeds)
+        self._flows: Flows = {side: {} for side in get_args(FlowEnd)}
         self._is_down = False
 
     def between(self, target: Any) -> AbstractAsyncContextManager[Any]:
@@ -87,7 +87,7 @@ class Network:
         """Let connections come about again after `down`; any thread may call it."""
         self._is_down = False
 
-    def half_close(self, side: Side) -> None:
+    def half_close(self, side: FlowEnd) -> None:
         """Let one side of every connection send no more: what is under way arrives, then the end.
 
         Any thread may call it.
@@ -97,7 +97,7 @@ class Network:
         """
         self._tell(side, lambda flow: flow.end())
 
-    def _tell(self, side: Side, tell: Callable[[Flow], None]) -> None:
+    def _tell(self, side: FlowEnd, tell: Callable[[Flow], None]) -> None:
         """Tell something to the flows of a side: now, or soon where they are on another loop."""
         here = trio.lowlevel.current_trio_token() if trio.lowlevel.in_trio_task() else None
         for flow, loop in list(self._flows[side].items()):

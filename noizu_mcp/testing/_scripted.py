@@ -14,8 +14,8 @@ from ..types import Accept, Cancel, Decline, Root, SamplingResult
 MODEL: Final = "scripted"
 
 #: An answer; see `ScriptedHandler`.
-Answer = Any
-Script = Sequence[Answer] | Mapping[str, Answer]
+ScriptedAnswer = Any
+ScriptedAnswers = Sequence[ScriptedAnswer] | Mapping[str, ScriptedAnswer]
 
 
 class Asked(NamedTuple):
@@ -33,18 +33,18 @@ class Asked(NamedTuple):
     message: str
 
 
-class _Answers:
+class _AnswerQueue:
     """The answers to the questions of one kind.
 
     Args:
         script: See `ScriptedHandler`.
     """
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: ScriptedAnswers) -> None:
         by_pattern = script if isinstance(script, Mapping) else {"": list(script)}
         self._left = {pattern: _Left(answer) for pattern, answer in by_pattern.items()}
 
-    def take(self, message: str) -> Answer:
+    def take(self, message: str) -> ScriptedAnswer:
         """Take the answer to a message.
 
         Raises:
@@ -67,16 +67,16 @@ class _Answers:
 class _Left:
     """The answers that are left of a list; or one answer, which stays."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: ScriptedAnswer) -> None:
         self._stays = not isinstance(answer, list)
         self._taken = False
-        self.answers: list[Answer] = [answer] if self._stays else list(answer)
+        self.answers: list[ScriptedAnswer] = [answer] if self._stays else list(answer)
 
-    def take(self) -> Answer:
+    def take(self) -> ScriptedAnswer:
         self._taken = True
         return self.answers[0] if self._stays else self.answers.pop(0)
 
-    def unused(self) -> list[Answer]:
+    def unused(self) -> list[ScriptedAnswer]:
         return [] if self._stays and self._taken else self.answers
 
 
@@ -110,8 +110,8 @@ class ScriptedHandler(ClientHandler):
 
     def __init__(
         self,
-        elicitation: Script | None = None,
-        sampling: Script | None = None,
+        elicitation: ScriptedAnswers | None = None,
+        sampling: ScriptedAnswers | None = None,
         roots: Sequence[Root | str | Mapping[str, Any]] | None = None,
     ) -> None:
         self.asked: list[Asked] = []
@@ -165,7 +165,7 @@ class ScriptedHandler(ClientHandler):
         if faults:
             raise AssertionError("; ".join(faults))
 
-    async def _answer(self, name: str, asked: Asked) -> Answer:
+    async def _answer(self, name: str, asked: Asked) -> ScriptedAnswer:
         self.asked.append(asked)
         try:
             answer = self._answers[name].take(asked.message)
@@ -181,10 +181,10 @@ class ScriptedHandler(ClientHandler):
         return answer
 
 
-def _read(name: str, script: Script | None) -> _Answers:
+def _read(name: str, script: ScriptedAnswers | None) -> _AnswerQueue:
     if isinstance(script, str | bytes) or not isinstance(script, Sequence | Mapping | None):
         raise TypeError(f"{name} must be a list of answers, or a mapping, not {script!r}")
-    return _Answers(script or {})
+    return _AnswerQueue(script or {})
 
 
 def _last_text(params: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ import trio
 from .._util import final
 from .._value import JSON, JSONObject
 
-Direction = Literal["sent", "received"]
+EntryDirection = Literal["sent", "received"]
 
 #: Messages, and characters of each, that the text of a transcript shows by default.
 MOST_SHOWN: Final = 50
@@ -31,7 +31,7 @@ class Entry:
         message: The decoded JSON; None for bytes that are not JSON.
     """
 
-    direction: Direction
+    direction: EntryDirection
     data: bytes
     message: JSON
 
@@ -49,7 +49,7 @@ class Transcript:
         self._unclaimed: list[JSONObject] = []
         self._arrived = trio.Event()
 
-    def __call__(self, direction: Direction, data: bytes) -> None:
+    def __call__(self, direction: EntryDirection, data: bytes) -> None:
         """Record a message, as the tap of a connection."""
         try:
             message = json.loads(data)
@@ -79,7 +79,7 @@ class Transcript:
         """
         return self._find("received", method)
 
-    def _find(self, direction: Direction, method: str | None) -> list[JSONObject]:
+    def _find(self, direction: EntryDirection, method: str | None) -> list[JSONObject]:
         entries = [entry for entry in self.entries if entry.direction == direction]
         found = [each for entry in entries for each in _each(entry.message)]
         return [each for each in found if method is None or each.get("method") == method]

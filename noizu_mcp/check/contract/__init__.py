@@ -2,7 +2,7 @@
 
 from ..._util import publish as _publish
 from ._catalogue import KINDS as KINDS
-from ._catalogue import Kind as Kind
+from ._catalogue import ListKind as ListKind
 from ._catalogue import fetch as fetch
 from ._catalogue import read as read
 from ._catalogue import save as save

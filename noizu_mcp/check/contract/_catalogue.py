@@ -16,9 +16,9 @@ from ..._value import JSONObject
 from ...client import Client
 from ...jsonrpc import METHOD_NOT_FOUND
 
-Kind = Literal["tools", "resources", "templates", "prompts"]
+ListKind = Literal["tools", "resources", "templates", "prompts"]
 #: The kinds of components, in the order of a report.
-KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+KINDS: Final[tuple[ListKind, ...]] = get_args(ListKind)
 #: The version of this format.
 FORMAT: Final = 1
 
@@ -39,7 +39,7 @@ class _Listing(NamedTuple):
     capability: str
 
 
-_LISTINGS: Final[Mapping[Kind, _Listing]] = {
+_LISTINGS: Final[Mapping[ListKind, _Listing]] = {
     "tools": _Listing(Client.list_tools, "name", "tools"),
     "resources": _Listing(Client.list_resources, "uri", "resources"),
     "templates": _Listing(Client.list_resource_templates, "uriTemplate", "resources"),
@@ -47,7 +47,7 @@ _LISTINGS: Final[Mapping[Kind, _Listing]] = {
 }
 
 
-async def fetch(client: Client, kinds: Iterable[Kind] = KINDS) -> JSONObject:
+async def fetch(client: Client, kinds: Iterable[ListKind] = KINDS) -> JSONObject:
     """List everything that a server offers.
 
     Args:

@@ -9,12 +9,12 @@ import attrs
 from ..._nearest import nearest
 from ..._util import UNSET, Unset, final, json_text
 from ..._value import JSON, JSONObject, Value
-from ._catalogue import KINDS, Kind
-from ._schemas import Direction, compare_schemas
+from ._catalogue import KINDS, ListKind
+from ._schemas import SchemaUse, compare_schemas
 
-Effect = Literal["breaking", "visible", "compatible"]
+ChangeEffect = Literal["breaking", "visible", "compatible"]
 #: From the worst on.
-EFFECTS: Final[tuple[Effect, ...]] = ("breaking", "visible", "compatible")
+EFFECTS: Final[tuple[ChangeEffect, ...]] = ("breaking", "visible", "compatible")
 
 #: Characters of a value in the text of a change.
 _MAX_SHOWN: Final = 80
@@ -41,8 +41,8 @@ class Change(Value):
         reasons: One line for each rule that the example breaks.
     """
 
-    effect: Effect
-    kind: Kind | Literal[""]
+    effect: ChangeEffect
+    kind: ListKind | Literal[""]
     name: str
     member: str
     text: str
@@ -99,7 +99,7 @@ def compare(old: JSONObject, new: JSONObject) -> tuple[Change, ...]:
 
 
 def _compare_components(
-    kind: Kind, old: Mapping[str, JSONObject], new: Mapping[str, JSONObject]
+    kind: ListKind, old: Mapping[str, JSONObject], new: Mapping[str, JSONObject]
 ) -> Iterator[Change]:
     added = [name for name in new if name not in old]
     for name, before in old.items():
@@ -134,17 +134,17 @@ def _compare_execution(name: str, old: JSONObject, new: JSONObject) -> Iterator[
     before, after = (each.get("taskSupport", "forbidden") for each in (old, new))
     if before != after:
         # "optional" takes both calls.
-        effect: Effect = "compatible" if after == "optional" else "breaking"
+        effect: ChangeEffect = "compatible" if after == "optional" else "breaking"
         yield Change(effect, "tools", name, "execution/taskSupport", _told(before, after))
 
 
 def _compare_schema(
-    direction: Direction, name: str, old: JSONObject, new: JSONObject
+    direction: SchemaUse, name: str, old: JSONObject, new: JSONObject
 ) -> Iterator[Change]:
     found = compare_schemas(direction, old, new)
     member = f"{direction}Schema"
     if found.text:
-        effect: Effect = "breaking" if found.is_breaking else "compatible"
+        effect: ChangeEffect = "breaking" if found.is_breaking else "compatible"
         yield Change(effect, "tools", name, member, found.text, found.example, tuple(found.reasons))
     for place in found.added:
         yield Change("compatible", "tools", name, f"{member}{place}", "it is new")
@@ -181,17 +181,19 @@ def _compare_prompts(name: str, old: JSONObject, new: JSONObject) -> Iterator[Ch
     yield from _compare_rest("prompts", name, old, new, ("arguments",))
 
 
-def _compare_resources(kind: Kind, name: str, old: JSONObject, new: JSONObject) -> Iterator[Change]:
+def _compare_resources(
+    kind: ListKind, name: str, old: JSONObject, new: JSONObject
+) -> Iterator[Change]:
     before, after = old.get("mimeType"), new.get("mimeType")
     if before != after:
         # A program reads the contents by their media type.
-        effect: Effect = "compatible" if before is None else "breaking"
+        effect: ChangeEffect = "compatible" if before is None else "breaking"
         yield Change(effect, kind, name, "mimeType", _told(before, after))
     yield from _compare_rest(kind, name, old, new, ("mimeType",))
 
 
 def _compare_rest(
-    kind: Kind, name: str, old: JSONObject, new: JSONObject, others: tuple[str, ...]
+    kind: ListKind, name: str, old: JSONObject, new: JSONObject, others: tuple[str, ...]
 ) -> Iterator[Change]:
     """Compare the members that have no rule of their own: models and people read them."""
     members = [key for key in {**old, **new} if key not in others]
@@ -199,7 +201,7 @@ def _compare_rest(
 
 
 def _compare_texts(
-    kind: Kind | Literal[""],
+    kind: ListKind | Literal[""],
     name: str,
     old: JSONObject,
     new: JSONObject,
@@ -227,7 +229,7 @@ def _short(value: Any, limit: int = _MAX_SHOWN) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-_COMPARE: Final[Mapping[Kind, Callable[[str, JSONObject, JSONObject], Iterator[Change]]]] = {
+_COMPARE: Final[Mapping[ListKind, Callable[[str, JSONObject, JSONObject], Iterator[Change]]]] = {
     "tools": _compare_tools,
     "resources": partial(_compare_resources, "resources"),
     "templates": partial(_compare_resources, "templates"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._errors import McpException
 from .._use_server import use_server
-from ._catalogue import KINDS, Kind, fetch, read, save
+from ._catalogue import KINDS, ListKind, fetch, read, save
 from ._changes import Change, compare
 
 
@@ -26,7 +26,7 @@ class ContractError(McpException, AssertionError):
 
 
 def write(
-    target: Any, path: str | os.PathLike[str], kinds: Iterable[Kind] = KINDS, **options: Any
+    target: Any, path: str | os.PathLike[str], kinds: Iterable[ListKind] = KINDS, **options: Any
 ) -> None:
     """Write the contract of a server to a file. No tool is called.
 

@@ -82,10 +82,10 @@ def is_taken(taker: JSONObject, giver: JSONObject) -> bool:
     documents = Document(taker), Document(giver)
     if any(each.dialect != _DIALECT or each.is_endless() for each in documents):
         return False
-    return _Prover(*documents).takes(taker, giver)
+    return _SubsetProof(*documents).takes(taker, giver)
 
 
-class _Prover:
+class _SubsetProof:
     def __init__(self, taker: Document, giver: Document) -> None:
         self._taker = taker
         self._giver = giver
@@ -205,19 +205,19 @@ class _Prover:
         )
 
 
-_READERS: Final[Mapping[str, Callable[[_Prover, Any, JSONObject, JSONObject], bool]]] = {
-    "$ref": _Prover.read_reference,
-    "allOf": _Prover.read_all_of,
-    "anyOf": _Prover.read_any_of,
-    "type": _Prover.read_type,
-    "enum": _Prover.read_enum,
-    "const": _Prover.read_const,
-    "required": _Prover.read_required,
-    "properties": _Prover.read_properties,
-    "patternProperties": _Prover.read_pattern_properties,
-    "additionalProperties": _Prover.read_other_properties,
-    "items": _Prover.read_items,
-    "prefixItems": _Prover.read_first_items,
+_READERS: Final[Mapping[str, Callable[[_SubsetProof, Any, JSONObject, JSONObject], bool]]] = {
+    "$ref": _SubsetProof.read_reference,
+    "allOf": _SubsetProof.read_all_of,
+    "anyOf": _SubsetProof.read_any_of,
+    "type": _SubsetProof.read_type,
+    "enum": _SubsetProof.read_enum,
+    "const": _SubsetProof.read_const,
+    "required": _SubsetProof.read_required,
+    "properties": _SubsetProof.read_properties,
+    "patternProperties": _SubsetProof.read_pattern_properties,
+    "additionalProperties": _SubsetProof.read_other_properties,
+    "items": _SubsetProof.read_items,
+    "prefixItems": _SubsetProof.read_first_items,
 }
 
 

@@ -32,7 +32,7 @@ from ...testing import Unsatisfiable, from_schema
 from ._examples import instances
 from ._proof import ANNOTATIONS, DEFINITIONS, is_taken, judging, text_of
 
-Direction = Literal["input", "output"]
+SchemaUse = Literal["input", "output"]
 
 #: The place of a property, as a JSON pointer.
 _PROPERTY: Final = re.compile(r"/properties/[^/]*\Z")
@@ -97,7 +97,7 @@ _WIDENED: Final = {
 }
 
 
-def compare_schemas(direction: Direction, old: JSONObject, new: JSONObject) -> Difference:
+def compare_schemas(direction: SchemaUse, old: JSONObject, new: JSONObject) -> Difference:
     """Compare two versions of a schema.
 
     Args:

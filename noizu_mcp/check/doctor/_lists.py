@@ -32,7 +32,7 @@ _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _NOWHERE: Final = "noizu-mcp-doctor://nowhere"
 
 
-class _List(NamedTuple):
+class _CheckedList(NamedTuple):
     capability: str
     method: str
     key: str
@@ -42,9 +42,9 @@ class _List(NamedTuple):
 
 
 _LISTS: Final = (
-    _List("tools", "tools/list", "tools", ToolDefinition, "name", "tool"),
-    _List("resources", "resources/list", "resources", ResourceDefinition, "uri", "resource"),
-    _List(
+    _CheckedList("tools", "tools/list", "tools", ToolDefinition, "name", "tool"),
+    _CheckedList("resources", "resources/list", "resources", ResourceDefinition, "uri", "resource"),
+    _CheckedList(
         "resources",
         "resources/templates/list",
         "resourceTemplates",
@@ -52,7 +52,7 @@ _LISTS: Final = (
         "uriTemplate",
         "template",
     ),
-    _List("prompts", "prompts/list", "prompts", PromptDefinition, "name", "prompt"),
+    _CheckedList("prompts", "prompts/list", "prompts", PromptDefinition, "name", "prompt"),
 )
 
 
@@ -87,7 +87,9 @@ async def check_lists(talk: Talk, capabilities: Any) -> list[JSONObject]:
     return tools
 
 
-async def _check_list(talk: Talk, which: _List, *, is_declared: bool | None) -> list[JSONObject]:
+async def _check_list(
+    talk: Talk, which: _CheckedList, *, is_declared: bool | None
+) -> list[JSONObject]:
     report = talk.report
     found = await talk.expect(which.method)
     if found.result is None:
@@ -124,12 +126,12 @@ def _is_object(value: Any) -> bool:
     return isinstance(value, dict)
 
 
-def _items_of(result: Mapping[str, Any] | None, which: _List) -> list[Any]:
+def _items_of(result: Mapping[str, Any] | None, which: _CheckedList) -> list[Any]:
     items = (result or {}).get(which.key)
     return items if isinstance(items, list) else []
 
 
-async def _read_pages(talk: Talk, which: _List, found: Exchange) -> list[Any]:
+async def _read_pages(talk: Talk, which: _CheckedList, found: Exchange) -> list[Any]:
     """Read all pages behind the first, which is given."""
     report, items = talk.report, list[Any]()
     params: JSONObject = {}
@@ -166,7 +168,7 @@ async def _read_pages(talk: Talk, which: _List, found: Exchange) -> list[Any]:
     return items
 
 
-def _check_items(talk: Talk, which: _List, items: list[Any]) -> None:
+def _check_items(talk: Talk, which: _CheckedList, items: list[Any]) -> None:
     report, sent = talk.report, f"{which.method} ({talk.version})"
     names: set[Any] = set()
     for item in items:

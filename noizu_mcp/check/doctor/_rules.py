@@ -85,7 +85,7 @@ _HTTP: Final = {
     ),
     "get": Rule(
         "error",
-        "answer GET with an event stream, or with 405 if there is none",
+        "answer GET with an event stream, or with 405 without one",
         "basic/transports, Listening for Messages from the Server",
     ),
     "version-header": Rule(

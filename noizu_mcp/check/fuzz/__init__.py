@@ -8,7 +8,7 @@ from ._case import Case as Case
 from ._case import Finding as Finding
 from ._case import Step as Step
 from ._checks import CHECKS as CHECKS
-from ._checks import Check as Check
+from ._checks import FuzzCheck as FuzzCheck
 from ._fuzz import BUDGET as BUDGET
 from ._fuzz import EXAMPLES as EXAMPLES
 from ._fuzz import TIMEOUT as TIMEOUT

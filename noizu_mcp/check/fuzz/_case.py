@@ -14,7 +14,7 @@ from ...schema import PeerSchema, coerce_text
 from ...types import META_BROKEN_OUTPUT
 from ..raw import Exchange
 
-Kind = Literal[
+CaseKind = Literal[
     "tool", "prompt", "resource", "template", "completion", "list", "message", "revision"
 ]
 
@@ -72,7 +72,7 @@ class Step:
 
 
 @attrs.frozen
-class Outcome:
+class Replies:
     """The messages that came back after a step.
 
     Attributes:
@@ -140,7 +140,7 @@ class Outcome:
 
 
 @attrs.frozen(eq=False)
-class Component:
+class Listed:
     """A component that the server lists.
 
     Attributes:
@@ -151,7 +151,7 @@ class Component:
             that of the text to complete.
     """
 
-    kind: Kind
+    kind: CaseKind
     name: str
     definition: JSONObject
     schema: JSONObject
@@ -272,7 +272,7 @@ class Use:
         silent: True if it was found to leave requests without an answer.
     """
 
-    listed: dict[bool, Component] = attrs.field(factory=dict)
+    listed: dict[bool, Listed] = attrs.field(factory=dict)
     turns: int = 0
     sent: set[str] = attrs.field(factory=set)
     valid: list[JSON] = attrs.field(factory=list)
@@ -285,7 +285,7 @@ class Use:
     silent: bool = False
 
     @property
-    def component(self) -> Component:
+    def component(self) -> Listed:
         """The component as the first era lists it."""
         return next(iter(self.listed.values()))
 
@@ -309,7 +309,7 @@ class Finding:
     """
 
     check: str
-    kind: Kind
+    kind: CaseKind
     name: str
     case: Case
     seen: str
@@ -347,7 +347,7 @@ class Finding:
             steps = tuple(Step.from_json(each) for each in value["steps"])
             case = Case(bool(value["stateless"]), steps)
             texts = [str(value[key]) for key in ("check", "name", "seen")]
-            kind: Kind = value["kind"]
+            kind: CaseKind = value["kind"]
             return cls(texts[0], kind, texts[1], case, texts[2], bool(value.get("steady", True)))
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a finding: {value!r}") from error

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from ...jsonrpc import INTERNAL_ERROR
 from ...schema import describe
-from ._case import Component, Outcome
+from ._case import Listed, Replies
 from ._forms import fault_in_notification, fault_in_result
 
 #: The name of the variable that a command is started with, and its value: no answer may have it.
@@ -65,7 +65,7 @@ _SCHEMA_REFUSAL: Final = re.compile(
 )
 
 
-class Check(NamedTuple):
+class FuzzCheck(NamedTuple):
     """One check.
 
     Attributes:
@@ -76,10 +76,10 @@ class Check(NamedTuple):
 
     sentence: str
     source: str
-    judge: Callable[[Outcome, Component], str | None] | None = None
+    judge: Callable[[Replies, Listed], str | None] | None = None
 
 
-def _find_crash(outcome: Outcome, component: Component) -> str | None:
+def _find_crash(outcome: Replies, component: Listed) -> str | None:
     del component
     found = outcome.exchange
     if found.ended:
@@ -92,7 +92,7 @@ def _find_crash(outcome: Outcome, component: Component) -> str | None:
     return None
 
 
-def _find_silence(outcome: Outcome, component: Component) -> str | None:
+def _find_silence(outcome: Replies, component: Listed) -> str | None:
     del component
     found = outcome.exchange
     # A request that was cancelled needs no answer; a status that refuses it is one.
@@ -110,12 +110,12 @@ def _is_count(fault: str) -> bool:
     return fault.startswith(("a second answer", "an answer to no request"))
 
 
-def _find_more_answers(outcome: Outcome, component: Component) -> str | None:
+def _find_more_answers(outcome: Replies, component: Listed) -> str | None:
     del component
     return next((seen for _, seen in outcome.faults if _is_count(seen)), None)
 
 
-def _find_malformed(outcome: Outcome, component: Component) -> str | None:
+def _find_malformed(outcome: Replies, component: Listed) -> str | None:
     del component
     for rule, seen in outcome.faults:
         if not _is_count(seen):
@@ -123,7 +123,7 @@ def _find_malformed(outcome: Outcome, component: Component) -> str | None:
     return find_wrong_form(outcome)
 
 
-def find_wrong_form(outcome: Outcome) -> str | None:
+def find_wrong_form(outcome: Replies) -> str | None:
     """Describe a result, or a notification beside it, that has not the form of the revision."""
     result, version = outcome.result, outcome.version
     found = None if result is None else fault_in_result(version, outcome.step.method, result)
@@ -136,7 +136,7 @@ def find_wrong_form(outcome: Outcome) -> str | None:
     return None
 
 
-def _find_wrong_output(outcome: Outcome, component: Component) -> str | None:
+def _find_wrong_output(outcome: Replies, component: Listed) -> str | None:
     if outcome.broke_output:
         return outcome.error_text
     schema, result = component.definition.get("outputSchema"), outcome.result
@@ -151,7 +151,7 @@ def _find_wrong_output(outcome: Outcome, component: Component) -> str | None:
     return "; ".join(describe(violations)) if violations else None
 
 
-def _find_accepted(outcome: Outcome, component: Component) -> str | None:
+def _find_accepted(outcome: Replies, component: Listed) -> str | None:
     if component.kind not in ("tool", "prompt") or outcome.result is None or outcome.refused:
         return None
     value = component.value_of(outcome.step)
@@ -161,7 +161,7 @@ def _find_accepted(outcome: Outcome, component: Component) -> str | None:
     return f"a result, although {'; '.join(describe(violations))}"
 
 
-def _find_refused(outcome: Outcome, component: Component) -> str | None:
+def _find_refused(outcome: Replies, component: Listed) -> str | None:
     # The arguments of a prompt may have rules that no list tells.
     if component.kind != "tool" or not outcome.refused or outcome.broke_output:
         return None
@@ -172,7 +172,7 @@ def _find_refused(outcome: Outcome, component: Component) -> str | None:
     return None if component.has_format(value) else text
 
 
-def _find_wrong_progress(outcome: Outcome, component: Component) -> str | None:
+def _find_wrong_progress(outcome: Replies, component: Listed) -> str | None:
     del component
     last: float | None = None
     for each in outcome.progress:
@@ -187,13 +187,13 @@ def _find_wrong_progress(outcome: Outcome, component: Component) -> str | None:
     return None
 
 
-def _find_uninvited_log(outcome: Outcome, component: Component) -> str | None:
+def _find_uninvited_log(outcome: Replies, component: Listed) -> str | None:
     del component
     found = [each for each in outcome.notifications if each["method"] == "notifications/message"]
     return f"the log message {found[0].get('params')}" if found and not outcome.can_log else None
 
 
-def _find_leak(outcome: Outcome, component: Component) -> str | None:
+def _find_leak(outcome: Replies, component: Listed) -> str | None:
     text = outcome.error_text
     if SECRET in text:
         return f"an environment variable: {text}"
@@ -206,74 +206,74 @@ def _find_leak(outcome: Outcome, component: Component) -> str | None:
 
 #: Every check by its name, in the order of a report.
 CHECKS: Final = {
-    "crash": Check(
+    "crash": FuzzCheck(
         "An answer is a result or a deliberate error, and the server lives on.",
         "JSON-RPC 2.0 section 5.1",
         _find_crash,
     ),
-    "silence": Check("Every request is answered in time.", "JSON-RPC 2.0", _find_silence),
-    "one-answer": Check(
+    "silence": FuzzCheck("Every request is answered in time.", "JSON-RPC 2.0", _find_silence),
+    "one-answer": FuzzCheck(
         "Every request is answered once.", "JSON-RPC 2.0 section 5", _find_more_answers
     ),
-    "message": Check(
+    "message": FuzzCheck(
         "Messages have the form of the specification.", "schema of the revision", _find_malformed
     ),
-    "output": Check(
+    "output": FuzzCheck(
         "The structured content of a result fits outputSchema.",
         "server/tools, Output Schema",
         _find_wrong_output,
     ),
-    "accepts-invalid": Check(
+    "accepts-invalid": FuzzCheck(
         "Arguments that break the input schema are refused.",
         "server/tools, Security Considerations",
         _find_accepted,
     ),
-    "refuses-valid": Check(
+    "refuses-valid": FuzzCheck(
         "Arguments that fit the input schema pass the check of arguments.",
         "server/tools, Data Types",
         _find_refused,
     ),
-    "leak": Check(
+    "leak": FuzzCheck(
         "Errors have no traceback, no path of the program and no secret.",
         "server/tools, Security Considerations",
         _find_leak,
     ),
-    "progress": Check(
+    "progress": FuzzCheck(
         "Progress is that of a request that runs, and grows.",
         "basic/utilities/progress",
         _find_wrong_progress,
     ),
-    "log": Check(
+    "log": FuzzCheck(
         "Log messages come where logging is declared; on 2026-07-28 where a request asks for them.",
         "server/utilities/logging",
         _find_uninvited_log,
     ),
-    "eras": Check("The same call has the same result in each era.", "basic/versioning"),
-    "cancel": Check(
+    "eras": FuzzCheck("The same call has the same result in each era.", "basic/versioning"),
+    "cancel": FuzzCheck(
         "A request that was cancelled ends, and has no result.",
         "basic/utilities/cancellation",
     ),
-    "order": Check("A list is in the same order each time.", "server/tools, Listing Tools"),
-    "cursors": Check(
+    "order": FuzzCheck("A list is in the same order each time.", "server/tools, Listing Tools"),
+    "cursors": FuzzCheck(
         "The pages of a list end, and a cursor leads to the same page each time.",
         "server/utilities/pagination",
     ),
-    "notice": Check(
+    "notice": FuzzCheck(
         "A change of a list is announced where listChanged is declared.",
         "server/tools, List Changed Notification",
     ),
-    "revisions": Check(
+    "revisions": FuzzCheck(
         "An older revision that the server agrees to is served by its rules.",
         "basic/lifecycle, Version Negotiation",
     ),
-    "protocol": Check(
+    "protocol": FuzzCheck(
         "Malformed messages are refused or ignored, and the server lives on.",
         "basic, Messages; JSON-RPC 2.0",
     ),
 }
 
 
-def judge(outcome: Outcome, component: Component) -> dict[str, str]:
+def judge(outcome: Replies, component: Listed) -> dict[str, str]:
     """Judge one answer by every check of one answer.
 
     Returns:
@@ -290,6 +290,6 @@ def judge(outcome: Outcome, component: Component) -> dict[str, str]:
     return found
 
 
-def judge_one(name: str, outcome: Outcome, component: Component) -> str | None:
+def judge_one(name: str, outcome: Replies, component: Listed) -> str | None:
     """Judge one answer by one check; None if it holds."""
     return judge(outcome, component).get(name)

@@ -10,11 +10,11 @@ import trio
 from ..._errors import TransportError
 from ...engine import single_failure
 from ...transports import Http, Stdio
-from ._case import Component, Finding
+from ._case import Finding, Listed
 from ._checks import CHECKS
 from ._probes import discover, find
 from ._report import Report
-from ._subject import Reached, Subject, Target
+from ._subject import FuzzedServer, FuzzTarget, Reached
 
 #: Seconds for a whole run, and for one answer.
 BUDGET: Final = 30.0
@@ -23,7 +23,7 @@ TIMEOUT: Final = 5.0
 EXAMPLES: Final = 100
 
 
-def read_target(target: Target) -> Reached:
+def read_target(target: FuzzTarget) -> Reached:
     """Return the command or the URL that a text names; any other target as it is.
 
     Args:
@@ -40,7 +40,7 @@ def read_target(target: Target) -> Reached:
 
 
 async def fuzz(
-    target: Target,
+    target: FuzzTarget,
     *,
     seed: int = 0,
     budget: float = BUDGET,
@@ -70,15 +70,15 @@ async def fuzz(
         ImportError: Hypothesis is not installed.
     """
     try:
-        from ._run import Run
+        from ._run import FuzzRun
     except ImportError:
         text = "the fuzzer needs hypothesis: pip install 'noizu-mcp[testing]'"
         raise ImportError(text) from None
     report = Report(target, seed)
     with single_failure():
         async with trio.open_nursery() as nursery:
-            subject = Subject(read_target(target), timeout, nursery)
-            run = Run(subject, report, budget, examples, on_progress)
+            subject = FuzzedServer(read_target(target), timeout, nursery)
+            run = FuzzRun(subject, report, budget, examples, on_progress)
             try:
                 await run.start()
                 with trio.move_on_after(budget):
@@ -90,7 +90,7 @@ async def fuzz(
     return report
 
 
-async def replay(target: Target, finding: Finding | Mapping[str, Any]) -> None:
+async def replay(target: FuzzTarget, finding: Finding | Mapping[str, Any]) -> None:
     """Take the steps of a finding again.
 
     Args:
@@ -106,7 +106,7 @@ async def replay(target: Target, finding: Finding | Mapping[str, Any]) -> None:
     seen: str | None = None
     with single_failure():
         async with trio.open_nursery() as nursery:
-            subject = Subject(read_target(target), TIMEOUT, nursery)
+            subject = FuzzedServer(read_target(target), TIMEOUT, nursery)
             try:
                 if await subject.connect(stateless=known.case.stateless) is None:
                     raise TransportError("the server does not speak the era of the finding")
@@ -120,8 +120,8 @@ async def replay(target: Target, finding: Finding | Mapping[str, Any]) -> None:
         raise AssertionError(f"{known.kind} {known.name}: {check.sentence} It shows: {seen}")
 
 
-async def _component_of(subject: Subject, finding: Finding) -> Component:
+async def _component_of(subject: FuzzedServer, finding: Finding) -> Listed:
     """Find the component of a finding; one that is gone has a schema that allows anything."""
     listed, _ = await discover(subject, stateless=finding.case.stateless)
     same = [each for each in listed if (each.kind, each.name) == (finding.kind, finding.name)]
-    return same[0] if same else Component(finding.kind, finding.name, {}, {})
+    return same[0] if same else Listed(finding.kind, finding.name, {}, {})

@@ -6,8 +6,8 @@ from typing import Any, Final, Literal, NamedTuple
 from ..._value import JSONObject
 from ...jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from ..raw import Conversation
-from ._case import Outcome
-from ._subject import Subject
+from ._case import Replies
+from ._subject import FuzzedServer
 
 #: Seconds for an answer that need not come.
 OPTIONAL: Final = 0.02
@@ -154,7 +154,9 @@ HOSTILE: Final = (
 _BY_NAME: Final = {each.name: each for each in HOSTILE}
 
 
-async def attack(subject: Subject, name: str, *, stateless: bool) -> tuple[str | None, Outcome]:
+async def attack(
+    subject: FuzzedServer, name: str, *, stateless: bool
+) -> tuple[str | None, Replies]:
     """Send one hostile message.
 
     Args:
@@ -186,7 +188,7 @@ async def attack(subject: Subject, name: str, *, stateless: bool) -> tuple[str |
     return _judge(hostile, outcome), outcome
 
 
-def _judge(hostile: Hostile, outcome: Outcome) -> str | None:
+def _judge(hostile: Hostile, outcome: Replies) -> str | None:
     found = outcome.exchange
     if found.ended or not outcome.responsive:
         return found.failure or "the server answers no more"
@@ -200,7 +202,7 @@ def _judge(hostile: Hostile, outcome: Outcome) -> str | None:
     return f"a result: {found.seen}" if hostile.reaction == "refusal" and is_accepted else None
 
 
-def _judge_error(hostile: Hostile, outcome: Outcome) -> str | None:
+def _judge_error(hostile: Hostile, outcome: Replies) -> str | None:
     found = outcome.exchange
     if outcome.faults:
         return ": ".join(outcome.faults[0])

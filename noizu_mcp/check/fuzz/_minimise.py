@@ -18,10 +18,10 @@ import attrs
 
 from ..._util import part_of
 from ..._value import JSON
-from ._case import Case, Component, Finding, Step
+from ._case import Case, Finding, Listed, Step
 from ._probes import PROBES, find
 from ._shrink import shrink
-from ._subject import Subject
+from ._subject import FuzzedServer
 
 #: Numbers of steps before a step that are tried with it.
 TAILS: Final = (1, 7, 500)
@@ -29,7 +29,7 @@ TAILS: Final = (1, 7, 500)
 ATTEMPTS: Final = 120
 ATTEMPTS_ANEW: Final = 30
 
-Used = tuple[Component, Step]
+Used = tuple[Listed, Step]
 
 
 @attrs.frozen
@@ -51,7 +51,9 @@ class Suspicion:
     keyword: str | None = None
 
 
-async def minimise(subject: Subject, suspicion: Suspicion, tell: Callable[[Finding], None]) -> None:
+async def minimise(
+    subject: FuzzedServer, suspicion: Suspicion, tell: Callable[[Finding], None]
+) -> None:
     """Confirm a suspicion and make it small.
 
     Args:
@@ -59,12 +61,12 @@ async def minimise(subject: Subject, suspicion: Suspicion, tell: Callable[[Findi
         suspicion: The suspicion.
         tell: Called with the finding, and again with each smaller one.
     """
-    await _Search(subject, suspicion, tell).run()
+    await _CaseSearch(subject, suspicion, tell).run()
 
 
-class _Search:
+class _CaseSearch:
     def __init__(
-        self, subject: Subject, suspicion: Suspicion, tell: Callable[[Finding], None]
+        self, subject: FuzzedServer, suspicion: Suspicion, tell: Callable[[Finding], None]
     ) -> None:
         self._subject = subject
         self._check = suspicion.check
@@ -236,7 +238,7 @@ def _required_of(used: Used) -> Used:
 def _latest(related: Sequence[Used], last: Used) -> list[Used]:
     """Choose the latest step of each component that has a required value of the last step."""
     own = _leaves_of(_required_of(last))
-    found: dict[Component, Used] = {}
+    found: dict[Listed, Used] = {}
     for each in reversed(related):
         if each[0] not in found and own & _leaves_of(_required_of(each)):
             found[each[0]] = each
@@ -269,7 +271,7 @@ def _replace_in(value: JSON, old: str, new: JSON) -> JSON:
     return new if json.dumps(value) == old else value
 
 
-def _likeness(component: Component, value: JSON, keyword: str | None) -> Callable[[JSON], bool]:
+def _likeness(component: Listed, value: JSON, keyword: str | None) -> Callable[[JSON], bool]:
     """Make the test that keeps valid arguments valid, and wrong ones wrong in the same way."""
     was_valid = component.violations(value) == []
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from ..._util import part_of
 from ..._value import JSON, JSONObject
-from ._case import Component, Outcome
+from ._case import Listed, Replies
 
 #: Values of one name that are kept.
 MAX_KEPT: Final = 16
@@ -24,13 +24,13 @@ MAX_NAMES: Final = 500
 SHARE: Final = 0.8
 
 
-class Pool:
+class SeenValues:
     """Values by the names under which they were seen."""
 
     def __init__(self) -> None:
         self._values: dict[str, deque[JSON]] = {}
 
-    def learn(self, component: Component, outcome: Outcome) -> None:
+    def learn(self, component: Listed, outcome: Replies) -> None:
         """Keep the arguments and the result of a call that succeeded, and completions."""
         result = outcome.result
         if component.kind == "completion":
@@ -60,7 +60,7 @@ class Pool:
             if part not in kept:
                 kept.append(part)
 
-    def fill(self, component: Component, value: JSON, chance: random.Random) -> JSON:
+    def fill(self, component: Listed, value: JSON, chance: random.Random) -> JSON:
         """Replace arguments by values that were seen before, where the schema allows it.
 
         Args:

@@ -19,12 +19,12 @@ from ...types import (
     ToolDefinition,
 )
 from ...uri import UriTemplate
-from ._case import Case, Component, Finding, Kind, Outcome, Step
+from ._case import Case, CaseKind, Finding, Listed, Replies, Step
 from ._checks import find_wrong_form, judge_one
 from ._forms import fault_in_result
 from ._hostile import attack
 from ._revisions import find_in_revision
-from ._subject import Subject
+from ._subject import FuzzedServer
 
 #: Pages of one list that are read.
 MAX_PAGES: Final = 50
@@ -39,7 +39,7 @@ _ERA_MEMBERS: Final = frozenset({"_meta", "resultType", "ttlMs", "cacheScope", "
 _NAMES: Final = {False: "with a handshake", True: "2026-07-28"}
 
 
-class List(NamedTuple):
+class ListMethod(NamedTuple):
     """One list of a server.
 
     Attributes:
@@ -52,7 +52,7 @@ class List(NamedTuple):
         notice: The notification of a change.
     """
 
-    kind: Kind
+    kind: CaseKind
     capability: str
     method: str
     key: str
@@ -63,7 +63,7 @@ class List(NamedTuple):
 
 _RESOURCES: Final = "notifications/resources/list_changed"
 LISTS: Final = (
-    List(
+    ListMethod(
         "tool",
         "tools",
         "tools/list",
@@ -72,7 +72,7 @@ LISTS: Final = (
         ToolDefinition,
         "notifications/tools/list_changed",
     ),
-    List(
+    ListMethod(
         "prompt",
         "prompts",
         "prompts/list",
@@ -81,7 +81,7 @@ LISTS: Final = (
         PromptDefinition,
         "notifications/prompts/list_changed",
     ),
-    List(
+    ListMethod(
         "resource",
         "resources",
         "resources/list",
@@ -90,7 +90,7 @@ LISTS: Final = (
         ResourceDefinition,
         _RESOURCES,
     ),
-    List(
+    ListMethod(
         "template",
         "resources",
         "resources/templates/list",
@@ -118,7 +118,7 @@ class Pages(NamedTuple):
 
 
 async def find_in_beginning(
-    subject: Subject, beginning: tuple[str, JSONObject], *, stateless: bool
+    subject: FuzzedServer, beginning: tuple[str, JSONObject], *, stateless: bool
 ) -> Finding | None:
     """Check the form of the first result of an era.
 
@@ -141,7 +141,7 @@ async def find_in_beginning(
     return None if seen is None else finding
 
 
-async def read_list(subject: Subject, which: List, *, stateless: bool) -> Pages:
+async def read_list(subject: FuzzedServer, which: ListMethod, *, stateless: bool) -> Pages:
     """Read all pages of a list.
 
     Each page behind the first is read twice: the same cursor leads to the same page.
@@ -185,7 +185,7 @@ async def read_list(subject: Subject, which: List, *, stateless: bool) -> Pages:
     return Pages(items, f"no end after {MAX_PAGES} pages", malformed)
 
 
-async def discover(subject: Subject, *, stateless: bool) -> tuple[list[Component], set[Kind]]:
+async def discover(subject: FuzzedServer, *, stateless: bool) -> tuple[list[Listed], set[CaseKind]]:
     """List the components of a server.
 
     Returns:
@@ -193,8 +193,8 @@ async def discover(subject: Subject, *, stateless: bool) -> tuple[list[Component
     """
     connection = await subject.connect(stateless=stateless)
     capabilities = {} if connection is None else connection.capabilities
-    found: list[Component] = []
-    kinds: set[Kind] = set()
+    found: list[Listed] = []
+    kinds: set[CaseKind] = set()
     for which in LISTS:
         if which.capability not in capabilities:
             continue
@@ -210,7 +210,7 @@ async def discover(subject: Subject, *, stateless: bool) -> tuple[list[Component
     return found, kinds
 
 
-def _component(which: List, item: JSONObject) -> Component:
+def _component(which: ListMethod, item: JSONObject) -> Listed:
     name = str(item[which.name])
     schema: JSONObject = {"type": "object"}
     if which.kind == "tool":
@@ -227,10 +227,10 @@ def _component(which: List, item: JSONObject) -> Component:
     else:
         names = _variables(name)
         schema |= {"properties": {each: {"type": "string"} for each in names}, "required": names}
-    return Component(which.kind, name, item, schema)
+    return Listed(which.kind, name, item, schema)
 
 
-def _completions(component: Component) -> list[Component]:
+def _completions(component: Listed) -> list[Listed]:
     """List what can be completed of a prompt or of a template."""
     if component.kind == "prompt":
         ref: JSONObject = {"type": "ref/prompt", "name": component.name}
@@ -240,7 +240,7 @@ def _completions(component: Component) -> list[Component]:
         return []
     text = {"type": "string"}
     return [
-        Component(
+        Listed(
             "completion",
             f"{component.name} {name}",
             {"ref": ref, "argument": {"name": name}},
@@ -257,15 +257,15 @@ def _variables(template: str) -> list[str]:
         return []
 
 
-def _list_of(step: Step) -> List:
+def _list_of(step: Step) -> ListMethod:
     return next(each for each in LISTS if each.method == step.method)
 
 
-Probe = Callable[[Subject, Component, Case, float | None, bool], Awaitable[str | None]]
+Probe = Callable[[FuzzedServer, Listed, Case, float | None, bool], Awaitable[str | None]]
 
 
 async def _order(
-    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
+    subject: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
 ) -> str | None:
     del component, patience, anew
     which = _list_of(case.steps[-1])
@@ -276,7 +276,7 @@ async def _order(
 
 
 async def _cursors(
-    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
+    subject: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
 ) -> str | None:
     del component, patience, anew
     which = _list_of(case.steps[-1])
@@ -284,19 +284,19 @@ async def _cursors(
 
 
 async def _protocol(
-    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
+    subject: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
 ) -> str | None:
     del patience, anew
     return (await attack(subject, component.name, stateless=case.stateless))[0]
 
 
 async def _eras(
-    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
+    subject: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
 ) -> str | None:
     if component.kind == "list":
         return await _lists_of_eras(subject, case)
     # Twice in each era: a result that differs from call to call tells nothing.
-    seen: list[Outcome] = []
+    seen: list[Replies] = []
     for stateless, again in ((False, False), (False, True), (True, False), (True, True)):
         other = attrs.evolve(case, stateless=stateless)
         is_first = len(case.steps) > 1 or not again
@@ -311,7 +311,7 @@ async def _eras(
     return "; ".join(shown)
 
 
-async def _lists_of_eras(subject: Subject, case: Case) -> str | None:
+async def _lists_of_eras(subject: FuzzedServer, case: Case) -> str | None:
     which = _list_of(case.steps[-1])
     names = []
     for stateless in (False, True):
@@ -322,7 +322,7 @@ async def _lists_of_eras(subject: Subject, case: Case) -> str | None:
     return f"{_NAMES[False]}: {names[0]}; {_NAMES[True]}: {names[1]}"
 
 
-def essence(outcome: Outcome) -> Any:
+def essence(outcome: Replies) -> Any:
     """Reduce an answer to the part that eras must agree on."""
     result = outcome.result
     if result is None or outcome.refused:
@@ -331,7 +331,7 @@ def essence(outcome: Outcome) -> Any:
     return _common_text(result)
 
 
-def is_same(first: Outcome, second: Outcome) -> bool:
+def is_same(first: Replies, second: Replies) -> bool:
     """Tell whether the answers of two eras agree; silence agrees with everything."""
     parts = [essence(first), essence(second)]
     if "silence" in parts or parts[0] == parts[1]:
@@ -349,7 +349,7 @@ def _common_text(result: JSONObject) -> str:
 
 
 async def _cancel(
-    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
+    subject: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
 ) -> str | None:
     del component
     outcomes = await subject.run(case, patience, anew=anew)
@@ -365,7 +365,7 @@ async def _cancel(
 
 
 async def _notice(
-    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
+    subject: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
 ) -> str | None:
     del component, anew  # a list that has changed would not change again
     connection = await subject.fresh(stateless=False)
@@ -386,7 +386,7 @@ async def _notice(
     return None
 
 
-async def names_of(subject: Subject) -> dict[tuple[str, str], Any]:
+async def names_of(subject: FuzzedServer) -> dict[tuple[str, str], Any]:
     """Return the names in all lists whose changes are announced.
 
     Returns:
@@ -399,7 +399,7 @@ async def names_of(subject: Subject) -> dict[tuple[str, str], Any]:
     }
 
 
-def _announced(capabilities: JSONObject) -> list[List]:
+def _announced(capabilities: JSONObject) -> list[ListMethod]:
     return [
         each
         for each in LISTS
@@ -407,13 +407,13 @@ def _announced(capabilities: JSONObject) -> list[List]:
     ]
 
 
-async def _names(subject: Subject, which: List) -> list[Any]:
+async def _names(subject: FuzzedServer, which: ListMethod) -> list[Any]:
     pages = await read_list(subject, which, stateless=False)
     return sorted(str(item[which.name]) for item in pages.items)
 
 
 async def _revisions(
-    subject: Subject, component: Component, case: Case, patience: float | None, anew: bool
+    subject: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
 ) -> str | None:
     del anew
     return await find_in_revision(subject, component, case, patience)
@@ -435,9 +435,9 @@ _SETTLING: Final = frozenset({"one-answer", "silence", "message", "progress", "l
 
 
 async def find(
-    subject: Subject,
+    subject: FuzzedServer,
     check: str,
-    component: Component,
+    component: Listed,
     case: Case,
     patience: float | None = None,
     *,

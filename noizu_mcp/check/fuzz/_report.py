@@ -13,7 +13,7 @@ from ..._value import JSONObject
 from ...transports import Http, Stdio
 from ._case import Finding
 from ._checks import CHECKS
-from ._subject import Target
+from ._subject import FuzzTarget
 
 #: Characters of what came back that a line shows.
 MAX_SHOWN = 300
@@ -36,7 +36,7 @@ class Report:
         is_complete: False if the time was over before all examples were tried.
     """
 
-    target: Target
+    target: FuzzTarget
     seed: int
     facts: dict[str, str] = attrs.field(factory=dict)
     findings: list[Finding] = attrs.field(factory=list)
@@ -108,7 +108,7 @@ def _shorten(text: str) -> str:
     return line if len(line) <= MAX_SHOWN else f"{line[: MAX_SHOWN - 1]}…"
 
 
-def test_of(finding: Finding, target: Target) -> str:
+def test_of(finding: Finding, target: FuzzTarget) -> str:
     """Write a finding as a pytest test.
 
     Args:

@@ -3,17 +3,17 @@
 from typing import Final
 
 from ...protocol import HANDSHAKE_VERSIONS, REVISIONS
-from ._case import Case, Component
+from ._case import Case, Listed
 from ._checks import judge
 from ._forms import fault_in_result
-from ._subject import Subject
+from ._subject import FuzzedServer
 
 #: The revisions behind the latest one with a handshake.
 OLDER: Final = HANDSHAKE_VERSIONS[1:]
 
 
 async def find_in_revision(
-    subject: Subject, component: Component, case: Case, patience: float | None
+    subject: FuzzedServer, component: Listed, case: Case, patience: float | None
 ) -> str | None:
     """Begin a session of an older revision, and take the steps of a case in it.
 

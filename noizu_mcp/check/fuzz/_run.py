@@ -20,11 +20,11 @@ import trio
 from ..._errors import TransportError
 from ..._value import JSONObject
 from ...uri import UriTemplate
-from ._case import Case, Component, Finding, Kind, Outcome, Step, Use
+from ._case import Case, CaseKind, Finding, Listed, Replies, Step, Use
 from ._checks import judge
 from ._hostile import HOSTILE, attack
 from ._minimise import Suspicion, Used, minimise
-from ._pool import Pool
+from ._pool import SeenValues
 from ._probes import (
     LISTS,
     discover,
@@ -37,8 +37,8 @@ from ._probes import (
 )
 from ._report import Report
 from ._revisions import OLDER
-from ._subject import Subject
-from ._values import Value, Values, has_half_pair
+from ._subject import FuzzedServer
+from ._values import Drawer, Sent, has_half_pair
 
 #: Valid values for each component in the first round.
 FIRST: Final = 4
@@ -68,10 +68,10 @@ MAX_OLDER: Final = 20
 MAX_BLAMED: Final = 12
 
 #: The name of a check, the kind of a component and its name.
-Key = tuple[str, Kind, str]
+FindingKey = tuple[str, CaseKind, str]
 
 
-class Run:
+class FuzzRun:
     """One run.
 
     Args:
@@ -84,7 +84,7 @@ class Run:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: FuzzedServer,
         report: Report,
         budget: float,
         examples: int,
@@ -99,19 +99,19 @@ class Run:
         self._eras: list[bool] = []
         # The revision with a handshake, and the result of `initialize`.
         self._beginning: tuple[str, JSONObject] = "", {}
-        self._uses: dict[tuple[Kind, str], Use] = {}
+        self._uses: dict[tuple[CaseKind, str], Use] = {}
         # Keywords of findings, of which only those of `accepts-invalid` have some.
-        self._known: dict[Key, set[str | None]] = {}
-        self._misses: dict[Key, int] = {}
+        self._known: dict[FindingKey, set[str | None]] = {}
+        self._misses: dict[FindingKey, int] = {}
         self._history: dict[bool, deque[Used]] = {
             era: deque(maxlen=REMEMBERED) for era in (False, True)
         }
-        self._values = Values(report.seed)
+        self._values = Drawer(report.seed)
         # The names in the lists when they were last read, and the connection.
         self._names: tuple[int, dict[tuple[str, str], Any]] | None = None
         # The methods of the notifications that came since.
         self._noticed: set[str] = set()
-        self._pool = Pool()
+        self._pool = SeenValues()
         # True once half a surrogate pair had no answer with an id: no call of a tool can have one.
         self._is_deaf_to_halves = False
         self._chance = random.Random(report.seed)  # noqa: S311 - repeatable, and no secret
@@ -141,7 +141,7 @@ class Run:
 
     def sum_up(self) -> None:
         """Note what the run did."""
-        counts: dict[Kind, int] = {}
+        counts: dict[CaseKind, int] = {}
         for kind, _ in self._uses:
             counts[kind] = counts.get(kind, 0) + 1
         counted = [f"{n} {kind}{'s' * (n != 1)}" for kind, n in counts.items()]
@@ -193,12 +193,12 @@ class Run:
 
     # Lists and hostile messages
 
-    async def _check_lists(self, era: bool, kinds: set[Kind]) -> None:
+    async def _check_lists(self, era: bool, kinds: set[CaseKind]) -> None:
         for which in LISTS:
             if which.kind not in kinds:
                 continue
             self._tell(which.method)
-            component = Component("list", which.method, {}, {})
+            component = Listed("list", which.method, {}, {})
             case = Case(era, (Step(which.method),))
             pages = await read_list(self._subject, which, stateless=era)
             if pages.malformed is not None:
@@ -233,7 +233,7 @@ class Run:
             for name in [hostile.name, *before] if seen is not None else []:
                 await self._subject.renew(stateless=era)
                 case = Case(era, (Step(name),))
-                component = Component("message", name, {}, {})
+                component = Listed("message", name, {}, {})
                 again = await find(self._subject, "protocol", component, case)
                 if again is not None:
                     self._add(Finding("protocol", "message", name, case, again))
@@ -294,19 +294,19 @@ class Run:
         if component.kind == "tool" and steps:
             await self._check_notice(use, steps[:MAX_BLAMED])
 
-    def _draw(self, component: Component, count: int, turn: int) -> Iterator[Value]:
+    def _draw(self, component: Listed, count: int, turn: int) -> Iterator[Sent]:
         fill = partial(self._pool.fill, component, chance=self._chance)
         if component.kind == "resource":
-            yield Value(component.name)
+            yield Sent(component.name)
         elif component.kind == "template":
             for each in self._values.draw(component, count, turn, fill):
                 # The template may be malformed; half a surrogate pair has no place in a URI.
                 with suppress(ValueError, TypeError):
-                    yield Value(UriTemplate(component.name).expand(each.value))
+                    yield Sent(UriTemplate(component.name).expand(each.value))
         else:
             yield from self._values.draw(component, count, turn, fill)
 
-    async def _take(self, use: Use, step: Step, era: bool, keyword: str | None = None) -> Outcome:
+    async def _take(self, use: Use, step: Step, era: bool, keyword: str | None = None) -> Replies:
         """Take a step, judge the answer, and look into every suspicion."""
         component = use.listed[era]
         history = self._history[era]
@@ -362,7 +362,7 @@ class Run:
             await self._subject.renew(stateless=era)
             history.clear()
 
-    async def _compare(self, use: Use, outcome: Outcome, era: bool) -> None:
+    async def _compare(self, use: Use, outcome: Replies, era: bool) -> None:
         """Take the step of an outcome in the other era, and compare the results."""
         if len(use.listed) < 2 or use.is_hopeless or use.varies:
             return
@@ -439,7 +439,7 @@ class Run:
         ]
         for version in OLDER:
             self._tell(f"revision {version}")
-            component = Component("revision", version, {}, {})
+            component = Listed("revision", version, {}, {})
             whole = Case(False, (*lists, *steps))
             seen = await find(self._subject, "revisions", component, whole)
             # The session without a step, each step alone, and all of them.

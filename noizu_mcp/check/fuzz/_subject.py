@@ -32,7 +32,7 @@ from ..raw import (
     WebLink,
     start_pipe,
 )
-from ._case import PROGRESS, Case, Outcome, Step
+from ._case import PROGRESS, Case, Replies, Step
 from ._checks import SECRET, SECRET_NAME
 
 #: Seconds for the first answer of a command: `npx` and `uvx` may have to download it.
@@ -51,14 +51,14 @@ NAME: Final = "noizu-mcp fuzz"
 MAX_SHOWN: Final = 200
 
 
-_Link = PipeLink | MemoryLink | WebLink
+_ServerLink = PipeLink | MemoryLink | WebLink
 #: A command, a URL, or a server of this process.
 Reached = Stdio | Http | Server | type[Server]
 #: The same, or a text that names one.
-Target = str | Reached
+FuzzTarget = str | Reached
 
 
-class _Faults:
+class _FaultNotes:
     """Takes the notes of a connection."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class _Faults:
 class _Open:
     """A connection in use."""
 
-    def __init__(self, link: _Link, faults: _Faults, talk: Conversation) -> None:
+    def __init__(self, link: _ServerLink, faults: _FaultNotes, talk: Conversation) -> None:
         self.link = link
         self.faults = faults
         self.talk = talk
@@ -107,7 +107,7 @@ class _Open:
         )
 
 
-class Subject:
+class FuzzedServer:
     """A server, in both eras.
 
     Args:
@@ -170,7 +170,7 @@ class Subject:
         if stateless in self._missing:
             return None
         began = trio.current_time()
-        faults = _Faults()
+        faults = _FaultNotes()
         link = await self._link(faults)
         talk = Conversation(link, self.timeout, stateless=stateless, name=NAME)
         if self.version is not None and not stateless:
@@ -197,7 +197,7 @@ class Subject:
         self._open[stateless] = found
         return found
 
-    async def _link(self, faults: _Faults) -> _Link:
+    async def _link(self, faults: _FaultNotes) -> _ServerLink:
         if isinstance(self._target, Http):
             return WebLink(self._target, faults)
         if not isinstance(self._target, Stdio):
@@ -248,7 +248,7 @@ class Subject:
         *,
         anew: bool = True,
         settle: bool = True,
-    ) -> list[Outcome]:
+    ) -> list[Replies]:
         """Take the steps of a case.
 
         Args:
@@ -263,7 +263,7 @@ class Subject:
         """
         era = case.stateless
         found = await (self.fresh(stateless=era) if anew else self.connect(stateless=era))
-        outcomes: list[Outcome] = []
+        outcomes: list[Replies] = []
         for step in case.steps if found is not None else ():
             outcome = await self.ask(step, stateless=era, patience=patience, settle=settle)
             outcomes.append(outcome)
@@ -278,7 +278,7 @@ class Subject:
         stateless: bool,
         patience: float | None = None,
         settle: bool = False,
-    ) -> Outcome:
+    ) -> Replies:
         """Take one step.
 
         Args:
@@ -304,7 +304,7 @@ class Subject:
             del self._times[:-100]
         if settle or not exchange.replied:
             responsive = await self._settle(found, patience=min(ALIVE_TIMEOUT, wait))
-        outcome = Outcome(
+        outcome = Replies(
             step,
             exchange,
             found.faults.take(),
@@ -361,7 +361,7 @@ class Subject:
 
     async def post(
         self, message: JSONObject | bytes, *, stateless: bool, patience: float
-    ) -> Outcome:
+    ) -> Replies:
         """Send a message as it is, and see whether the server lives on.
 
         Args:
@@ -386,14 +386,14 @@ class Subject:
         responsive = await self._settle(found, pause=0.0)
         if isinstance(message, dict) and message.get("id") is not None and not exchange.answer:
             exchange.answer = found.link.receiver.answer_to(message["id"])
-        outcome = Outcome(step, exchange, found.faults.take(), responsive=responsive)
+        outcome = Replies(step, exchange, found.faults.take(), responsive=responsive)
         if exchange.ended or not responsive:
             await self.renew(stateless=stateless, hard=True)
         return outcome
 
 
-def _unstarted(step: Step) -> Outcome:
-    return Outcome(step, Exchange(step.method, ended=True, failure="it does not start again"))
+def _unstarted(step: Step) -> Replies:
+    return Replies(step, Exchange(step.method, ended=True, failure="it does not start again"))
 
 
 def _light(talk: Conversation) -> str:

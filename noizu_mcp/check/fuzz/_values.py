@@ -15,7 +15,7 @@ from hypothesis.strategies import SearchStrategy, nothing
 from ..._util import part_of
 from ..._value import JSON, JSONObject
 from ...testing import Unsatisfiable, from_schema, violating
-from ._case import Component
+from ._case import Listed
 
 #: Texts that programs stumble over; each goes where the schema allows it.
 SPECIAL_TEXTS: Final = (
@@ -55,7 +55,7 @@ _LIMITS: Final = (
 MAX_SIZE: Final = 10_000
 
 
-class Value(NamedTuple):
+class Sent(NamedTuple):
     """A value to send.
 
     Attributes:
@@ -100,7 +100,7 @@ def draw(strategy: SearchStrategy[Any], count: int, seed: int) -> list[Any]:
     return found
 
 
-class Values:
+class Drawer:
     """Draws arguments for components: valid ones, special texts in them, and wrong ones.
 
     Args:
@@ -110,15 +110,15 @@ class Values:
     def __init__(self, seed: int) -> None:
         self._seed = seed
         # The strategies of a schema are planned once.
-        self._strategies: dict[Component, list[SearchStrategy[Any]]] = {}
+        self._strategies: dict[Listed, list[SearchStrategy[Any]]] = {}
 
     def draw(
         self,
-        component: Component,
+        component: Listed,
         count: int,
         turn: int,
         fill: Callable[[JSON], JSON] = lambda value: value,
-    ) -> list[Value]:
+    ) -> list[Sent]:
         """Draw values for one component.
 
         Args:
@@ -136,27 +136,27 @@ class Values:
             self._strategies[component] = _strategies_of(component)
         seed = seed_for(self._seed, component.kind, component.name, turn)
         valid, wrong = [draw(each, count, seed) for each in self._strategies[component]]
-        found = [Value(each) for each in valid]
+        found = [Sent(each) for each in valid]
         base = fill(max(valid, key=_count_texts, default=None))
-        found += [Value(base)] if component.violations(base) == [] else []
+        found += [Sent(base)] if component.violations(base) == [] else []
         for text in SPECIAL_TEXTS if turn == 0 else ():
             # One place at a time, so that a fault has one cause.
             changed = _with_text(base, text)
-            found += [Value(each) for each in changed if component.violations(each) == []]
+            found += [Sent(each) for each in changed if component.violations(each) == []]
         if turn == 0 and isinstance(base, dict) and component.kind == "tool":
             for each in _at_limits(component.schema, base):
                 broken = component.violations(each)
-                found.append(Value(each, broken[0].keyword if broken else None))
+                found.append(Sent(each, broken[0].keyword if broken else None))
         for each in wrong:
             # Arguments are an object in every revision, and those of a prompt are texts: another
             # value is a malformed message.
             is_proper = component.kind == "tool" or each.keyword == "required"
             if isinstance(each.value, dict) and is_proper:
-                found.append(Value(each.value, each.keyword))
+                found.append(Sent(each.value, each.keyword))
         return list({repr(each): each for each in found}.values())
 
 
-def _strategies_of(component: Component) -> list[SearchStrategy[Any]]:
+def _strategies_of(component: Listed) -> list[SearchStrategy[Any]]:
     """Make the strategies of valid and of wrong values; either may have none."""
     found: list[SearchStrategy[Any]] = []
     for make in (partial(from_schema, formats=True), partial(violating, labelled=True)):

@@ -8,7 +8,7 @@ from ..._version import __version__
 from ...jsonrpc import Request
 from ...protocol import LATEST_HANDSHAKE, STATELESS, mirroring_headers
 from ...types import META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_PROTOCOL_VERSION
-from ._exchange import Exchange, Link, Message
+from ._exchange import Exchange, Link, RawMessage
 
 #: Names of HTTP headers.
 SESSION: Final = "mcp-session-id"
@@ -85,7 +85,7 @@ class Conversation:
         return await self.send(message, None, self.patience)
 
     async def send(
-        self, message: Message, headers: Mapping[str, str | None] | None, patience: float
+        self, message: RawMessage, headers: Mapping[str, str | None] | None, patience: float
     ) -> Exchange:
         """Send a message as it is, or several in a list; see `ask`."""
         first = message[0] if isinstance(message, list) else message

@@ -21,7 +21,7 @@ MAX_ANSWERS: Final = 1000
 
 
 #: A message, or several in a list, as 2025-03-26 allows.
-Message = JSONObject | list[JSONObject]
+RawMessage = JSONObject | list[JSONObject]
 
 
 class Notes(Protocol):
@@ -109,7 +109,7 @@ class Link(Protocol):
     """A connection to a server, for one message at a time or several."""
 
     async def exchange(
-        self, message: Message, headers: Mapping[str, str], patience: float
+        self, message: RawMessage, headers: Mapping[str, str], patience: float
     ) -> Exchange:
         """Send a message and wait for the answer; for none if it is a notification.
 
@@ -149,13 +149,13 @@ def _error_fault(error: Any) -> str | None:
     return None if isinstance(error.get("message"), str) else "its error has no message"
 
 
-def method_of(message: Message) -> str:
+def method_of(message: RawMessage) -> str:
     """Return the method of what is sent, for messages."""
     first = message[0] if isinstance(message, list) else message
     return str(first.get("method"))
 
 
-def requests_of(message: Message) -> list[JSONObject]:
+def requests_of(message: RawMessage) -> list[JSONObject]:
     """Return the requests in what is sent."""
     messages = message if isinstance(message, list) else [message]
     return [each for each in messages if "id" in each]

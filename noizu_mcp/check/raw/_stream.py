@@ -11,7 +11,7 @@ import trio
 from ..._limits import Limits
 from ...server import Server, serve
 from ...transports import memory_pair
-from ._exchange import Exchange, Message, Notes, Receiver, method_of, requests_of
+from ._exchange import Exchange, Notes, RawMessage, Receiver, method_of, requests_of
 
 #: Bytes of one message from a server in memory.
 MAX_MESSAGE: Final = 16 * 1024 * 1024
@@ -48,7 +48,7 @@ class StreamLink(ABC):
         """Tell how the server ended."""
 
     async def exchange(
-        self, message: Message, headers: Mapping[str, str], patience: float
+        self, message: RawMessage, headers: Mapping[str, str], patience: float
     ) -> Exchange:
         """Send a message and wait for the answer; see `Link`."""
         del headers

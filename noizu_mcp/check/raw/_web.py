@@ -12,7 +12,7 @@ from ..._errors import TransportError
 from ..._http_log import unlogged
 from ..._value import JSONObject
 from ...transports import Http
-from ._exchange import Exchange, Message, Notes, Receiver, method_of, requests_of
+from ._exchange import Exchange, Notes, RawMessage, Receiver, method_of, requests_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -73,7 +73,7 @@ class WebLink:
         await self._client.aclose()
 
     async def exchange(
-        self, message: Message, headers: Mapping[str, str], patience: float
+        self, message: RawMessage, headers: Mapping[str, str], patience: float
     ) -> Exchange:
         """Send a message and wait for the answer; see `Link`."""
         sent = method_of(message)

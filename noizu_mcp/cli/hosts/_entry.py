@@ -15,21 +15,21 @@ from .._arguments import read_texts
 from .._errors import USAGE, CommandError
 from .._target import load_server
 from .._use import read_url
-from ._hosts import Entry
+from ._hosts import HostEntry
 
 #: Names that every host takes: some build names of tools of them.
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-class Named(NamedTuple):
+class NamedEntry(NamedTuple):
     """An entry and its name in the settings."""
 
     name: str
-    entry: Entry
+    entry: HostEntry
 
 
-def read_entry(args: argparse.Namespace) -> Named:
+def read_entry(args: argparse.Namespace) -> NamedEntry:
     """Make the entry of the server on the command line.
 
     A target in Python is imported, so that one that cannot start is refused here, and not by the
@@ -47,12 +47,16 @@ def read_entry(args: argparse.Namespace) -> Named:
             raise CommandError("--env is for a command; a server at a URL has its own", USAGE)
         http = read_url(args.target, args.header)
         headers = http.headers if isinstance(http.headers, dict) else {}
-        return Named(_checked_name(args.name, "a URL"), Entry(url=http.url, headers=headers))
+        return NamedEntry(
+            _checked_name(args.name, "a URL"), HostEntry(url=http.url, headers=headers)
+        )
     if args.header:
         raise CommandError("--header goes with a URL; a command takes --env", USAGE)
     if args.process is not None:
         command = tuple(_anywhere(args.process, absolute=args.scope == "user"))
-        return Named(_checked_name(args.name, "a command"), Entry(command=command, env=env))
+        return NamedEntry(
+            _checked_name(args.name, "a command"), HostEntry(command=command, env=env)
+        )
     return _own_server(args.target, args.name, env)
 
 
@@ -85,7 +89,7 @@ def _anywhere(process: list[str], *, absolute: bool) -> list[str]:
     ]
 
 
-def _own_server(target: str, name: str | None, env: dict[str, str]) -> Named:
+def _own_server(target: str, name: str | None, env: dict[str, str]) -> NamedEntry:
     place, colon, server = target.rpartition(":") if ".py:" in target else (target, "", "")
     is_file = place.endswith(".py")
     if is_file and os.path.isfile(place):
@@ -94,7 +98,9 @@ def _own_server(target: str, name: str | None, env: dict[str, str]) -> Named:
         if missing_requirements(wanted):
             command = (*_uv(wanted), "noizu-mcp", "run", f"{place}{colon}{server}")
             stem = _NOT_IN_NAMES.sub("-", Path(place).stem)
-            return Named(_checked_name(name or stem, "it"), Entry(command=command, env=env))
+            return NamedEntry(
+                _checked_name(name or stem, "it"), HostEntry(command=command, env=env)
+            )
     # What the module prints must not mix with the output of this command.
     with diverted_stdio():
         loaded = load_server(target)
@@ -104,7 +110,9 @@ def _own_server(target: str, name: str | None, env: dict[str, str]) -> Named:
         target = f"{place}{colon}{server}"
     else:
         env = _importable(target, env)
-    return Named(_checked_name(name, "it"), Entry(command=(*own_program(), "run", target), env=env))
+    return NamedEntry(
+        _checked_name(name, "it"), HostEntry(command=(*own_program(), "run", target), env=env)
+    )
 
 
 def own_program() -> tuple[str, ...]:

@@ -11,11 +11,11 @@ from typing import Any, Final, Literal
 
 import attrs
 
-Scope = Literal["user", "project"]
+SettingsScope = Literal["user", "project"]
 
 
 @attrs.frozen(kw_only=True)
-class Entry:
+class HostEntry:
     """A server as a host starts or reaches it.
 
     Attributes:
@@ -42,21 +42,21 @@ class Entry:
         return {**shown, headers: dict(self.headers)} if self.headers else shown
 
 
-def _plain(entry: Entry) -> dict[str, Any]:
+def _plain(entry: HostEntry) -> dict[str, Any]:
     return entry.remote() if entry.url else entry.process()
 
 
-def _typed(entry: Entry) -> dict[str, Any]:
+def _typed(entry: HostEntry) -> dict[str, Any]:
     return entry.remote(type="http") if entry.url else entry.process(type="stdio")
 
 
-def _copilot(entry: Entry) -> dict[str, Any]:
+def _copilot(entry: HostEntry) -> dict[str, Any]:
     # Without this list no tool of the server can be used.
     shown = entry.remote(type="http") if entry.url else entry.process(type="local")
     return {**shown, "tools": ["*"]}
 
 
-def _opencode(entry: Entry) -> dict[str, Any]:
+def _opencode(entry: HostEntry) -> dict[str, Any]:
     if entry.url:
         return entry.remote(type="remote")
     shown: dict[str, Any] = {"type": "local", "command": list(entry.command)}
@@ -91,7 +91,7 @@ def _zed() -> Path:
 
 
 @attrs.frozen(kw_only=True)
-class Host:
+class McpHost:
     """A host and the form of its settings.
 
     Attributes:
@@ -111,14 +111,14 @@ class Host:
     user: Callable[[], Path]
     project: str | None = None
     key: str = "mcpServers"
-    entry: Callable[[Entry], dict[str, Any]] = _plain
+    entry: Callable[[HostEntry], dict[str, Any]] = _plain
     remote: bool = True
     comments: bool = False
     toml: bool = False
     after: str
     removed: str = attrs.field(default=attrs.Factory(lambda host: host.after, takes_self=True))
 
-    def place(self, scope: Scope) -> Path | None:
+    def place(self, scope: SettingsScope) -> Path | None:
         """Return the path of its file; None if it has none of this scope."""
         if scope == "user":
             return self.user()
@@ -126,28 +126,28 @@ class Host:
 
 
 #: The hosts by their names on the command line.
-HOSTS: Final[dict[str, Host]] = {
-    "claude-desktop": Host(
+HOSTS: Final[dict[str, McpHost]] = {
+    "claude-desktop": McpHost(
         title="Claude Desktop",
         user=lambda: _config() / "Claude" / "claude_desktop_config.json",
         remote=False,
         after="restart Claude Desktop",
     ),
-    "claude-code": Host(
+    "claude-code": McpHost(
         title="Claude Code",
         user=lambda: Path.home() / ".claude.json",
         project=".mcp.json",
         entry=_typed,
         after="start a new session of Claude Code",
     ),
-    "cursor": Host(
+    "cursor": McpHost(
         title="Cursor",
         user=lambda: Path.home() / ".cursor" / "mcp.json",
         project=".cursor/mcp.json",
         after="Cursor asks you to enable the server",
         removed="restart Cursor if it still shows the server",
     ),
-    "vscode": Host(
+    "vscode": McpHost(
         title="VS Code",
         user=lambda: _config() / "Code" / "User" / "mcp.json",
         project=".vscode/mcp.json",
@@ -157,13 +157,13 @@ HOSTS: Final[dict[str, Host]] = {
         after='start the server with the command "MCP: List Servers"',
         removed='stop the server with the command "MCP: List Servers" if it still runs',
     ),
-    "windsurf": Host(
+    "windsurf": McpHost(
         title="Windsurf",
         user=lambda: Path.home() / ".codeium" / "windsurf" / "mcp_config.json",
         entry=lambda entry: entry.remote("serverUrl") if entry.url else entry.process(),
         after="refresh the list of MCP servers in Cascade",
     ),
-    "zed": Host(
+    "zed": McpHost(
         title="Zed",
         user=_zed,
         project=".zed/settings.json",
@@ -171,7 +171,7 @@ HOSTS: Final[dict[str, Host]] = {
         comments=True,
         after="Zed reads the file at once",
     ),
-    "gemini": Host(
+    "gemini": McpHost(
         title="Gemini CLI",
         user=lambda: Path.home() / ".gemini" / "settings.json",
         project=".gemini/settings.json",
@@ -179,7 +179,7 @@ HOSTS: Final[dict[str, Host]] = {
         comments=True,
         after="start a new session of Gemini CLI",
     ),
-    "codex": Host(
+    "codex": McpHost(
         title="Codex",
         user=lambda: _home("CODEX_HOME", ".codex") / "config.toml",
         project=".codex/config.toml",
@@ -188,13 +188,13 @@ HOSTS: Final[dict[str, Host]] = {
         toml=True,
         after="start a new session of Codex",
     ),
-    "copilot": Host(
+    "copilot": McpHost(
         title="Copilot CLI",
         user=lambda: _home("COPILOT_HOME", ".copilot") / "mcp-config.json",
         entry=_copilot,
         after="start a new session of Copilot CLI",
     ),
-    "opencode": Host(
+    "opencode": McpHost(
         title="opencode",
         user=lambda: _xdg() / "opencode" / "opencode.json",
         project="opencode.json",
@@ -203,13 +203,13 @@ HOSTS: Final[dict[str, Host]] = {
         comments=True,
         after="start opencode again",
     ),
-    "kiro": Host(
+    "kiro": McpHost(
         title="Kiro",
         user=lambda: Path.home() / ".kiro" / "settings" / "mcp.json",
         project=".kiro/settings/mcp.json",
         after="Kiro reads the file at once",
     ),
-    "lmstudio": Host(
+    "lmstudio": McpHost(
         title="LM Studio",
         user=lambda: Path.home() / ".lmstudio" / "mcp.json",
         after="LM Studio reads the file at once",

@@ -12,8 +12,8 @@ from ..._nearest import hint_at
 from .._errors import OK, USAGE, CommandError
 from .._output import json_of, print_text
 from .._say import note, say
-from ._entry import Named, read_entry, shown_path
-from ._hosts import HOSTS, Entry, Host
+from ._entry import NamedEntry, read_entry, shown_path
+from ._hosts import HOSTS, HostEntry, McpHost
 from ._json_edit import EditError, read_json_text, remove_member, set_member
 from ._toml_edit import read_toml_text, remove_table, set_table
 
@@ -73,14 +73,14 @@ def show_config(args: argparse.Namespace) -> int:
     return OK
 
 
-def _host(args: argparse.Namespace) -> Host:
+def _host(args: argparse.Namespace) -> McpHost:
     host = HOSTS.get(args.host)
     if host is None:
         raise CommandError(f"no host {args.host}; {hint_at(args.host, list(HOSTS))}", USAGE)
     return host
 
 
-def _place(host: Host, args: argparse.Namespace) -> Path:
+def _place(host: McpHost, args: argparse.Namespace) -> Path:
     path = host.place(args.scope)
     if path is None:
         raise CommandError(f"{host.title} has no settings in a project; leave --scope out", USAGE)
@@ -98,7 +98,7 @@ def _need_target(args: argparse.Namespace) -> None:
         raise CommandError(text or "give the server", USAGE)
 
 
-def _form(host: Host, entry: Entry) -> dict[str, Any]:
+def _form(host: McpHost, entry: HostEntry) -> dict[str, Any]:
     """Write an entry in the form of the host.
 
     Raises:
@@ -111,7 +111,7 @@ def _form(host: Host, entry: Entry) -> dict[str, Any]:
     return host.entry(entry)
 
 
-def _snippet(host: Host, named: Named) -> str:
+def _snippet(host: McpHost, named: NamedEntry) -> str:
     table = _form(host, named.entry)
     if host.toml:
         return set_table("", (host.key, named.name), table)
@@ -129,7 +129,7 @@ def _read(path: Path) -> str:
         raise CommandError(f"cannot read {shown_path(path)}: {error.strerror}") from error
 
 
-def _edit(host: Host, path: Path, text: str, name: str, table: dict[str, Any] | None) -> str:
+def _edit(host: McpHost, path: Path, text: str, name: str, table: dict[str, Any] | None) -> str:
     """Add an entry, or remove it; see `_json_edit` and `_toml_edit`.
 
     Raises:

@@ -23,7 +23,7 @@ class EditError(Exception):
     """The text cannot be read, or cannot be edited safely."""
 
 
-class _Node(NamedTuple):
+class _JsonNode(NamedTuple):
     """A value in the text.
 
     Attributes:
@@ -44,11 +44,11 @@ class _Member(NamedTuple):
 
     name: str
     start: int
-    node: _Node
+    node: _JsonNode
     comma: int | None
 
 
-class _Reader:
+class _JsonReader:
     """Reads a text into nodes.
 
     Args:
@@ -61,7 +61,7 @@ class _Reader:
         self._comments = comments
         self._gap = _SPACE_OR_COMMENT if comments else _SPACE
 
-    def read(self) -> _Node:
+    def read(self) -> _JsonNode:
         node = self._value(self.skip(0), 0)
         end = self.skip(node.end)
         if end != len(self._text):
@@ -80,7 +80,7 @@ class _Reader:
             hint = " (the host reads no comments in this file)"
         return EditError(f"line {line}, column {column}: {what}{hint}")
 
-    def _value(self, at: int, depth: int) -> _Node:
+    def _value(self, at: int, depth: int) -> _JsonNode:
         if depth > MAX_DEPTH:
             raise self._error("nested too deep", at)
         start = self._text[at : at + 1]
@@ -91,11 +91,11 @@ class _Reader:
         found = _STRING.match(self._text, at) or _SCALAR.match(self._text, at)
         text = found[0] if found else ""
         try:
-            return _Node(json.loads(text), at, at + len(text))
+            return _JsonNode(json.loads(text), at, at + len(text))
         except ValueError:
             raise self._error("a JSON value is missing here", at) from None
 
-    def _object(self, at: int, depth: int) -> _Node:
+    def _object(self, at: int, depth: int) -> _JsonNode:
         members: list[_Member] = []
         value: dict[str, Any] = {}
         here = self.skip(at + 1)
@@ -110,16 +110,16 @@ class _Reader:
             here, comma = self._next(node.end, "}")
             members.append(_Member(name.value, name.start, node, comma))
             value[name.value] = node.value
-        return _Node(value, at, here + 1, members)
+        return _JsonNode(value, at, here + 1, members)
 
-    def _array(self, at: int, depth: int) -> _Node:
+    def _array(self, at: int, depth: int) -> _JsonNode:
         items: list[Any] = []
         here = self.skip(at + 1)
         while self._text[here : here + 1] != "]":
             node = self._value(here, depth + 1)
             items.append(node.value)
             here, _ = self._next(node.end, "]")
-        return _Node(items, at, here + 1)
+        return _JsonNode(items, at, here + 1)
 
     def _next(self, at: int, close: str) -> tuple[int, int | None]:
         """Find the next item, or the end; and the comma before it."""
@@ -147,11 +147,11 @@ def read_json_text(text: str, *, comments: bool) -> Any:
     return _root(text, comments=comments).value
 
 
-def _root(text: str, *, comments: bool) -> _Node:
+def _root(text: str, *, comments: bool) -> _JsonNode:
     # An empty file is what some programs create before the first setting.
-    reader = _Reader(text, comments=comments)
+    reader = _JsonReader(text, comments=comments)
     if reader.skip(0) == len(text):
-        return _Node({}, len(text), len(text))
+        return _JsonNode({}, len(text), len(text))
     return reader.read()
 
 
@@ -210,7 +210,7 @@ def _indent_at(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _insert(text: str, node: _Node, member: tuple[str, Any], unit: str, line_end: str) -> str:
+def _insert(text: str, node: _JsonNode, member: tuple[str, Any], unit: str, line_end: str) -> str:
     outer = _indent_at(text, node.start)
     members = node.members or []
     inner = _indent_at(text, members[-1].start) if members else ""

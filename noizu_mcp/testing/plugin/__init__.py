@@ -4,7 +4,7 @@ The hooks and fixtures are in `noizu_mcp._pytest_plugin`.
 """
 
 from ..._util import publish as _publish
-from ._connections import Connection as Connection
+from ._connections import ConnectArguments as ConnectArguments
 from ._connections import open_client as open_client
 from ._connections import prepare as prepare
 from ._connections import reason_to_skip as reason_to_skip

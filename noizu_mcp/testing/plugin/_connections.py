@@ -22,7 +22,7 @@ from .._served import serve_over, transport_of
 from ._variants import Variant
 
 
-class Connection(NamedTuple):
+class ConnectArguments(NamedTuple):
     """The arguments of `connect` for a test.
 
     Attributes:
@@ -43,7 +43,7 @@ def prepare(
     taps: list[Tap],
     network: Network | None = None,
     cassette: str | os.PathLike[str] | None = None,
-) -> Iterator[Connection]:
+) -> Iterator[ConnectArguments]:
     """Prepare the connection of a test.
 
     Args:
@@ -69,11 +69,11 @@ def prepare(
             for each in every:
                 each(direction, data)
 
-        yield Connection(target, {"version": variant.version, **options, "tap": tap})
+        yield ConnectArguments(target, {"version": variant.version, **options, "tap": tap})
 
 
 @asynccontextmanager
-async def open_client(connection: Connection) -> AsyncIterator[Client]:
+async def open_client(connection: ConnectArguments) -> AsyncIterator[Client]:
     """Connect on the loop that runs, which is of trio or asyncio.
 
     Args:

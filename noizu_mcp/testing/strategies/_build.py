@@ -15,15 +15,15 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from ._case import Case, Goals, identity
-from ._containers import DEEPEST, Values, arrays, objects
+from ._case import Goals, ValueCase, identity
+from ._containers import DEEPEST, ValueStrategy, arrays, objects
 from ._expand import matches
 from ._numbers import floats, integers
-from ._plan import Choice, Planner
+from ._plan import PlannedChoice, Planner
 from ._texts import Formats, texts
 
 
-class Builder:
+class StrategyBuilder:
     """Makes strategies; each once.
 
     Args:
@@ -34,8 +34,8 @@ class Builder:
 
     def __init__(self, planner: Planner, formats: Formats, *, whole_floats: bool) -> None:
         self._planner = planner
-        self._made: dict[tuple[Goals, int], Values] = {}
-        self._scalars: dict[str, Callable[[Case], Values]] = {
+        self._made: dict[tuple[Goals, int], ValueStrategy] = {}
+        self._scalars: dict[str, Callable[[ValueCase], ValueStrategy]] = {
             "null": lambda _case: st.none(),
             "boolean": _booleans,
             "integer": partial(integers, whole_floats=whole_floats),
@@ -44,7 +44,7 @@ class Builder:
             "values": self._listed,
         }
 
-    def values(self, goals: Goals, depth: int = 0) -> Values:
+    def values(self, goals: Goals, depth: int = 0) -> ValueStrategy:
         """Return the strategy for the values that reach all goals.
 
         Args:
@@ -58,7 +58,7 @@ class Builder:
             self._made[goals, depth] = found
         return found
 
-    def _choose(self, goals: Goals, depth: int) -> Values:
+    def _choose(self, goals: Goals, depth: int) -> ValueStrategy:
         ways = self._planner.ways(goals)
         if depth == DEEPEST:
             least = min(choice.height for _, choices in ways for choice in choices)
@@ -69,15 +69,15 @@ class Builder:
             [weight for weight, _ in ways],
         )
 
-    def _of_choices(self, choices: list[Choice], depth: int) -> Values:
+    def _of_choices(self, choices: list[PlannedChoice], depth: int) -> ValueStrategy:
         """Return the strategy that takes each case equally often, and each type of it."""
-        cases: dict[int, list[Values]] = {}
+        cases: dict[int, list[ValueStrategy]] = {}
         for each in choices:
             made = self._of_kind(each.case, each.kind, depth)
             cases.setdefault(id(each.case), []).append(made)
         return pick([pick(kinds) for kinds in cases.values()])
 
-    def _of_kind(self, case: Case, kind: str, depth: int) -> Values:
+    def _of_kind(self, case: ValueCase, kind: str, depth: int) -> ValueStrategy:
         if kind in self._scalars:
             return self._scalars[kind](case)
         make = arrays if kind == "array" else objects
@@ -86,12 +86,12 @@ class Builder:
             return found.filter(lambda value: identity(value) not in case.excluded)
         return found
 
-    def _listed(self, case: Case) -> Values:
+    def _listed(self, case: ValueCase) -> ValueStrategy:
         # A copy: a test may change what it gets.
         return st.sampled_from(self._planner.candidates(case)).map(deepcopy)
 
 
-def pick(options: list[Values], weights: Iterable[int] = repeat(1)) -> Values:
+def pick(options: list[ValueStrategy], weights: Iterable[int] = repeat(1)) -> ValueStrategy:
     """Return the strategy that takes each of some others equally often, or as their weights say.
 
     `one_of` would take apart the options that are made of several strategies, as those of integers
@@ -102,9 +102,9 @@ def pick(options: list[Values], weights: Iterable[int] = repeat(1)) -> Values:
 
 
 @st.composite
-def _picked(draw: DrawFn, options: list[Values], ends: list[int]) -> Any:
+def _picked(draw: DrawFn, options: list[ValueStrategy], ends: list[int]) -> Any:
     return draw(options[bisect_right(ends, draw(st.integers(0, ends[-1] - 1)))])
 
 
-def _booleans(case: Case) -> Values:
+def _booleans(case: ValueCase) -> ValueStrategy:
     return st.sampled_from([each for each in (False, True) if identity(each) not in case.excluded])

@@ -22,14 +22,14 @@ import attrs
 from ..._value import Frozen
 
 Mood = Literal["is", "not", "near"]
-Scope = tuple[str, ...]
+ScopePath = tuple[str, ...]
 
 #: The types of JSON; a number without a fraction is an integer (2020-12 core section 4.2.3).
 KINDS: Final = ("null", "boolean", "integer", "fraction", "string", "array", "object")
 _EVERY: Final = frozenset(KINDS)
 NUMBERS: Final = frozenset({"integer", "fraction"})
 
-_Item = TypeVar("_Item", bound=Hashable)
+_Goal = TypeVar("_Goal", bound=Hashable)
 
 
 @attrs.frozen
@@ -46,7 +46,7 @@ class Goal:
 
     node: Any = attrs.field(eq=id)
     mood: Mood = "is"
-    scope: Scope = ()
+    scope: ScopePath = ()
 
 
 @attrs.frozen
@@ -65,7 +65,7 @@ Goals = tuple[Goal | Either, ...]
 
 
 @attrs.frozen
-class Names:
+class MemberNames:
     """A set of names of members.
 
     Attributes:
@@ -108,10 +108,10 @@ class Contains:
 
 
 @attrs.frozen
-class Members:
+class MemberGoals:
     """Goals of all members with a name of a set."""
 
-    where: Names
+    where: MemberNames
     goals: Goals
 
 
@@ -125,12 +125,12 @@ class Somewhere:
         names: The goals of its name; they stand instead of those with the same subschemas.
     """
 
-    where: Names
+    where: MemberNames
     goals: Goals = ()
     names: Goals = ()
 
 
-class Case(Frozen):
+class ValueCase(Frozen):
     """Limits for a value; those of other types than its own do not count.
 
     A case stores the limits that it has; the others are those of the class, which let all through.
@@ -190,10 +190,10 @@ class Case(Frozen):
     max_members: float = inf
     required: tuple[str, ...] = ()
     absent: frozenset[str] = frozenset()
-    members: tuple[Members, ...] = ()
+    members: tuple[MemberGoals, ...] = ()
     names: Goals = ()
     somewhere: tuple[Somewhere, ...] = ()
-    seen: Names = Names()
+    seen: MemberNames = MemberNames()
     all_seen: bool = False
     seen_items: float = 0
     seen_contains: Goals = ()
@@ -202,14 +202,14 @@ class Case(Frozen):
     @property
     def near(self) -> tuple[Goal, ...]:
         """The goals of items, members and names that are to be broken narrowly."""
-        rules: tuple[Items | Members | Somewhere, ...]
+        rules: tuple[Items | MemberGoals | Somewhere, ...]
         rules = (*self.items, *self.members, *self.somewhere)
         goals = [*self.names, *(goal for rule in rules for goal in rule.goals)]
         goals += [goal for rule in self.somewhere for goal in rule.names]
         near = (goal for goal in goals if isinstance(goal, Goal) and goal.mood == "near")
         return tuple(dict.fromkeys(near))
 
-    def beside(self, rule: Somewhere) -> "Case":
+    def beside(self, rule: Somewhere) -> "ValueCase":
         """Return the case without the goals that a rule replaces for its one member."""
         replaced = {id(goal.node) for goal in rule.names if isinstance(goal, Goal)}
         names = tuple(
@@ -220,22 +220,22 @@ class Case(Frozen):
         members = tuple(each for each in self.members if each.where != rule.where)
         return self.but(members=members, names=names)
 
-    def unseen(self) -> "Case":
+    def unseen(self) -> "ValueCase":
         """Return the case without what its subschemas have judged."""
         kept = {name: limit for name, limit in vars(self).items() if not name.startswith(_SEEN)}
-        return Case(**kept)
+        return ValueCase(**kept)
 
-    def but(self, **changes: Any) -> "Case":
+    def but(self, **changes: Any) -> "ValueCase":
         """Return the case with some limits replaced."""
-        return Case(**{**vars(self), **changes})
+        return ValueCase(**{**vars(self), **changes})
 
 
 _SEEN: Final = ("seen", "all_seen")
 #: The case of every value.
-ANY: Final = Case()
+ANY: Final = ValueCase()
 
 
-def join(left: tuple[_Item, ...], right: tuple[_Item, ...]) -> tuple[_Item, ...]:
+def join(left: tuple[_Goal, ...], right: tuple[_Goal, ...]) -> tuple[_Goal, ...]:
     """Return the items of both, each once, in their order."""
     return tuple(dict.fromkeys((*left, *right)))
 
@@ -245,8 +245,8 @@ def _common_values(left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, 
     return tuple(each for each in left if identity(each) in known)
 
 
-def _join_names(left: Names, right: Names) -> Names:
-    return Names(left.names | right.names, join(left.patterns, right.patterns))
+def _join_names(left: MemberNames, right: MemberNames) -> MemberNames:
+    return MemberNames(left.names | right.names, join(left.patterns, right.patterns))
 
 
 def _lower_high(left: tuple[float, bool], right: tuple[float, bool]) -> tuple[float, bool]:
@@ -269,17 +269,17 @@ _MERGED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 }
 
 
-def merge(left: Case, right: Case) -> Case | None:
+def merge(left: ValueCase, right: ValueCase) -> ValueCase | None:
     """Return the case with the limits of both; None if no value is within them."""
     if left is ANY or right is ANY:
         return left if right is ANY else right
     limits = dict(vars(left))
     for name, limit in vars(right).items():
         limits[name] = _MERGED[name](limits[name], limit) if name in limits else limit
-    return _possible(Case(**limits))
+    return _possible(ValueCase(**limits))
 
 
-def _possible(case: Case) -> Case | None:
+def _possible(case: ValueCase) -> ValueCase | None:
     """Return a case without the types for which it has no value; None if no type is left."""
     kinds = case.kinds - {kind for kind in case.kinds if kind in _BROKEN and _BROKEN[kind](case)}
     values = case.values
@@ -296,7 +296,7 @@ def _possible(case: Case) -> Case | None:
     return case.but(kinds=kinds, values=values)
 
 
-def integer_range(case: Case) -> tuple[float, float, int]:
+def integer_range(case: ValueCase) -> tuple[float, float, int]:
     """Return the least and the greatest factor of the integers of a case, and their divisor.
 
     A limit that is not there is infinite; the least is above the greatest if there is no integer.
@@ -313,7 +313,7 @@ def common_multiple(numbers: tuple[Fraction, ...]) -> Fraction:
     )
 
 
-def _factors(case: Case, step: Fraction) -> tuple[float, float]:
+def _factors(case: ValueCase, step: Fraction) -> tuple[float, float]:
     """Return the least and the greatest factor of a step within the limits of a case."""
     low, high = -inf, inf
     if case.low is not None:
@@ -325,12 +325,12 @@ def _factors(case: Case, step: Fraction) -> tuple[float, float]:
     return low, high
 
 
-def _no_integer(case: Case) -> bool:
+def _no_integer(case: ValueCase) -> bool:
     low, high, _step = integer_range(case)
     return low > high
 
 
-def _no_fraction(case: Case) -> bool:
+def _no_fraction(case: ValueCase) -> bool:
     if case.multiples:
         low, high = _factors(case, common_multiple(case.multiples))
         return low > high or any(each.denominator == 1 for each in case.multiples)
@@ -340,19 +340,19 @@ def _no_fraction(case: Case) -> bool:
     return low > high or (low == high and (above or below))
 
 
-def _no_array(case: Case) -> bool:
+def _no_array(case: ValueCase) -> bool:
     return case.min_items > case.max_items or (
         case.repeated and (case.unique or case.max_items < 2)
     )
 
 
-def _no_object(case: Case) -> bool:
+def _no_object(case: ValueCase) -> bool:
     return max(
         case.min_members, len(case.required)
     ) > case.max_members or not case.absent.isdisjoint(case.required)
 
 
-_BROKEN: Final[Mapping[str, Callable[[Case], bool]]] = {
+_BROKEN: Final[Mapping[str, Callable[[ValueCase], bool]]] = {
     "integer": _no_integer,
     "fraction": _no_fraction,
     "string": lambda case: case.min_length > case.max_length,
@@ -361,7 +361,7 @@ _BROKEN: Final[Mapping[str, Callable[[Case], bool]]] = {
 }
 
 
-def combine(left: list[Case], right: Iterable[Case], most: int = 64) -> list[Case]:
+def combine(left: list[ValueCase], right: Iterable[ValueCase], most: int = 64) -> list[ValueCase]:
     """Return the merged pairs of two lists of cases.
 
     Of many pairs `most` are taken, or as many as the longer list has: along the diagonals, so that
@@ -373,7 +373,7 @@ def combine(left: list[Case], right: Iterable[Case], most: int = 64) -> list[Cas
     if len(left) == 1 and left[0] is ANY:
         return others
     most = max(most, len(left), len(others))
-    found: list[Case] = []
+    found: list[ValueCase] = []
     for shift in range(len(others)):
         for index, case in enumerate(left):
             merged = merge(case, others[(index + shift) % len(others)])

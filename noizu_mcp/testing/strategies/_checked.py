@@ -11,7 +11,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from ..._value import JSONObject
 from ...schema import Document
-from ._build import Builder, pick
+from ._build import StrategyBuilder, pick
 from ._case import Goal, Goals, Mood
 from ._expand import Expander
 from ._plan import Planner
@@ -65,7 +65,7 @@ def checked(
     goals = next(filter(planner.choices, tries), None)
     if goals is None:
         raise Unsatisfiable(text)
-    builder = Builder(planner, formats, whole_floats=expander.dialect.whole_floats)
+    builder = StrategyBuilder(planner, formats, whole_floats=expander.dialect.whole_floats)
     planned = builder.values(goals)
     met, missed = False, 0
 

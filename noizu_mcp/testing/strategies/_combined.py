@@ -7,8 +7,8 @@ from typing import Any, Final
 import attrs
 
 from ..._value import JSONObject
-from ._case import ANY, Case, Either, Goal, Goals, Items, Members, Mood, combine
-from ._keywords import VALUE_RULES, Place, Rule, bound
+from ._case import ANY, Either, Goal, Goals, Items, MemberGoals, Mood, ValueCase, combine
+from ._keywords import VALUE_RULES, KeywordRule, Subschema, bound
 from ._parts import OLD_PART_RULES, PART_RULES, contains_once, one_item, one_member
 
 _OPPOSITE: Final[Mapping[Mood, Mood]] = {"is": "not", "not": "is", "near": "is"}
@@ -16,13 +16,13 @@ _OPPOSITE: Final[Mapping[Mood, Mood]] = {"is": "not", "not": "is", "near": "is"}
 _MOST_PAIRS: Final = 40
 
 
-def _all_of(place: Place, value: list[Any]) -> list[Case]:
+def _all_of(place: Subschema, value: list[Any]) -> list[ValueCase]:
     if place.fits:
         return place.cases(*map(place.goal, value))
     return [case for index in range(len(value)) for case in _one_broken(place, value, index, "is")]
 
 
-def _one_broken(place: Place, value: list[Any], index: int, others: Mood) -> list[Case]:
+def _one_broken(place: Subschema, value: list[Any], index: int, others: Mood) -> list[ValueCase]:
     """Return the cases that break one of several subschemas; for "near" the others have a mood."""
     broken = place.goal(value[index])
     rest = [each for at, each in enumerate(value) if at != index]
@@ -32,14 +32,14 @@ def _one_broken(place: Place, value: list[Any], index: int, others: Mood) -> lis
     return place.cases(broken, *fitting)
 
 
-def _excluding(place: Place, cases: list[Case], others: Iterable[Any]) -> list[Case]:
+def _excluding(place: Subschema, cases: list[ValueCase], others: Iterable[Any]) -> list[ValueCase]:
     """Return the cases in which a value breaks other subschemas, too."""
     for each in others:
         cases = place.expander.excluding(cases, place.goal(each, "not"))
     return cases
 
 
-def _any_of(place: Place, value: list[Any]) -> list[Case]:
+def _any_of(place: Subschema, value: list[Any]) -> list[ValueCase]:
     if place.fits:
         return [case for each in value for case in place.cases(place.goal(each))]
     # "near": one of the branches is broken narrowly.
@@ -47,7 +47,7 @@ def _any_of(place: Place, value: list[Any]) -> list[Case]:
     return [case for index in indexes for case in _one_broken(place, value, index, "not")]
 
 
-def _one_of(place: Place, value: list[Any]) -> list[Case]:
+def _one_of(place: Subschema, value: list[Any]) -> list[ValueCase]:
     if place.fits:
         found = []
         for index, each in enumerate(value):
@@ -63,11 +63,11 @@ def _one_of(place: Place, value: list[Any]) -> list[Case]:
     return [*both, *_any_of(place, value)]
 
 
-def _not(place: Place, value: Any) -> list[Case]:
+def _not(place: Subschema, value: Any) -> list[ValueCase]:
     return place.cases(place.goal(value, _OPPOSITE[place.mood]))
 
 
-def _if(place: Place, value: Any) -> list[Case]:
+def _if(place: Subschema, value: Any) -> list[ValueCase]:
     found = []
     for keyword, mood in (("then", "is"), ("else", "not")):
         condition = place.goal(value, "is" if mood == "is" else "not")
@@ -78,31 +78,31 @@ def _if(place: Place, value: Any) -> list[Case]:
     return found
 
 
-def _reference(keyword: str) -> Rule:
-    def rule(place: Place, _value: str) -> list[Case]:
+def _reference(keyword: str) -> KeywordRule:
+    def rule(place: Subschema, _value: str) -> list[ValueCase]:
         target = place.target(keyword)
         return [ANY] if target is None else place.cases(place.goal(target))
 
     return rule
 
 
-def _rest_of_members(case: Case, goal: Goal) -> Case:
+def _rest_of_members(case: ValueCase, goal: Goal) -> ValueCase:
     if case.all_seen:
         return ANY
     where = attrs.evolve(case.seen, others=True)
-    return Case(members=(Members(where, (goal,)),), all_seen=True)
+    return ValueCase(members=(MemberGoals(where, (goal,)),), all_seen=True)
 
 
-def _rest_of_items(case: Case, goal: Goal) -> Case:
+def _rest_of_items(case: ValueCase, goal: Goal) -> ValueCase:
     if case.seen_items == inf:
         return ANY
     # An item that a `contains` has judged is not left over.
     options = ((goal,), *((each,) for each in case.seen_contains))
     goals: Goals = (Either(options),) if case.seen_contains else (goal,)
-    return Case(items=(Items(int(case.seen_items), inf, goals),), seen_items=inf)
+    return ValueCase(items=(Items(int(case.seen_items), inf, goals),), seen_items=inf)
 
 
-def left_over(keyword: str, case: Case, goal: Goal) -> list[Case]:
+def left_over(keyword: str, case: ValueCase, goal: Goal) -> list[ValueCase]:
     """Return the cases in which a member or an item that nothing has judged breaks a goal.
 
     Args:
@@ -118,7 +118,7 @@ def left_over(keyword: str, case: Case, goal: Goal) -> list[Case]:
     first = int(case.seen_items)
     unjudged = [Goal(each.node, "not", each.scope) for each in _single(case.seen_contains)]
     broken = one_item(goal, first, first)
-    other = Case(items=(Items(first, first + 1, tuple(unjudged)),))
+    other = ValueCase(items=(Items(first, first + 1, tuple(unjudged)),))
     return combine([broken], [other])
 
 
@@ -126,12 +126,12 @@ def _single(goals: Goals) -> list[Goal]:
     return [goal for goal in goals if isinstance(goal, Goal)]
 
 
-Rest = Callable[[Case, Goal], Case]
+Rest = Callable[[ValueCase, Goal], ValueCase]
 _UNEVALUATED: Final[Mapping[str, Rest]] = {
     "unevaluatedProperties": _rest_of_members,
     "unevaluatedItems": _rest_of_items,
 }
-_RULES: Final[Mapping[str, Rule]] = {
+_RULES: Final[Mapping[str, KeywordRule]] = {
     **VALUE_RULES,
     **PART_RULES,
     "allOf": _all_of,
@@ -144,7 +144,7 @@ _RULES: Final[Mapping[str, Rule]] = {
 }
 # Each dialect before 2020-12, newest first: a part of its URI, the rules in which it differs from
 # the newer ones, and the keywords that it does not know.
-_OLDER: Final[tuple[tuple[str, Mapping[str, Rule], frozenset[str]], ...]] = (
+_OLDER: Final[tuple[tuple[str, Mapping[str, KeywordRule], frozenset[str]], ...]] = (
     (
         "2019-09",
         {**OLD_PART_RULES, "$recursiveRef": _reference("$recursiveRef")},
@@ -167,7 +167,7 @@ _OLDER: Final[tuple[tuple[str, Mapping[str, Rule], frozenset[str]], ...]] = (
 )
 
 
-class Dialect:
+class KeywordSet:
     """The keywords of a dialect.
 
     Args:

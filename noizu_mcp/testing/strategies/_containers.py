@@ -9,13 +9,13 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from ._case import Case, Contains, Goal, Goals, Somewhere, identity, join
+from ._case import Contains, Goal, Goals, Somewhere, ValueCase, identity, join
 from ._expand import goals_of, matches
-from ._plan import Planner, Slot
+from ._plan import MemberSlot, Planner
 
-Values = SearchStrategy[Any]
+ValueStrategy = SearchStrategy[Any]
 #: Returns the strategy for the values that reach goals at a depth.
-Make = Callable[[Goals, int], Values]
+Make = Callable[[Goals, int], ValueStrategy]
 
 #: The depth from which on values are the least ones.
 DEEPEST: Final = 5
@@ -34,7 +34,7 @@ _HARD_NAMES: Final = (
 )
 
 
-def arrays(planner: Planner, make: Make, case: Case, depth: int) -> Values:
+def arrays(planner: Planner, make: Make, case: ValueCase, depth: int) -> ValueStrategy:
     """Return the strategy for the arrays of a case.
 
     Args:
@@ -70,7 +70,11 @@ def _cycle(part: list[Any], size: int) -> list[Any]:
 
 @st.composite
 def _mixed_array(
-    draw: DrawFn, planner: Planner, make: Callable[[Goals], Values], case: Case, high: int
+    draw: DrawFn,
+    planner: Planner,
+    make: Callable[[Goals], ValueStrategy],
+    case: ValueCase,
+    high: int,
 ) -> list[Any]:
     """Draw an array of up to `high` items that have different goals."""
     first, _most = planner.item_goals(case)
@@ -120,16 +124,16 @@ def _place(draw: DrawFn, planner: Planner, rule: Contains, goals: list[Goals]) -
             goals[at] = join(goals[at], (opposite,))
 
 
-def objects(planner: Planner, make: Make, case: Case, depth: int) -> Values:
+def objects(planner: Planner, make: Make, case: ValueCase, depth: int) -> ValueStrategy:
     """Return the strategy for the objects of a case; see `arrays` for the arguments."""
-    return _object(_Members(planner, make, case, depth))
+    return _object(_CaseMembers(planner, make, case, depth))
 
 
 # General names first: a name that matters shrinks to a short one.
 _NAMES: Final = st.text(max_size=6) | st.sampled_from(_HARD_NAMES)
 
 
-class _Members:
+class _CaseMembers:
     """The members that the objects of a case may have.
 
     Attributes:
@@ -139,7 +143,7 @@ class _Members:
         slots: The names that members may have, with their goals.
     """
 
-    def __init__(self, planner: Planner, make: Make, case: Case, depth: int) -> None:
+    def __init__(self, planner: Planner, make: Make, case: ValueCase, depth: int) -> None:
         self.make = make
         self.case = case
         self.depth = depth
@@ -152,7 +156,11 @@ class _Members:
         return {name: goals_of(self.case, name) for name in self.case.required}
 
     def add(
-        self, draw: DrawFn, slot: Slot, chosen: dict[str, Goals], rule: Somewhere | None = None
+        self,
+        draw: DrawFn,
+        slot: MemberSlot,
+        chosen: dict[str, Goals],
+        rule: Somewhere | None = None,
     ) -> None:
         """Add a member with a name of a slot to those chosen, by the goals of a rule if given."""
         case, more = (self.case, ()) if rule is None else (self.case.beside(rule), rule.goals)
@@ -166,22 +174,24 @@ class _Members:
         assume(self._planner.height(goals) < inf)
         chosen[name] = goals
 
-    def _numbered(self, slot: Slot, chosen: dict[str, Goals]) -> str | None:
+    def _numbered(self, slot: MemberSlot, chosen: dict[str, Goals]) -> str | None:
         """Return a name for one more of many members, which are too many to draw all names."""
         name = f"n{len(chosen)}"
         fits = slot.where.covers(name, matches) and self._planner.is_name(self.case, name)
         return name if len(chosen) >= _DRAWN_NAMES and name not in chosen and fits else None
 
-    def room(self, slot: Slot, wanted: float, chosen: Container[str] = ()) -> float:
+    def room(self, slot: MemberSlot, wanted: float, chosen: Container[str] = ()) -> float:
         """Return how many of the members that are wanted a slot has names for."""
         names = self._listed[slot]
         return wanted if names is None else min(wanted, sum(each not in chosen for each in names))
 
-    def options(self, rule: Somewhere) -> list[Slot]:
+    def options(self, rule: Somewhere) -> list[MemberSlot]:
         """Return the slots in which a member may follow a rule."""
         return [slot for slot, _goals in self._planner.options(self.case, rule)]
 
-    def _names(self, case: Case, slot: Slot, rule: Somewhere | None) -> SearchStrategy[str]:
+    def _names(
+        self, case: ValueCase, slot: MemberSlot, rule: Somewhere | None
+    ) -> SearchStrategy[str]:
         """Return the strategy for the names of a slot that may stand in the object."""
         planner = self._planner
         goals = planner.name_goals(case, slot, () if rule is None else rule.names)
@@ -197,7 +207,7 @@ class _Members:
 
 
 @st.composite
-def _object(draw: DrawFn, members: _Members) -> dict[str, Any]:
+def _object(draw: DrawFn, members: _CaseMembers) -> dict[str, Any]:
     """Draw an object: the members that it must have, some that it may have, and others."""
     case, chosen = members.case, members.required()
     for rule in case.somewhere:

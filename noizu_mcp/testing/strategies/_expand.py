@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from ..._value import JSONObject
 from ...schema import Document, compile_schema
-from ._case import ANY, Case, Either, Goal, Goals, Scope, combine, join, merge
-from ._combined import Dialect, left_over
-from ._keywords import Place
+from ._case import ANY, Either, Goal, Goals, ScopePath, ValueCase, combine, join, merge
+from ._combined import KeywordSet, left_over
+from ._keywords import Subschema
 
 # Cases that are kept while the branches beside one of a `oneOf` are excluded: for each case, and
 # in all unless there are more before.
@@ -29,7 +29,7 @@ def matches(pattern: str, text: str) -> bool:
     return _matcher(pattern)(text)
 
 
-def goals_of(case: Case, name: str) -> Goals:
+def goals_of(case: ValueCase, name: str) -> Goals:
     """Return the goals of the member with a name."""
     rules = [rule.goals for rule in case.members if rule.where.covers(name, matches)]
     return join((), tuple(goal for goals in rules for goal in goals))
@@ -53,12 +53,12 @@ class Expander:
         self.formats = formats
         self.asserted = asserted
         self._document = document
-        self._known: dict[Goals, list[Case]] = {}
+        self._known: dict[Goals, list[ValueCase]] = {}
         self._open: set[Goal] = set()
-        self.dialect = Dialect(document.dialect)
+        self.dialect = KeywordSet(document.dialect)
         self._dynamic = any(not _DYNAMIC.isdisjoint(node) for node in document.reachable())
 
-    def cases(self, goals: Goals) -> list[Case]:
+    def cases(self, goals: Goals) -> list[ValueCase]:
         """Return the cases in which a value reaches all goals."""
         found = self._known.get(goals)
         if found is None:
@@ -68,7 +68,7 @@ class Expander:
             self._known[goals] = found
         return found
 
-    def _alternatives(self, goal: Goal | Either) -> list[Case]:
+    def _alternatives(self, goal: Goal | Either) -> list[ValueCase]:
         if isinstance(goal, Either):
             return [case for option in goal.options for case in self.cases(option)]
         if not isinstance(goal.node, dict):
@@ -82,7 +82,7 @@ class Expander:
             scope = scope if base in scope else (*scope, base)
         self._open.add(goal)
         try:
-            place = Place(self, goal.node, scope, goal.mood)
+            place = Subschema(self, goal.node, scope, goal.mood)
             if goal.mood == "is":
                 return self._fitting(place, self.dialect.keywords(goal.node))
             found = list(self._breaking(place))
@@ -90,7 +90,7 @@ class Expander:
         finally:
             self._open.discard(goal)
 
-    def _fitting(self, place: Place, keywords: Mapping[str, Any]) -> list[Case]:
+    def _fitting(self, place: Subschema, keywords: Mapping[str, Any]) -> list[ValueCase]:
         """Return the cases that fit some keywords of a subschema."""
         found = [ANY]
         rules, unevaluated = self.dialect.rules, self.dialect.unevaluated
@@ -104,7 +104,7 @@ class Expander:
                 found = [made for case in found for made in combine([case], [rule(case, goal)])]
         return found
 
-    def _breaking(self, place: Place) -> Iterator[Case]:
+    def _breaking(self, place: Subschema) -> Iterator[ValueCase]:
         """Yield the cases that break a keyword of a subschema.
 
         For "near" the other keywords are fitted, unless that contradicts the broken one.
@@ -126,16 +126,16 @@ class Expander:
                     for made in combine([case], left_over(keyword, case, goal)):
                         yield _marked(made, place.node, keyword) if place.near else made
 
-    def excluding(self, cases: list[Case], goal: Goal) -> list[Case]:
+    def excluding(self, cases: list[ValueCase], goal: Goal) -> list[ValueCase]:
         """Return the cases that reach another goal, too, which is the opposite of a subschema.
 
         The branches beside one of a `oneOf` can be broken in many ways each. A few are kept: those
         that ask for the least, and contradict nothing one level deeper.
         """
         options = sorted(self.cases((goal,)), key=_demands)
-        found: list[list[Case]] = []
+        found: list[list[ValueCase]] = []
         for case in cases:
-            made: list[Case] = []
+            made: list[ValueCase] = []
             for option in options:
                 merged = merge(case, option)
                 if merged is not None and vars(merged) == vars(case):
@@ -151,7 +151,7 @@ class Expander:
         ways = (made[at] for at in range(_WAYS) for made in found if at < len(made))
         return list(islice(ways, most))
 
-    def _is_possible(self, case: Case) -> bool:
+    def _is_possible(self, case: ValueCase) -> bool:
         """Tell if an object of a case does not contradict itself in its members."""
         if case.kinds != {"object"}:
             return True
@@ -161,7 +161,7 @@ class Expander:
             self.cases(join(open_names, rule.goals)) for rule in case.somewhere if rule.where.others
         )
 
-    def target(self, keyword: str, node: JSONObject, scope: Scope) -> Any:
+    def target(self, keyword: str, node: JSONObject, scope: ScopePath) -> Any:
         """Return the subschema to which a reference leads; None if it is not at hand.
 
         Args:
@@ -175,11 +175,11 @@ class Expander:
             return None
 
 
-def _marked(case: Case, node: JSONObject, keyword: str) -> Case:
+def _marked(case: ValueCase, node: JSONObject, keyword: str) -> ValueCase:
     """Return a case with the keyword that it breaks, unless a subschema has named another one."""
     return case if case.breaks else case.but(breaks=((id(node), keyword),))
 
 
-def _demands(case: Case) -> int:
+def _demands(case: ValueCase) -> int:
     """Return how much a case asks for: members that must be there are worse than absent ones."""
     return len(case.somewhere) * 100 + len(case.required) * 10 + len(case.members) + len(case.items)

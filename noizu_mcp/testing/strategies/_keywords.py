@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from ..._value import JSONObject
-from ._case import ANY, NUMBERS, Case, Goal, Goals, Mood, Scope, fraction, identity
+from ._case import ANY, NUMBERS, Goal, Goals, Mood, ScopePath, ValueCase, fraction, identity
 
 _KINDS: Final[Mapping[str, frozenset[str]]] = {
     **{name: frozenset({name}) for name in ("null", "boolean", "integer", "string")},
@@ -27,17 +27,17 @@ class Resolver(Protocol):
     formats: frozenset[str]
     asserted: bool
 
-    def cases(self, goals: Goals) -> list[Case]:
+    def cases(self, goals: Goals) -> list[ValueCase]:
         """Return the cases in which a value reaches all goals."""
 
-    def excluding(self, cases: list[Case], goal: Goal) -> list[Case]:
+    def excluding(self, cases: list[ValueCase], goal: Goal) -> list[ValueCase]:
         """Return the cases that reach another goal, too, which is the opposite of a subschema."""
 
-    def target(self, keyword: str, node: JSONObject, scope: Scope) -> Any:
+    def target(self, keyword: str, node: JSONObject, scope: ScopePath) -> Any:
         """Return the subschema to which a reference leads; None if it is not at hand."""
 
 
-class Place:
+class Subschema:
     """A subschema on the way to a value: its keywords, and how they reach other subschemas.
 
     Args:
@@ -47,7 +47,7 @@ class Place:
         mood: The mood in which its keywords are read.
     """
 
-    def __init__(self, expander: Resolver, node: JSONObject, scope: Scope, mood: Mood) -> None:
+    def __init__(self, expander: Resolver, node: JSONObject, scope: ScopePath, mood: Mood) -> None:
         self.expander = expander
         self.node = node
         self.scope = scope
@@ -59,11 +59,11 @@ class Place:
         """Return the goal of another subschema, by default in the mood of this one."""
         return Goal(node, mood or self.mood, self.scope)
 
-    def fitting(self) -> "Place":
+    def fitting(self) -> "Subschema":
         """Return the same place in the mood of values that fit."""
-        return Place(self.expander, self.node, self.scope, "is")
+        return Subschema(self.expander, self.node, self.scope, "is")
 
-    def cases(self, *goals: Goal) -> list[Case]:
+    def cases(self, *goals: Goal) -> list[ValueCase]:
         """Return the cases in which a value reaches all of these goals."""
         return self.expander.cases(goals)
 
@@ -73,24 +73,24 @@ class Place:
 
 
 #: Returns the cases of a keyword at a place, by its value.
-Rule = Callable[[Place, Any], list[Case]]
+KeywordRule = Callable[[Subschema, Any], list[ValueCase]]
 
 
-def _type(place: Place, value: Any) -> list[Case]:
+def _type(place: Subschema, value: Any) -> list[ValueCase]:
     names = [value] if isinstance(value, str) else value
     kinds = frozenset[str]().union(*(_KINDS[name] for name in names))
     if place.fits:
-        return [Case(kinds=kinds)]
-    return [Case(kinds=ANY.kinds - kinds)] if kinds != ANY.kinds else []
+        return [ValueCase(kinds=kinds)]
+    return [ValueCase(kinds=ANY.kinds - kinds)] if kinds != ANY.kinds else []
 
 
-def _values(place: Place, values: list[Any]) -> list[Case]:
+def _values(place: Subschema, values: list[Any]) -> list[ValueCase]:
     if place.fits:
-        return [Case(values=tuple(values))]
+        return [ValueCase(values=tuple(values))]
     excluded = frozenset(map(identity, values))
     near = [each for value in values for each in _neighbours(value)]
     near = [each for each in near if identity(each) not in excluded]
-    return [Case(excluded=excluded), *([Case(values=tuple(near))] if near else [])]
+    return [ValueCase(excluded=excluded), *([ValueCase(values=tuple(near))] if near else [])]
 
 
 def _neighbours(value: Any) -> Iterator[Any]:
@@ -101,17 +101,17 @@ def _neighbours(value: Any) -> Iterator[Any]:
         yield from (value + 1, value - 1)
 
 
-def _const(place: Place, value: Any) -> list[Case]:
+def _const(place: Subschema, value: Any) -> list[ValueCase]:
     return _values(place, [value])
 
 
-def limit(name: str, value: Any, kinds: frozenset[str] = ANY.kinds) -> Case:
+def limit(name: str, value: Any, kinds: frozenset[str] = ANY.kinds) -> ValueCase:
     """Return the case with one limit, for some types."""
     limits: dict[str, Any] = {name: value, "kinds": kinds}
-    return Case(**limits)
+    return ValueCase(**limits)
 
 
-def bound(name: str, opposite: str, *, exclusive: bool = False, mark: str = "") -> Rule:
+def bound(name: str, opposite: str, *, exclusive: bool = False, mark: str = "") -> KeywordRule:
     """Return the rule of `minimum` and its kin: a limit, which the broken one turns around.
 
     Args:
@@ -121,7 +121,7 @@ def bound(name: str, opposite: str, *, exclusive: bool = False, mark: str = "") 
         mark: The keyword of draft 4 that says so instead.
     """
 
-    def rule(place: Place, value: float) -> list[Case]:
+    def rule(place: Subschema, value: float) -> list[ValueCase]:
         without = place.node.get(mark) is True if mark else exclusive
         if place.fits:
             return [limit(name, (value, without))]
@@ -130,15 +130,19 @@ def bound(name: str, opposite: str, *, exclusive: bool = False, mark: str = "") 
     return rule
 
 
-def _multiple(place: Place, value: float) -> list[Case]:
+def _multiple(place: Subschema, value: float) -> list[ValueCase]:
     divisor = (fraction(value),)
-    return [Case(multiples=divisor) if place.fits else Case(kinds=NUMBERS, not_multiples=divisor)]
+    return [
+        ValueCase(multiples=divisor)
+        if place.fits
+        else ValueCase(kinds=NUMBERS, not_multiples=divisor)
+    ]
 
 
-def at_least(part: str, kinds: frozenset[str]) -> Rule:
+def at_least(part: str, kinds: frozenset[str]) -> KeywordRule:
     """Return the rule of `minLength`, `minItems` or `minProperties`."""
 
-    def rule(place: Place, value: float) -> list[Case]:
+    def rule(place: Subschema, value: float) -> list[ValueCase]:
         count = int(value)
         if place.fits:
             return [limit(f"min_{part}", count)]
@@ -147,10 +151,10 @@ def at_least(part: str, kinds: frozenset[str]) -> Rule:
     return rule
 
 
-def at_most(part: str, kinds: frozenset[str]) -> Rule:
+def at_most(part: str, kinds: frozenset[str]) -> KeywordRule:
     """Return the rule of `maxLength`, `maxItems` or `maxProperties`."""
 
-    def rule(place: Place, value: float) -> list[Case]:
+    def rule(place: Subschema, value: float) -> list[ValueCase]:
         count = int(value)
         if place.fits:
             return [limit(f"max_{part}", count)]
@@ -159,21 +163,23 @@ def at_most(part: str, kinds: frozenset[str]) -> Rule:
     return rule
 
 
-def _pattern(place: Place, value: str) -> list[Case]:
-    return [Case(patterns=(value,)) if place.fits else Case(kinds=TEXT, not_patterns=(value,))]
+def _pattern(place: Subschema, value: str) -> list[ValueCase]:
+    return [
+        ValueCase(patterns=(value,)) if place.fits else ValueCase(kinds=TEXT, not_patterns=(value,))
+    ]
 
 
-def _format(place: Place, value: str) -> list[Case]:
+def _format(place: Subschema, value: str) -> list[ValueCase]:
     known = value in place.expander.formats
     if place.fits:
-        return [Case(formats=(value,)) if known else ANY]
+        return [ValueCase(formats=(value,)) if known else ANY]
     # An annotation, which no value breaks (2020-12 validation section 7.2.1), unless a class reads
     # the text: then almost any other text breaks it.
-    return [Case(kinds=TEXT)] if known and place.expander.asserted else []
+    return [ValueCase(kinds=TEXT)] if known and place.expander.asserted else []
 
 
 #: The rules of the keywords that judge a value without parts.
-VALUE_RULES: Final[Mapping[str, Rule]] = {
+VALUE_RULES: Final[Mapping[str, KeywordRule]] = {
     "type": _type,
     "enum": _values,
     "const": _const,

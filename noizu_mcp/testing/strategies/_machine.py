@@ -19,7 +19,7 @@ from ._violation import Unsatisfiable
 # The text of a result for an exception in a tool, which says no more to a client.
 _CRASH: Final = "Tool execution failed"
 
-_Answer = TypeVar("_Answer")
+_Drawn = TypeVar("_Drawn")
 Calls = st.SearchStrategy["Call"]
 
 
@@ -105,7 +105,7 @@ class SessionMachine(RuleBasedStateMachine):
         prompts = self.client.list_prompts() if offered.prompts is not None else []
         self._prompts = [_prompt_calls(each.to_wire()) for each in prompts]
 
-    def _answer(self, ask: Callable[[], _Answer]) -> _Answer | None:
+    def _answer(self, ask: Callable[[], _Drawn]) -> _Drawn | None:
         """Return the answer to a request; None if the server refuses it."""
         try:
             return ask()

@@ -6,7 +6,7 @@ from typing import Any, Final
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from ._case import Case, common_multiple, fraction, identity, integer_range
+from ._case import ValueCase, common_multiple, fraction, identity, integer_range
 
 # Programs lose integers at these: 32 bits, exact floats, 64 bits, and no machine word.
 _EDGES: Final = (2**31, 2**32, 2**53, 2**63, 2**64, 10**30)
@@ -18,7 +18,7 @@ _RARE: Final = 8
 _FACTORS: Final = 10**6
 
 
-def integers(case: Case, *, whole_floats: bool) -> SearchStrategy[float]:
+def integers(case: ValueCase, *, whole_floats: bool) -> SearchStrategy[float]:
     """Return the strategy for the integers of a case; the least and the greatest are likely.
 
     Args:
@@ -55,7 +55,7 @@ def _as_float(factor: int, step: int) -> float:
     return float(factor) if abs(factor * step) <= _EXACT else factor
 
 
-def in_limits(number: float, case: Case) -> bool:
+def in_limits(number: float, case: ValueCase) -> bool:
     """Tell if a number is within the limits of a case."""
     exact = fraction(number)
     low, high = case.low, case.high
@@ -67,14 +67,14 @@ def in_limits(number: float, case: Case) -> bool:
     )
 
 
-def _is_allowed(number: float, case: Case) -> bool:
+def _is_allowed(number: float, case: ValueCase) -> bool:
     exact = fraction(number)
     return identity(number) not in case.excluded and not any(
         exact % divisor == 0 for divisor in case.not_multiples
     )
 
 
-def float_range(case: Case) -> tuple[float, float]:
+def float_range(case: ValueCase) -> tuple[float, float]:
     """Return the least and the greatest float of a case; none if the least is above the greatest.
 
     A limit that is not there is the greatest float.
@@ -103,7 +103,7 @@ def _float_above(limit: float, exclusive: bool) -> float:
     return near
 
 
-def floats(case: Case) -> SearchStrategy[float]:
+def floats(case: ValueCase) -> SearchStrategy[float]:
     """Return the strategy for the numbers of a case that are floats."""
     low, high = float_range(case)
     found: SearchStrategy[float]
@@ -119,7 +119,7 @@ def floats(case: Case) -> SearchStrategy[float]:
     return found.filter(fits) if narrow else found
 
 
-def _multiples(case: Case, low: float, high: float) -> SearchStrategy[float]:
+def _multiples(case: ValueCase, low: float, high: float) -> SearchStrategy[float]:
     """Return floats that are multiples in decimal: 0.3 is one of 0.1."""
     step = common_multiple(case.multiples)
     least, most = ceil(fraction(low) / step), floor(fraction(high) / step)

@@ -14,12 +14,12 @@ from typing import Any, Final, NamedTuple
 from ._case import (
     ANY,
     KINDS,
-    Case,
     Either,
     Goal,
     Goals,
-    Names,
+    MemberNames,
     Somewhere,
+    ValueCase,
     identity,
     integer_range,
     join,
@@ -42,7 +42,7 @@ def _pattern_goal(pattern: str) -> Goal:
     return Goal({"type": "string", "pattern": pattern})
 
 
-class Choice(NamedTuple):
+class PlannedChoice(NamedTuple):
     """One way to reach goals: values of one type in one case.
 
     Attributes:
@@ -51,12 +51,12 @@ class Choice(NamedTuple):
         height: The depth of the least value.
     """
 
-    case: Case
+    case: ValueCase
     kind: str
     height: float
 
 
-class Slot(NamedTuple):
+class MemberSlot(NamedTuple):
     """Names of members that have the same goals.
 
     Attributes:
@@ -66,7 +66,7 @@ class Slot(NamedTuple):
     """
 
     name: str | None
-    where: Names
+    where: MemberNames
     goals: Goals
 
 
@@ -104,30 +104,30 @@ class Planner:
             self._heights[goals] = found
         return found
 
-    def choices(self, goals: Goals) -> list[Choice]:
+    def choices(self, goals: Goals) -> list[PlannedChoice]:
         """Return the ways to reach all goals, those without a value left out."""
         found = []
         for case in self._expander.cases(goals):
             if case.values is not None:
                 height = 0 if self.candidates(case) else inf
-                options = [Choice(case, "values", height)]
+                options = [PlannedChoice(case, "values", height)]
             else:
                 options = [
-                    Choice(case, kind, self._kind_height(case, kind))
+                    PlannedChoice(case, kind, self._kind_height(case, kind))
                     for kind in KINDS
                     if kind in case.kinds
                 ]
             found += [option for option in options if option.height < inf]
         return found
 
-    def ways(self, goals: Goals) -> list[tuple[int, list[Choice]]]:
+    def ways(self, goals: Goals) -> list[tuple[int, list[PlannedChoice]]]:
         """Return the choices for goals in groups, each with its weight.
 
         A near miss breaks one keyword. The cases of one keyword are a group of weight 1; if the
         keyword is broken in an item or a member, the group weighs as much as all keywords that can
         be broken there. So each keyword of a schema is as likely as any other, however deep it is.
         """
-        groups: dict[Any, list[Choice]] = {}
+        groups: dict[Any, list[PlannedChoice]] = {}
         for choice in self.choices(goals):
             case = choice.case
             groups.setdefault((case.breaks, case.near) if case.breaks else id(case), []).append(
@@ -135,7 +135,7 @@ class Planner:
             )
         return [(self._weight(each[0].case), each) for each in groups.values()]
 
-    def _weight(self, case: Case) -> int:
+    def _weight(self, case: ValueCase) -> int:
         """Return the number of keywords that a case can break; a schema counts once in itself."""
         if not case.near or len(self._weighed) > _DEEPEST:
             return 1
@@ -148,7 +148,7 @@ class Planner:
             found += self._weights.get(goal, 1)
         return found
 
-    def candidates(self, case: Case) -> list[Any]:
+    def candidates(self, case: ValueCase) -> list[Any]:
         """Return the values that a case lists and that are within its limits."""
         return [value for value in case.values or () if self._is_in_limits(case, value)]
 
@@ -157,7 +157,7 @@ class Planner:
         kinds = ((case, kind) for case in self._expander.cases(goals) for kind in _kinds_of(case))
         return sum(self._kind_variety(case, kind) for case, kind in kinds)
 
-    def _listed_texts(self, case: Case) -> list[str] | None:
+    def _listed_texts(self, case: ValueCase) -> list[str] | None:
         """Return all texts of a case; None if they are many, or not known."""
         lists = [("",)] if case.max_length == 0 else map(list_texts, case.patterns)
         listed = next((each for each in lists if each is not None), None)
@@ -165,7 +165,7 @@ class Planner:
             return None
         return [text for text in listed if self._is_in_limits(case, text)]
 
-    def _kind_variety(self, case: Case, kind: str) -> float:
+    def _kind_variety(self, case: ValueCase, kind: str) -> float:
         if kind == "values":
             return len(self.candidates(case))
         if kind == "integer":
@@ -176,7 +176,7 @@ class Planner:
             return inf if listed is None else len(listed)
         return {"null": 1, "boolean": 2}.get(kind, inf)
 
-    def _kind_height(self, case: Case, kind: str) -> float:
+    def _kind_height(self, case: ValueCase, kind: str) -> float:
         if kind == "array":
             return self._array_height(case)
         if kind == "object":
@@ -191,7 +191,7 @@ class Planner:
             return 0 if any(identity(value) not in case.excluded for value in values) else inf
         return 0
 
-    def _array_height(self, case: Case) -> float:
+    def _array_height(self, case: ValueCase) -> float:
         goals, most = self.item_goals(case)
         if case.min_items > most:
             return inf
@@ -207,7 +207,7 @@ class Planner:
                 heights.append(min(tries, default=inf))
         return 1 + max(heights) if heights else 0
 
-    def item_goals(self, case: Case) -> tuple[list[Goals], float]:
+    def item_goals(self, case: ValueCase) -> tuple[list[Goals], float]:
         """Return the goals of the first items, the last for all further ones, and how many fit."""
         ends = [rule.first for rule in case.items]
         ends += [int(rule.last) for rule in case.items if rule.last < inf]
@@ -217,7 +217,7 @@ class Planner:
                 return goals, min(case.max_items, at)
         return goals, case.max_items
 
-    def _object_height(self, case: Case) -> float:
+    def _object_height(self, case: ValueCase) -> float:
         slots = self.slots(case)
         heights: list[float] = [0] if not case.required else []
         for name in case.required:
@@ -239,12 +239,12 @@ class Planner:
             heights.append(1 + least[missing - 1] if len(least) >= missing else inf)
         return max(heights)
 
-    def room(self, case: Case, slot: Slot, wanted: float) -> int:
+    def room(self, case: ValueCase, slot: MemberSlot, wanted: float) -> int:
         """Return how many of the members that are wanted a slot has names for."""
         names = self.names_of(case, slot)
         return int(wanted if names is None else min(wanted, len(names)))
 
-    def names_of(self, case: Case, slot: Slot) -> list[str] | None:
+    def names_of(self, case: ValueCase, slot: MemberSlot) -> list[str] | None:
         """Return the names of a slot that have no slots of their own; None for many."""
         if slot.name is not None:
             return [slot.name]
@@ -261,14 +261,14 @@ class Planner:
             if name not in own and slot.where.covers(name, matches) and self.is_name(case, name)
         ]
 
-    def name_goals(self, case: Case, slot: Slot, more: Goals = ()) -> Goals:
+    def name_goals(self, case: ValueCase, slot: MemberSlot, more: Goals = ()) -> Goals:
         """Return the goals of the names of a slot, and more of them."""
         goals = join(case.names, more)
         if not slot.where.others:
             goals = join(goals, tuple(map(_pattern_goal, slot.where.patterns)))
         return join(goals, (NAME,))
 
-    def slots(self, case: Case) -> list[Slot]:
+    def slots(self, case: ValueCase) -> list[MemberSlot]:
         """Return the names that members may have, by their goals."""
         sets = [rule.where for rule in case.members]
         sets += [rule.where for rule in case.somewhere]
@@ -277,27 +277,30 @@ class Planner:
         names = dict.fromkeys((*case.required, *declared, *(listed or ())))
         patterns = dict.fromkeys(pattern for each in sets for pattern in each.patterns)
         found = [
-            Slot(name, Names(frozenset({name})), goals_of(case, name))
+            MemberSlot(name, MemberNames(frozenset({name})), goals_of(case, name))
             for name in names
             if self.is_name(case, name)
         ]
         if listed is not None:
             return found
         for pattern in patterns:
-            where = Names(patterns=(pattern,))
-            found.append(Slot(None, where, self._pattern_goals(case, pattern)))
-        rest = Names(frozenset(names), tuple(patterns), others=True)
+            where = MemberNames(patterns=(pattern,))
+            found.append(MemberSlot(None, where, self._pattern_goals(case, pattern)))
+        rest = MemberNames(frozenset(names), tuple(patterns), others=True)
         goals = [rule.goals for rule in case.members if rule.where.others]
-        return [*found, Slot(None, rest, join((), tuple(each for one in goals for each in one)))]
+        return [
+            *found,
+            MemberSlot(None, rest, join((), tuple(each for one in goals for each in one))),
+        ]
 
-    def _listed_names(self, case: Case) -> list[str] | None:
+    def _listed_names(self, case: ValueCase) -> list[str] | None:
         """Return all names that members may have; None if they are not listed."""
         cases = self._expander.cases(join(case.names, (NAME,))) if case.names else [ANY]
         if any(each.values is None for each in cases):
             return None
         return [name for each in cases for name in self.candidates(each)]
 
-    def options(self, case: Case, rule: Somewhere) -> list[tuple[Slot, Goals]]:
+    def options(self, case: ValueCase, rule: Somewhere) -> list[tuple[MemberSlot, Goals]]:
         """Return the slots in which a member may follow a rule, with its goals there."""
         found = []
         for slot in self.slots(case.beside(rule)):
@@ -307,11 +310,11 @@ class Planner:
                 found.append((slot, goals))
         return found
 
-    def is_name(self, case: Case, name: str) -> bool:
+    def is_name(self, case: ValueCase, name: str) -> bool:
         """Tell if a member of an object may have a name."""
         return name not in case.absent and self.fits(case.names, name)
 
-    def _pattern_goals(self, case: Case, pattern: str) -> Goals:
+    def _pattern_goals(self, case: ValueCase, pattern: str) -> Goals:
         rules = [
             rule.goals
             for rule in case.members
@@ -326,20 +329,20 @@ class Planner:
     def _reaches(self, goal: Goal | Either, value: Any) -> bool:
         return any(self._accepts(case, value) for case in self._expander.cases((goal,)))
 
-    def _accepts(self, case: Case, value: Any) -> bool:
+    def _accepts(self, case: ValueCase, value: Any) -> bool:
         """Tell if a value is within the limits of a case, and among its values."""
         if case.values is not None and identity(value) not in map(identity, case.values):
             return False
         return self._is_in_limits(case, value)
 
-    def _is_in_limits(self, case: Case, value: Any) -> bool:
+    def _is_in_limits(self, case: ValueCase, value: Any) -> bool:
         kind = kind_of(value)
         if kind not in case.kinds or identity(value) in case.excluded:
             return False
         check = _CHECKS.get(kind)
         return check is None or check(self, case, value)
 
-    def accepts_text(self, case: Case, value: str) -> bool:
+    def accepts_text(self, case: ValueCase, value: str) -> bool:
         """Tell if a text is within the limits of a case; formats are not looked at."""
         return (
             case.min_length <= len(value) <= case.max_length
@@ -347,7 +350,7 @@ class Planner:
             and not any(matches(pattern, value) for pattern in case.not_patterns)
         )
 
-    def accepts_array(self, case: Case, value: list[Any]) -> bool:
+    def accepts_array(self, case: ValueCase, value: list[Any]) -> bool:
         """Tell if an array is within the limits of a case."""
         different = len(set(map(identity, value)))
         if not case.min_items <= len(value) <= case.max_items:
@@ -362,7 +365,7 @@ class Planner:
             for rule, count in zip(case.contains, counts, strict=True)
         )
 
-    def accepts_object(self, case: Case, value: dict[str, Any]) -> bool:
+    def accepts_object(self, case: ValueCase, value: dict[str, Any]) -> bool:
         """Tell if an object is within the limits of a case."""
         return (
             case.min_members <= len(value) <= case.max_members
@@ -380,7 +383,7 @@ class Planner:
         return covered and self.fits(rule.names, name) and self.fits(rule.goals, item)
 
 
-_CHECKS: Final[dict[str, Callable[[Planner, Case, Any], bool]]] = {
+_CHECKS: Final[dict[str, Callable[[Planner, ValueCase, Any], bool]]] = {
     "integer": lambda _, case, value: in_limits(value, case),
     "fraction": lambda _, case, value: in_limits(value, case),
     "string": Planner.accepts_text,
@@ -389,11 +392,11 @@ _CHECKS: Final[dict[str, Callable[[Planner, Case, Any], bool]]] = {
 }
 
 
-def _kinds_of(case: Case) -> Collection[str]:
+def _kinds_of(case: ValueCase) -> Collection[str]:
     return case.kinds if case.values is None else ("values",)
 
 
-def covers(where: Names, slot: Slot) -> bool:
+def covers(where: MemberNames, slot: MemberSlot) -> bool:
     """Tell if a set has all names of a slot."""
     if slot.name is None and slot.where.others:
         return where.others
@@ -402,6 +405,6 @@ def covers(where: Names, slot: Slot) -> bool:
     return where.covers(slot.name, matches)
 
 
-def _goals_at(case: Case, at: int) -> Goals:
+def _goals_at(case: ValueCase, at: int) -> Goals:
     goals = [rule.goals for rule in case.items if rule.first <= at < rule.last]
     return join((), tuple(goal for each in goals for goal in each))

@@ -12,7 +12,7 @@ from ._schemas import NEEDS
 __all__ = ("SessionMachine",)
 
 
-class _Missing:
+class _NoMachine:
     """Stands for the class where Hypothesis is not installed."""
 
     def __init_subclass__(cls) -> None:
@@ -23,7 +23,7 @@ def _load() -> Any:
     try:
         return import_module("._machine", __package__).SessionMachine
     except ModuleNotFoundError:
-        return _Missing
+        return _NoMachine
 
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from ._case import Case, identity
+from ._case import ValueCase, identity
 
 Matches = Callable[[str, str], bool]
 Texts = SearchStrategy[str]
@@ -40,7 +40,7 @@ _MORE: Final = 1_000
 st.text().validate()
 
 
-def texts(case: Case, matches: Matches, formats: Formats) -> Texts:
+def texts(case: ValueCase, matches: Matches, formats: Formats) -> Texts:
     """Return the strategy for the texts of a case.
 
     Args:
@@ -90,7 +90,7 @@ def _kept(draw: DrawFn, made: Texts, fits: Callable[[str], bool]) -> str:
     return text
 
 
-def can_be_text(case: Case) -> bool:
+def can_be_text(case: ValueCase) -> bool:
     """Tell if the lengths of a case and those of its patterns leave room for a text."""
     widths = list(map(_widths, case.patterns))
     low = max([case.min_length, *(least for least, _most in widths)])

@@ -144,7 +144,7 @@ def schemas_of(tool: Any) -> Schemas:
             tool["name"],
             compiled,
             None if output is None else compile_schema(output),
-            _Definition(compiled).accepts,
+            _DefinedArguments(compiled).accepts,
             is_typed=False,
         )
     declared, overrides = _declared(tool)
@@ -170,7 +170,7 @@ def _takes(shape: Shape, value: Any, *, reads_text: bool) -> bool:
     return reads_text and shape.try_build(coerce_text(shape, value, DEFAULTS))[0]
 
 
-class _Definition:
+class _DefinedArguments:
     """The arguments of a tool of which only the definition is known.
 
     Args:

@@ -3,11 +3,11 @@
 import pytest
 
 from noizu_mcp.check.fuzz import CHECKS, Step
-from noizu_mcp.check.fuzz._case import Component, Outcome
+from noizu_mcp.check.fuzz._case import Listed, Replies
 from noizu_mcp.check.fuzz._checks import SECRET, judge, judge_one
 from noizu_mcp.check.raw import Exchange
 
-TOOL = Component(
+TOOL = Listed(
     "tool",
     "add",
     {
@@ -22,13 +22,13 @@ RIGHT = {"content": [TEXT], "structuredContent": {"n": 1}}
 
 def result(result, arguments=None, **more):
     step = TOOL.step({"n": 1} if arguments is None else arguments)
-    return Outcome(step, Exchange("tools/call", {"result": result}), **more)
+    return Replies(step, Exchange("tools/call", {"result": result}), **more)
 
 
 def error(code, message, arguments=None, **members):
     step = TOOL.step({"n": 1} if arguments is None else arguments)
     answer = {"error": {"code": code, "message": message, **members}}
-    return Outcome(step, Exchange("tools/call", answer))
+    return Replies(step, Exchange("tools/call", answer))
 
 
 def failed(text, **more):
@@ -44,7 +44,7 @@ def progressing(*values, token="h1"):
 
 
 def unanswered(**members):
-    return Outcome(TOOL.step({"n": 1}), Exchange("tools/call", **members))
+    return Replies(TOOL.step({"n": 1}), Exchange("tools/call", **members))
 
 
 LOG = {"method": "notifications/message", "params": {"level": "info", "data": "x"}}
@@ -148,9 +148,9 @@ def test_a_crash_hides_what_follows_from_it():
 def test_silence_tells_whether_the_server_lives():
     """A tool that hangs is told from a server that does."""
     step = TOOL.step({"n": 1})
-    alive = Outcome(step, Exchange("tools/call", failure="no answer within 5 s"), responsive=True)
-    dead = Outcome(step, Exchange("tools/call"), responsive=False)
-    cancelled = Outcome(Step("tools/call", {}, 0.1), Exchange("tools/call"))
+    alive = Replies(step, Exchange("tools/call", failure="no answer within 5 s"), responsive=True)
+    dead = Replies(step, Exchange("tools/call"), responsive=False)
+    cancelled = Replies(Step("tools/call", {}, 0.1), Exchange("tools/call"))
 
     assert judge_one("silence", alive, TOOL) == "no answer within 5 s"
     assert "none to the next" in judge_one("silence", dead, TOOL)
@@ -159,7 +159,7 @@ def test_silence_tells_whether_the_server_lives():
 
 def test_completions_are_at_most_a_hundred():
     """A completion with more values has not the form of the specification."""
-    component = Component(
+    component = Listed(
         "completion",
         "greet name",
         {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "name"}},
@@ -168,7 +168,7 @@ def test_completions_are_at_most_a_hundred():
     step = component.step("a")
     values = [str(each) for each in range(101)]
     answer = {"result": {"completion": {"values": values}}}
-    outcome = Outcome(step, Exchange(step.method, answer))
+    outcome = Replies(step, Exchange(step.method, answer))
 
     assert step.params["argument"] == {"name": "name", "value": "a"}
     assert component.value_of(step) == "a"
@@ -205,8 +205,8 @@ FORMS = [
 @pytest.mark.parametrize(("version", "method", "answer", "place"), FORMS)
 def test_members_of_a_wrong_type_are_found(version, method, answer, place):
     """A member that the schema of the revision names has its type, also an optional one."""
-    outcome = Outcome(Step(method), Exchange(method, {"result": answer}), version=version)
-    component = Component("list", method, {}, {})
+    outcome = Replies(Step(method), Exchange(method, {"result": answer}), version=version)
+    component = Listed("list", method, {}, {})
 
     assert judge(outcome, component).keys() == {"message"}
     assert place in judge(outcome, component)["message"]
@@ -224,9 +224,9 @@ def test_members_of_a_wrong_type_are_found(version, method, answer, place):
 )
 def test_members_that_a_revision_does_not_name(version, method, answer):
     """A member of another revision, or of nobody, may be anything."""
-    outcome = Outcome(Step(method), Exchange(method, {"result": answer}), version=version)
+    outcome = Replies(Step(method), Exchange(method, {"result": answer}), version=version)
 
-    assert judge(outcome, Component("list", method, {}, {})) == {}
+    assert judge(outcome, Listed("list", method, {}, {})) == {}
 
 
 @pytest.mark.parametrize(
@@ -251,32 +251,32 @@ def test_notifications_of_a_wrong_form_are_found(name, params):
 
 def test_resources_have_no_arguments_to_check():
     """A resource that is not found is no refusal of arguments."""
-    component = Component("resource", "a:b", {"uri": "a:b", "name": "b"}, {"const": "a:b"})
+    component = Listed("resource", "a:b", {"uri": "a:b", "name": "b"}, {"const": "a:b"})
     step = component.step("a:b")
     answer = {"error": {"code": -32602, "message": "validation error"}}
 
     assert component.value_of(step) == "a:b"
-    assert judge(Outcome(step, Exchange(step.method, answer)), component) == {}
+    assert judge(Replies(step, Exchange(step.method, answer)), component) == {}
 
 
 def test_a_schema_that_cannot_be_used_judges_nothing():
     """A tool whose schema is wrong has no valid and no invalid arguments."""
-    component = Component("tool", "odd", {"name": "odd"}, {"type": "objekt"})
+    component = Listed("tool", "odd", {"name": "odd"}, {"type": "objekt"})
 
     assert component.violations({}) is None
-    assert judge(Outcome(component.step({}), Exchange("", {"result": RIGHT})), component) == {}
+    assert judge(Replies(component.step({}), Exchange("", {"result": RIGHT})), component) == {}
 
 
 def test_a_text_with_a_format_may_be_refused():
     """`format` is an annotation, so a schema does not tell which texts have it."""
     day = {"type": "string", "format": "date"}
     schema = {"type": "object", "properties": {"day": day, "n": {"type": "integer"}}}
-    component = Component("tool", "book", {"name": "book"}, schema)
+    component = Listed("tool", "book", {"name": "book"}, schema)
     answer = {"error": {"code": -32602, "message": "validation error"}}
 
     def judged(value):
         step = component.step(value)
-        return judge(Outcome(step, Exchange(step.method, answer)), component)
+        return judge(Replies(step, Exchange(step.method, answer)), component)
 
     assert judged({"day": "", "n": 1}) == {}
     assert judged({"n": 1}).keys() == {"refuses-valid"}

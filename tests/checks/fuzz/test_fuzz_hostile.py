@@ -2,7 +2,7 @@
 
 import pytest
 
-from noizu_mcp.check.fuzz._case import Outcome, Step
+from noizu_mcp.check.fuzz._case import Replies, Step
 from noizu_mcp.check.fuzz._hostile import HOSTILE, Hostile, _judge
 from noizu_mcp.check.raw import Conversation, Exchange
 
@@ -12,7 +12,7 @@ STRAY = (("message", "an answer to no request: {}"),)
 
 
 def outcome(answer=None, *, faults=(), responsive=True, **members):
-    return Outcome(Step("x"), Exchange("x", answer, **members), faults, responsive=responsive)
+    return Replies(Step("x"), Exchange("x", answer, **members), faults, responsive=responsive)
 
 
 RIGHT = [

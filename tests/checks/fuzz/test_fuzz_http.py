@@ -21,7 +21,7 @@ from noizu_mcp import (
     serve_http,
 )
 from noizu_mcp.check.fuzz import Step, fuzz, replay
-from noizu_mcp.check.fuzz._subject import Subject
+from noizu_mcp.check.fuzz._subject import FuzzedServer
 from noizu_mcp.check.raw import Conversation
 from noizu_mcp.testing import serve_over
 
@@ -171,7 +171,7 @@ async def test_slow_calls_are_cancelled_and_streams_resumed():
 async def test_a_call_that_is_given_up(nursery):
     """The end of its stream cancels a call that has no answer in time; the server lives on."""
     async with serve_over(Patient, "http") as url:
-        subject = Subject(Http(url), 0.05, nursery)
+        subject = FuzzedServer(Http(url), 0.05, nursery)
         outcome = await subject.ask(Step("tools/call", {"name": "wait"}), stateless=True)
         await subject.aclose()
 

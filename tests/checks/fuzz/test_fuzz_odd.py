@@ -6,11 +6,11 @@ import trio
 
 from noizu_mcp import Limits, TransportError
 from noizu_mcp.check.fuzz import Case, Finding, Step, _fuzz, fuzz, replay
-from noizu_mcp.check.fuzz._case import Component
+from noizu_mcp.check.fuzz._case import Listed
 from noizu_mcp.check.fuzz._hostile import attack
 from noizu_mcp.check.fuzz._minimise import Suspicion, _replace, minimise
 from noizu_mcp.check.fuzz._probes import find
-from noizu_mcp.check.fuzz._subject import Subject
+from noizu_mcp.check.fuzz._subject import FuzzedServer
 
 from .seeded import KEEP, SAY, Refusal, Seeded
 
@@ -248,14 +248,14 @@ async def test_a_slow_tool_that_tells_its_progress(in_process, autojump_clock):
 NOTE = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
 
 
-CREATE = Component("tool", "keep_note", {}, NOTE)
+CREATE = Listed("tool", "keep_note", {}, NOTE)
 
 
 async def search(target, check, steps, *, stateless=False):
     """Make a suspicion small, and return the findings that are told."""
     told = []
     async with trio.open_nursery() as nursery:
-        subject = Subject(target, 5.0, nursery)
+        subject = FuzzedServer(target, 5.0, nursery)
         await minimise(subject, Suspicion(check, stateless, steps, "x"), told.append)
         await subject.aclose()
     return told
@@ -288,7 +288,7 @@ async def test_an_answer_that_came_late_once(in_process, autojump_clock):
 def test_a_value_is_replaced_at_any_depth():
     """Values in lists count; resources have no arguments."""
     step = CREATE.step({"title": ["a", {"b": "a"}]})
-    page = Component("resource", "a:b", {}, {})
+    page = Listed("resource", "a:b", {}, {})
 
     assert _replace((CREATE, step), "a", "")[1] == CREATE.step({"title": ["", {"b": ""}]})
     assert _replace((page, page.step("a:b")), "a:b", "") == (page, page.step("a:b"))
@@ -297,7 +297,7 @@ def test_a_value_is_replaced_at_any_depth():
 async def judge(target, check, steps, *, stateless=False, times=1):
     """Take steps, and return what a check says."""
     async with trio.open_nursery() as nursery:
-        subject = Subject(target, 5.0, nursery)
+        subject = FuzzedServer(target, 5.0, nursery)
         for _ in range(times):
             seen = await find(subject, check, CREATE, Case(stateless, tuple(steps)))
         await subject.aclose()
@@ -346,7 +346,7 @@ async def test_a_check_in_an_era_that_is_not_spoken(in_process, autojump_clock):
     assert await judge(Young, "notice", [WAIT]) is None
     assert await judge(Young, "crash", [WAIT], times=2) is None
     async with trio.open_nursery() as nursery:
-        seen, _ = await attack(Subject(Young, 5.0, nursery), "null", stateless=False)
+        seen, _ = await attack(FuzzedServer(Young, 5.0, nursery), "null", stateless=False)
     assert seen == "it does not start again"
 
 
@@ -407,7 +407,7 @@ async def test_steps_that_do_not_matter_are_left_out(in_process, autojump_clock)
     greet = {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "name"}}
     steps = []
     for kind, name, value in used:
-        component = Component(kind, name, greet if kind == "completion" else {}, NOTE)
+        component = Listed(kind, name, greet if kind == "completion" else {}, NOTE)
         steps.append((component, component.step(value)))
     told = await search("sequence", "crash", steps)
 

@@ -2,14 +2,14 @@
 
 import random
 
-from noizu_mcp.check.fuzz._case import Component, Outcome
-from noizu_mcp.check.fuzz._pool import Pool
+from noizu_mcp.check.fuzz._case import Listed, Replies
+from noizu_mcp.check.fuzz._pool import SeenValues
 from noizu_mcp.check.raw import Exchange
 
-CREATE = Component(
+CREATE = Listed(
     "tool", "create_note", {}, {"type": "object", "properties": {"title": {"type": "string"}}}
 )
-READ = Component(
+READ = Listed(
     "tool",
     "read_note",
     {},
@@ -30,7 +30,7 @@ class Always(random.Random):
 
 def called(component, arguments, result):
     step = component.step(arguments)
-    return Outcome(step, Exchange(step.method, {"result": result}))
+    return Replies(step, Exchange(step.method, {"result": result}))
 
 
 def filled(pool, value=None):
@@ -39,7 +39,7 @@ def filled(pool, value=None):
 
 def test_a_result_fills_an_argument_of_its_name():
     """`id` of a result is tried as `note_id`, and arguments under their own names."""
-    pool = Pool()
+    pool = SeenValues()
     pool.learn(CREATE, called(CREATE, {"title": "a"}, {"structuredContent": {"id": 42}}))
 
     assert filled(pool) == {"note_id": 42, "title": "a"}
@@ -47,7 +47,7 @@ def test_a_result_fills_an_argument_of_its_name():
 
 def test_json_in_text_is_read():
     """A tool without structured content writes its result as text."""
-    pool = Pool()
+    pool = SeenValues()
     text = [{"type": "text", "text": '[{"note": {"note_id": 7}}]'}, {"type": "text", "text": "{"}]
     pool.learn(CREATE, called(CREATE, {}, {"content": text}))
 
@@ -56,7 +56,7 @@ def test_json_in_text_is_read():
 
 def test_a_value_that_does_not_fit_is_not_taken():
     """The schema of the argument decides."""
-    pool = Pool()
+    pool = SeenValues()
     pool.learn(CREATE, called(CREATE, {}, {"structuredContent": {"id": "forty-two", "title": 1}}))
 
     assert filled(pool) == {"note_id": 0}
@@ -64,7 +64,7 @@ def test_a_value_that_does_not_fit_is_not_taken():
 
 def test_failures_teach_nothing():
     """The arguments of a call that failed are no values of the server."""
-    pool = Pool()
+    pool = SeenValues()
     pool.learn(CREATE, called(CREATE, {"title": "a"}, {"isError": True, "content": []}))
 
     assert filled(pool) == {"note_id": 0}
@@ -72,14 +72,14 @@ def test_failures_teach_nothing():
 
 def test_memory_is_limited():
     """Only the latest values of a name are kept."""
-    pool = Pool()
+    pool = SeenValues()
     for number in range(100):
         pool.learn(CREATE, called(CREATE, {}, {"structuredContent": {"id": number}}))
 
     assert filled(pool)["note_id"] >= 96
 
 
-FILES = Component(
+FILES = Listed(
     "tool",
     "read_files",
     {},
@@ -92,7 +92,7 @@ FILES = Component(
 
 def test_names_that_stand_for_others():
     """`name` fills `fileName`, and a value fills the plural of its name."""
-    pool = Pool()
+    pool = SeenValues()
     pool.learn(CREATE, called(CREATE, {}, {"structuredContent": {"name": "a", "topic": "b"}}))
 
     assert pool.fill(FILES, {}, Always(1)) == {"fileName": "a", "topics": "b"}
@@ -100,9 +100,9 @@ def test_names_that_stand_for_others():
 
 def test_completions_are_values():
     """What completes an argument is a value of it."""
-    pool = Pool()
+    pool = SeenValues()
     definition = {"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "topics"}}
-    component = Component("completion", "x topics", definition, {"type": "string"})
+    component = Listed("completion", "x topics", definition, {"type": "string"})
     pool.learn(component, called(component, "", {"completion": {"values": ["sea"]}}))
 
     assert pool.fill(FILES, {}, Always(1)) == {"topics": "sea"}
@@ -110,7 +110,7 @@ def test_completions_are_values():
 
 def test_deep_values_and_many_names():
     """What is very deep, or has a name beyond the limit, is not kept."""
-    pool = Pool()
+    pool = SeenValues()
     deep = {"title": "deep"}
     for _ in range(9):
         deep = {"a": deep}

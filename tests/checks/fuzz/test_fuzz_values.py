@@ -2,19 +2,19 @@
 
 import pytest
 
-from noizu_mcp.check.fuzz._case import Component
+from noizu_mcp.check.fuzz._case import Listed
 from noizu_mcp.check.fuzz._probes import _variables
 from noizu_mcp.check.fuzz._shrink import simpler
-from noizu_mcp.check.fuzz._values import MAX_SIZE, Values, has_half_pair
+from noizu_mcp.check.fuzz._values import MAX_SIZE, Drawer, has_half_pair
 
 
 def tool(properties, required=()):
     schema = {"type": "object", "properties": properties, "required": list(required)}
-    return Component("tool", "x", {"name": "x"}, schema)
+    return Listed("tool", "x", {"name": "x"}, schema)
 
 
 def drawn(component, **options):
-    return Values(0).draw(component, 6, 0, **options)
+    return Drawer(0).draw(component, 6, 0, **options)
 
 
 LIMITS = {
