@@ -65,11 +65,9 @@ class Dispatcher(InFlight):
     size: int | None = None
 
     def __init__(self, peer: Peer) -> None:
-        super().__init__()
+        super().__init__(peer.ledger.methods)
         self.pending = PendingRequests()
         self._ledger = peer.ledger
-        # The table itself: `strike_out` runs for every request and saves a call with it.
-        self._methods = peer.ledger.methods
         self.decide = peer.receive
 
     # Hooks of the two ends. They must not raise: they run in the task that reads, and an exception
@@ -161,16 +159,6 @@ class Dispatcher(InFlight):
         batch = BatchReply(answers, channel)
         for event in events:
             self.take(event, channel, batch)
-
-    def strike_out(self, request: InboundRequest) -> None:
-        """Forget a request: its id may be used again."""
-        # Called before the answer is sent, so the peer may use the id again as soon as it has it.
-        # Written out, not `super()`: every request passes here.
-        id_ = request.request.id
-        self._methods.pop(id_, None)  # as `Ledger.finish` does
-        self.requests.pop(id_, None)
-        if self.all_answered is not None and not self.requests:
-            self.all_answered.set()
 
     # Messages to the peer
 

@@ -25,7 +25,7 @@ from typing import Any, Final, cast
 
 import trio
 
-from .._limits import Limits
+from .._limits import GRACE, Limits
 from .._log import throttled_log
 from ..jsonrpc import Received
 from ..protocol import Dispatch
@@ -70,7 +70,7 @@ class MessageLoop:
     async def run(
         self,
         *,
-        grace: float = 5.0,
+        grace: float = GRACE,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
         """Serve the connection until the peer ends it, or `stop` is called.
@@ -194,10 +194,12 @@ class MessageLoop:
         try:
             # While there is no room nothing is read, not even the end of the stream: a peer that
             # has stopped reading must not hold the connection for ever.
-            if not self.outbox.has_room:
+            has_room = self.outbox.has_room
+            if not has_room:
                 with trio.move_on_after(STALL_TIMEOUT):
                     await self.outbox.room()
-            if self.outbox.has_room:
+                    has_room = True
+            if has_room:
                 messages = await self._stream.receive()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the peer is gone, or the owner of the stream closed it: both are its end

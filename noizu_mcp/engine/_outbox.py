@@ -119,7 +119,10 @@ class Outbox:
                 self._unfinished = not self._stream.send_nowait(messages)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 self._break()
-            self._settle()
+            if self._unfinished or self._emptied is not None:
+                self._settle()
+            else:  # the same, written out: most answers come here
+                self._size = 0
 
     def flush_soon(self) -> None:
         """Let the writer task write, together with all messages that are queued until it runs."""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from math import inf
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Protocol
 
 import trio
 
@@ -15,7 +15,7 @@ QUIET: Final = 1.0
 WATCH_AFTER: Final = 1.0
 
 
-class Pooled(Protocol):
+class PooledConnection(Protocol):
     """A connection, as the pool sees it."""
 
     def drop(self) -> None:
@@ -27,11 +27,8 @@ class Pooled(Protocol):
         ...
 
 
-_Connection = TypeVar("_Connection", bound=Pooled)
-
-
-class Pool(Generic[_Connection]):
-    """All connections, and those that wait for something, each kind in the order of its beginning.
+class ConnectionPool:
+    """All connections, and the waiting ones by kind, each kind in the order of its beginning.
 
     A connection is idle between two requests, and until the first one is complete. While it waits
     for the answer to a complete request it keeps its place, however long that takes, unless its
@@ -53,11 +50,11 @@ class Pool(Generic[_Connection]):
     """
 
     def __init__(self, limit: int, idle_timeout: float) -> None:
-        self.idle: Final[dict[_Connection, float]] = {}
-        self.owing: Final[dict[_Connection, float]] = {}
-        self.working: Final[dict[_Connection, float]] = {}
+        self.idle: Final[dict[PooledConnection, float]] = {}
+        self.owing: Final[dict[PooledConnection, float]] = {}
+        self.working: Final[dict[PooledConnection, float]] = {}
         self.unbegun = 0
-        self._all: Final[dict[_Connection, Hashable]] = {}
+        self._all: Final[dict[PooledConnection, Hashable]] = {}
         self._counts: Final[Counter[Hashable]] = Counter()  # by address
         self._limit: Final = limit
         self._idle_timeout: Final = idle_timeout
@@ -67,7 +64,7 @@ class Pool(Generic[_Connection]):
     def __len__(self) -> int:
         return len(self._all)
 
-    def add(self, connection: _Connection, address: Hashable) -> None:
+    def add(self, connection: PooledConnection, address: Hashable) -> None:
         """Take in a new connection of an address.
 
         It keeps its place until its task has looked for a request (`begin`): many connections are
@@ -77,17 +74,17 @@ class Pool(Generic[_Connection]):
         self._counts[address] += 1
         self.unbegun += 1
 
-    def begin(self, connection: _Connection) -> None:
+    def begin(self, connection: PooledConnection) -> None:
         """Note that the task of a new connection has begun; it is idle until it has a request."""
         self.unbegun -= 1
         self.idle[connection] = inf
 
-    def remove(self, connection: _Connection) -> None:
+    def remove(self, connection: PooledConnection) -> None:
         """Forget a connection, if it is still known: it makes room for another one."""
         self._give_up_place(connection)
         self.working.pop(connection, None)
 
-    def note_working(self, connection: _Connection) -> None:
+    def note_working(self, connection: PooledConnection) -> None:
         """Note that the application of a connection begins to wait."""
         now = self.working[connection] = trio.current_time()
         if now + WATCH_AFTER < self._due:
@@ -129,7 +126,7 @@ class Pool(Generic[_Connection]):
         """
         quiet_since = trio.current_time() - QUIET
         quiet = [each for each, since in self.owing.items() if since <= quiet_since]
-        kinds: tuple[Iterable[_Connection], ...] = (
+        kinds: tuple[Iterable[PooledConnection], ...] = (
             self.idle,  # the oldest first
             sorted(quiet, key=self.owing.__getitem__),
         )
@@ -140,15 +137,15 @@ class Pool(Generic[_Connection]):
                 return True
         return False
 
-    def _count_beside(self, connection: _Connection) -> int:
+    def _count_beside(self, connection: PooledConnection) -> int:
         """Count the connections of the address of a connection; 0 if it has lost its place."""
         return self._counts[self._all.get(connection)]
 
-    def _drop(self, connection: _Connection) -> None:
+    def _drop(self, connection: PooledConnection) -> None:
         self._give_up_place(connection)  # at once, so that it makes room for one only
         connection.drop()
 
-    def _give_up_place(self, connection: _Connection) -> None:
+    def _give_up_place(self, connection: PooledConnection) -> None:
         # It may still be working: `sweep` lets its application know that the client has gone.
         address = self._all.pop(connection, None)
         if address is not None:

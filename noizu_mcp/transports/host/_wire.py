@@ -16,7 +16,7 @@ MAX_RECEIVE: Final = 64 * 1024
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 
-class Wire:
+class ClientSocket:
     """A connection without TLS, and the base of one with it.
 
     A write that is given up half-way leaves half of an answer, so it breaks the connection, whether
@@ -164,12 +164,12 @@ class TlsContext(ssl.SSLContext):
         return super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
 
 
-class TlsWire(Wire):
+class TlsClientSocket(ClientSocket):
     """A connection with TLS.
 
     Args:
-        connection: As for `Wire`.
-        options: As for `Wire`.
+        connection: As for `ClientSocket`.
+        options: As for `ClientSocket`.
         context: The certificate and the rules of the server.
     """
 

@@ -12,7 +12,7 @@ from ....server import ROUTES, RunningServer, Server
 from ._asgi import HttpRequest
 from ._event_writer import OpenStreams, Work
 from ._http_options import HttpOptions
-from ._quotas import Accounts
+from ._quotas import Quotas
 
 
 class TaskGroup:
@@ -79,16 +79,14 @@ class RunningApp:
         running: The server while it is served.
         limits: The limits of `options`.
         streams: The open event streams.
-        accounts: The quotas of each client.
+        quotas: The quotas of each client.
         tasks: See Args.
         seal_sessions: See `HttpOptions`.
     """
 
     def __init__(self, server: Server, options: HttpOptions, state: Any, tasks: TaskGroup) -> None:
-        self.accounts = Accounts(options.limits)
-        self.running = RunningServer(
-            server, ROUTES, state, "http", tasks.spawn, memory=self.accounts
-        )
+        self.quotas = Quotas(options.limits)
+        self.running = RunningServer(server, ROUTES, state, "http", tasks.spawn, memory=self.quotas)
         self.limits = options.limits
         self.seal_sessions = options.seal_sessions
         # Not in tasks of a session: when that ends, the bytes that wait are still written.
