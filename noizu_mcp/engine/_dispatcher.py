@@ -18,17 +18,17 @@ import trio
 from .._errors import RequestTimeout
 from ..jsonrpc import Decoded, ErrorResponse, Notification, Request, encode
 from ..protocol import (
-    Cancel,
+    CancelRequest,
     Dispatch,
-    Event,
     Fanout,
     Ledger,
     Notice,
-    Progress,
+    PeerEvent,
     Ready,
+    ReportProgress,
     Resolve,
     Revision,
-    Send,
+    SendAnswer,
 )
 from ._contracts import ReplyChannel
 from ._eager import TaskScope
@@ -44,7 +44,7 @@ class Peer(Protocol):
 
     ledger: Ledger
 
-    def receive(self, message: Decoded) -> Event | None:
+    def receive(self, message: Decoded) -> PeerEvent | None:
         """Turn a message into its event; None for a message that is ignored."""
 
 
@@ -101,7 +101,7 @@ class Dispatcher(InFlight):
     def end_subscriptions(self) -> None:
         """End requests that would never end by themselves: no more messages come."""
 
-    def observe_received(self, message: Decoded, event: Event | None, size: int | None) -> None:
+    def observe_received(self, message: Decoded, event: PeerEvent | None, size: int | None) -> None:
         """Observe a message and its meaning, before it is acted on.
 
         Args:
@@ -112,7 +112,9 @@ class Dispatcher(InFlight):
 
     # Messages of the peer
 
-    def take(self, event: Event, channel: ReplyChannel, batch: BatchReply | None = None) -> None:
+    def take(
+        self, event: PeerEvent, channel: ReplyChannel, batch: BatchReply | None = None
+    ) -> None:
         """Act on a message.
 
         Args:
@@ -131,12 +133,12 @@ class Dispatcher(InFlight):
                 # handler.
                 turn = trio.Lock() if batch is None else batch.turn
                 self.spawn(partial(_work_later, request, job, turn))
-        elif isinstance(event, Send):
+        elif isinstance(event, SendAnswer):
             # A refusal, or the answer to a ping: the peer has decided, no handler is needed.
             _answer(event, channel, batch)
-        elif isinstance(event, Progress):
+        elif isinstance(event, ReportProgress):
             self.pending.report_progress(event.token, event.params)
-        elif isinstance(event, Cancel):
+        elif isinstance(event, CancelRequest):
             # One that was answered meanwhile is ignored (2025-11-25
             # `basic/utilities/cancellation`, "Error Handling").
             request_ = self.requests.get(event.id)
@@ -153,7 +155,7 @@ class Dispatcher(InFlight):
         """Act on each message of an array; their answers travel as one array (2025-03-26)."""
         # Ignored messages and notifications have no place in the array of answers.
         events = [event for event in fanout.events if event is not None]
-        answers = sum(isinstance(event, Dispatch | Send) for event in events)
+        answers = sum(isinstance(event, Dispatch | SendAnswer) for event in events)
         # Counted before the first message is acted on: an answer may come at once, and must not be
         # taken for the last one.
         batch = BatchReply(answers, channel)
@@ -262,7 +264,7 @@ async def _work_later(request: InboundRequest, job: Job, turn: trio.Lock) -> Non
         await task.run(request.run(job, task))
 
 
-def _answer(event: Send, channel: ReplyChannel, batch: BatchReply | None) -> None:
+def _answer(event: SendAnswer, channel: ReplyChannel, batch: BatchReply | None) -> None:
     answer = encode(event.message)
     # Over HTTP the code decides the status (2026-07-28 `basic/transports/streamable-http`).
     code = event.message.code if isinstance(event.message, ErrorResponse) else None

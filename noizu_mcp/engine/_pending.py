@@ -28,7 +28,7 @@ MAX_EXTENSIONS: Final = 10
 
 OnProgress = Callable[[Mapping[str, Any]], None]
 #: Starts a task beside the requests; see `Dispatcher.spawn`.
-Spawn = Callable[[Callable[[], Awaitable[object]]], object]
+SpawnTask = Callable[[Callable[[], Awaitable[object]]], object]
 
 
 class Arrival(Protocol):
@@ -182,7 +182,7 @@ class PendingRequests:
         """True once the connection has ended: no request can be sent any more."""
         return self._closed
 
-    def add(self, id_: Id, pending: PendingRequest, spawn: Spawn) -> None:
+    def add(self, id_: Id, pending: PendingRequest, spawn: SpawnTask) -> None:
         """Enter a request.
 
         Args:
@@ -201,12 +201,12 @@ class PendingRequests:
             pending.pause()
         self._watch_from(deadline, spawn)
 
-    def note_unsent(self, pending: PendingRequest, seconds: float, spawn: Spawn) -> None:
+    def note_unsent(self, pending: PendingRequest, seconds: float, spawn: SpawnTask) -> None:
         """Let a request that could not be sent end soon; see `PendingRequest`."""
         pending.note_unsent(seconds)
         self._watch_from(pending.deadline, spawn)
 
-    def _watch_from(self, deadline: float, spawn: Spawn) -> None:
+    def _watch_from(self, deadline: float, spawn: SpawnTask) -> None:
         """Set the alarm to a deadline that is earlier, and start the watch if there is none."""
         if self._alarm is not None:
             self._advance_alarm(deadline)

@@ -27,7 +27,7 @@ from ._asgi import (
 from ._endpoint import Endpoint
 from ._http_options import LOCAL_HOSTS, PATH, HttpOptions
 from ._http_post import HttpPost
-from ._origin_check import Guard, preflight
+from ._origin_check import OriginCheck, preflight
 from ._running_app import RunningApp, TaskGroup
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class HttpApp:
         self._path = options.path.rstrip("/") or "/"
         # Without a setting only local names are served: DNS rebinding needs a name of its own
         # (2025-11-25 `basic/transports`, "Security Warning").
-        self._guard = Guard(options.allowed_hosts or LOCAL_HOSTS, options.allowed_origins)
+        self._guard = OriginCheck(options.allowed_hosts or LOCAL_HOSTS, options.allowed_origins)
         self._authorization = _authorization(server, options)
         self._metrics = _metrics_of(server, options)
         self._trio_side: TrioSide | None = None  # where the host runs on asyncio

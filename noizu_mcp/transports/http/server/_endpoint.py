@@ -33,7 +33,7 @@ from ....protocol import (
     STATELESS,
     Dispatch,
     Origin,
-    Send,
+    SendAnswer,
     is_stateless,
     read_stateless,
     unsupported,
@@ -216,7 +216,7 @@ class Endpoint:
         return session.act_on(post, session.receive_from(post, message))
 
     async def _refuse_malformed(self, post: HttpPost, message: Malformed) -> None:
-        self.app.observe(post, message, Send(message.error))
+        self.app.observe(post, message, SendAnswer(message.error))
         if not message.answer and SESSION in post.headers:
             # A response to a question of ours that cannot be read: the question has its answer,
             # although a broken one, and nobody must wait any longer.
@@ -241,7 +241,7 @@ class Endpoint:
         # with 400 and -32020 (2026-07-28 `basic/transports/streamable-http`, "Server Validation").
         name = post.reservation.quota.name
         event = read_stateless(message, Origin(post.headers, post.principal, name))
-        if isinstance(event, Send):
+        if isinstance(event, SendAnswer):
             self.app.observe(post, message, event)
             # Found before the first byte, so the status can still say it.
             await send_refusal(post, event, HTTP_STATUS, 400)

@@ -36,7 +36,7 @@ from ._asgi import AsgiMessage, AsgiSend, HttpHeader, HttpRequest, WriteNowait
 from ._http_options import HttpLimits
 from ._quotas import Quota, Reservation
 
-Work = Callable[[], Awaitable[object]]
+TaskWork = Callable[[], Awaitable[object]]
 
 #: `X-Accel-Buffering` keeps proxies from holding events back (2026-07-28 `streamable-http`);
 #: `no-transform` keeps them from compressing, which would hold events back as well.
@@ -409,7 +409,7 @@ class OpenStreams:
         self,
         limits: HttpLimits,
         counted: set[object],
-        spawn: Callable[[Work], trio.CancelScope],
+        spawn: Callable[[TaskWork], trio.CancelScope],
     ) -> None:
         self.limits = limits
         self.spawn = spawn

@@ -28,7 +28,7 @@ import trio
 
 from ....engine import TaskScope
 from ....jsonrpc import INVALID_REQUEST, LARGE, ErrorResponse, encode
-from ....protocol import Send
+from ....protocol import SendAnswer
 from ._asgi import (
     JSON,
     Disconnected,
@@ -381,7 +381,7 @@ class StreamReply:
 
 
 async def send_refusal(
-    http: HttpRequest, refusal: Send, statuses: Mapping[int, int], default: int
+    http: HttpRequest, refusal: SendAnswer, statuses: Mapping[int, int], default: int
 ) -> None:
     """Answer with an error that `protocol` has found in the request.
 

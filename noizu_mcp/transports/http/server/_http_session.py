@@ -35,16 +35,16 @@ from ....protocol import (
     HANDSHAKE_VERSIONS,
     SUPPORTED_VERSIONS,
     Dispatch,
-    Event,
     Fanout,
     Origin,
-    Send,
+    PeerEvent,
+    SendAnswer,
 )
 from ....server import ChangeFeed, Session, serve_in_task
 from ....types import Principal
 from ._asgi import HttpRefusal, HttpRequest, out_of_memory, unavailable
 from ._event_store import EventLog, EventStream
-from ._event_writer import EventWriter, Work, time_left
+from ._event_writer import EventWriter, TaskWork, time_left
 from ._http_post import HttpPost, send_refusal
 from ._quotas import EVICTABLE, Quota, Reservation, size_of
 from ._running_app import RunningApp
@@ -160,7 +160,7 @@ class HttpSession(Session):
         stream.detach(writer)
         self._table.touch(self)
 
-    def receive_from(self, post: HttpPost, message: Decoded) -> Event | None:
+    def receive_from(self, post: HttpPost, message: Decoded) -> PeerEvent | None:
         """Turn a message that came with a POST into its event; see `Peer.receive`."""
         # The principal of this POST, not of the `initialize`: a fresh token may have other scopes.
         event = self.peer.receive(message, Origin(None, post.principal, self.quota.name))
@@ -168,7 +168,7 @@ class HttpSession(Session):
             self.observe_received(message, event, post.size)
         return event
 
-    def act_on(self, post: HttpPost, event: Event | None) -> Awaitable[None]:
+    def act_on(self, post: HttpPost, event: PeerEvent | None) -> Awaitable[None]:
         """Answer a POST of the session (2025-11-25 `basic/transports`, "Sending Messages").
 
         Most of it happens when the return value is awaited.
@@ -182,7 +182,7 @@ class HttpSession(Session):
             return self._serve(post, event)
         # A POST without a request uses the session as well: it must not be taken for idle.
         self._table.touch(self)
-        if isinstance(event, Send):
+        if isinstance(event, SendAnswer):
             return send_refusal(post, event, STATUSES, 200)
         if event is not None:
             self.take(event, self.get_stream)
@@ -242,7 +242,7 @@ class HttpSession(Session):
         self._sizes = {**self._sizes, key: size}
         super().put_value(key, value)
 
-    def spawn(self, work: Work) -> None:
+    def spawn(self, work: TaskWork) -> None:
         """Run something beside the requests; see `InFlight`."""
         self._tasks.spawn(work)
 
@@ -265,8 +265,8 @@ def _size_of_watch(uri: str) -> int:
 
 
 def _is_asking(fanout: Fanout) -> bool:
-    # `Send` is the refusal of one message of the array, which needs an answer like a request.
-    return any(isinstance(event, Dispatch | Send) for event in fanout.events)
+    # `SendAnswer` is the refusal of one message of the array, which needs an answer like a request.
+    return any(isinstance(event, Dispatch | SendAnswer) for event in fanout.events)
 
 
 class _GetStreamFeed(ChangeFeed):

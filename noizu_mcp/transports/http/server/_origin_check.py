@@ -52,7 +52,7 @@ def is_origin(text: str) -> bool:
     return _ORIGIN.fullmatch(text.lower()) is not None
 
 
-class Guard:
+class OriginCheck:
     """Checks `Host` and `Origin`.
 
     Args:

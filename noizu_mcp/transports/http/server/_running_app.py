@@ -7,10 +7,10 @@ import trio
 from ....engine import crashes_logged
 from ....events import Place, observe_message
 from ....jsonrpc import Decoded
-from ....protocol import SUPPORTED_VERSIONS, Event
+from ....protocol import SUPPORTED_VERSIONS, PeerEvent
 from ....server import ROUTES, RunningServer, Server
 from ._asgi import HttpRequest
-from ._event_writer import OpenStreams, Work
+from ._event_writer import OpenStreams, TaskWork
 from ._http_options import HttpOptions
 from ._quotas import Quotas
 
@@ -38,7 +38,7 @@ class TaskGroup:
         """Make another group in this nursery."""
         return TaskGroup(self._nursery)
 
-    def spawn(self, work: Work) -> trio.CancelScope:
+    def spawn(self, work: TaskWork) -> trio.CancelScope:
         """Run a coroutine function until it ends or `close` is called; a failure is logged.
 
         Returns:
@@ -57,7 +57,7 @@ class TaskGroup:
         for scope in self._scopes:
             scope.cancel()
 
-    async def _run(self, work: Work, scope: trio.CancelScope) -> None:
+    async def _run(self, work: TaskWork, scope: trio.CancelScope) -> None:
         try:
             # The nursery is that of the application: a failure must not end what others do in it.
             with crashes_logged("a task of an HTTP connection failed"), scope:
@@ -93,7 +93,7 @@ class RunningApp:
         self.streams = OpenStreams(options.limits, server.telemetry.streams, tasks.spawn)
         self.tasks = tasks
 
-    def observe(self, http: HttpRequest, message: Decoded, event: Event | None) -> None:
+    def observe(self, http: HttpRequest, message: Decoded, event: PeerEvent | None) -> None:
         """Show a message that reaches no session to the listeners."""
         telemetry = self.running.server.telemetry
         if telemetry.listeners:
