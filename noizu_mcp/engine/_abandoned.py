@@ -126,7 +126,7 @@ class _ThreadCall:
 
     def leave(self) -> None:
         with self._all.lock:
-            # One that waits for a token never begins; one that has failed has ended.
+            # A thread that waits for a token never begins; a failed thread has ended.
             self._left = True
             if self._running:
                 self._all.add(self._handler, 1)

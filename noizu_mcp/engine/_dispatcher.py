@@ -3,7 +3,7 @@
 Both ends of a connection derive from `Dispatcher`. It knows no feature: a request goes to `begin`,
 a notification to `receive_notice`, an answer to the task that waits for it. `take` never waits and
 never raises, so one message cannot delay or end the messages behind it. The tables are bounded: the
-ledger limits the requests of the peer, and each request of ours is held by a waiting task.
+ledger limits the requests of the peer, and each outbound request is held by a waiting task.
 """
 
 import abc
@@ -58,7 +58,7 @@ class Dispatcher(InFlight):
         channel: Takes messages that belong to no request of the peer; set before any message.
         size: Bytes of the message that is being taken; None if they are not known.
         decide: Turns a message into its event; see `Peer.receive`.
-        pending: Requests of ours that have no answer yet.
+        pending: Outbound requests that have no answer yet.
     """
 
     channel: ReplyChannel
@@ -228,7 +228,7 @@ class Dispatcher(InFlight):
                 self.pending.note_unsent(pending, LAST_WORDS, self.spawn)
             return await pending.wait()
         except BaseException as error:
-            # The peer must hear of it, or it goes on for nobody (2025-11-25 `basic/lifecycle`,
+            # Without a notice the peer would work for nothing (2025-11-25 `basic/lifecycle`,
             # "Timeouts"). Delivered without a checkpoint: in a cancelled task that would raise.
             timed_out = isinstance(error, RequestTimeout)
             # All that is no `Exception` cancels the wait, of trio or of asyncio.

@@ -121,7 +121,7 @@ def report_waits(
         except StopIteration as end:
             result: Returned = end.value
             return result
-        # Before the trap reaches trio: once the task sleeps, nobody would read.
+        # Before the trap reaches trio: once the task sleeps, no task would read.
         again = again and on_block()
         try:
             # trio sees the waits of the handler as waits of this task, so scopes and cancellation

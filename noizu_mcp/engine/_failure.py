@@ -164,7 +164,7 @@ class _CrashLog(KeptFailure):
 #: Exceptions of the machinery; by themselves they are no failures.
 Uncatchable = tuple[type[BaseException], ...]
 
-#: Sync code in the loop has no checkpoint that could raise `Cancelled`, and nobody closes it.
+#: Sync code in the loop has no checkpoint that could raise `Cancelled`, and is never closed.
 _NEVER_AT_ONCE: Final[Uncatchable] = (GeneratorExit, trio.Cancelled)
 #: Signals reach the main thread alone. `Cancelled` may come out of a thread: `trio.from_thread`
 #: raises it there once the task is cancelled.
@@ -308,7 +308,7 @@ def _refuse(error: BaseException, never: Uncatchable) -> None:
 
 
 def _is_running(task: trio.lowlevel.Task) -> bool:
-    """Tell whether the task is the one that runs; coroutines are closed from outside of it."""
+    """Tell whether the task is running; coroutines are closed from outside of it."""
     try:
         return trio.lowlevel.current_task() is task
     except RuntimeError:  # the loop is gone

@@ -104,11 +104,11 @@ class MessageLoop:
             task_status.started()
             self.resume_reading()
             await self._ended.wait()
-            # No answer of the peer can come any more: a handler that waits for one must not use up
+            # No more answers of the peer can come: a handler that waits for one must not use up
             # the grace. A listen request never ends by itself, and would use it up as well.
             self._dispatcher.pending.close()
             self._dispatcher.end_subscriptions()
-            # An answer that nobody can read is worth no time.
+            # An answer that cannot be read is worth no time.
             await self._dispatcher.settle(0 if self.outbox.is_broken else grace)
             # Tasks that belong to no request (`spawn`) have no other end.
             self._nursery.cancel_scope.cancel()

@@ -75,8 +75,8 @@ class Outbox:
     @property
     def has_room(self) -> bool:
         """False while more than the limit is waiting."""
-        # A broken pipe has room: everything is dropped then, and nobody must wait for a peer that
-        # is gone.
+        # A broken pipe has room: everything is dropped then, and no task must wait for a peer
+        # that is gone.
         return self._size <= self._limit or self.is_broken
 
     async def room(self) -> None:

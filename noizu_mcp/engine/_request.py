@@ -139,7 +139,7 @@ class InFlight(abc.ABC):
 
     @abc.abstractmethod
     def observe_sent(self, method: str, size: int) -> None:
-        """Observe a notification of ours. Must not raise.
+        """Observe an outbound notification. Must not raise.
 
         Args:
             method: Its method.
@@ -168,7 +168,7 @@ class InboundRequest:
             (`basic/utilities/cancellation`, "Behavior Requirements").
         answered: True once its answer is sent.
         stays_open: True for a request without work that stays open until its peer ends it.
-        observer: Observes it; None for nobody.
+        observer: Observes it; None without an observer.
     """
 
     __slots__ = (

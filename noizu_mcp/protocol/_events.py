@@ -104,13 +104,13 @@ class CancelRequest(NamedTuple):
 
 
 class Resolve(NamedTuple):
-    """The answer to a request of ours."""
+    """The answer to an outbound request."""
 
     answer: Response | ErrorResponse
 
 
 class ReportProgress(NamedTuple):
-    """Progress of a request of ours."""
+    """Progress of an outbound request."""
 
     token: Id
     params: Mapping[str, Any]

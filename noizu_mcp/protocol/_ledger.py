@@ -19,7 +19,7 @@ _TEXT_OR_NONE: Final = (str, type(None))
 
 
 class Ledger:
-    """The ids of requests without an answer: the peer's (inbound) and ours (outbound).
+    """The ids of requests without an answer: the peer's (inbound) and our own (outbound).
 
     Args:
         limit: Inbound requests that may be in flight at once.
@@ -43,7 +43,7 @@ class Ledger:
 
     @property
     def outbound(self) -> int:
-        """Requests of ours that have no answer yet."""
+        """Outbound requests that have no answer yet."""
         return len(self._outbound)
 
     def accept(self, request: Request) -> SendAnswer | None:

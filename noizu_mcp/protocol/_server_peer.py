@@ -281,7 +281,7 @@ class ServerPeer:
         refusal = self.ledger.accept(request)
         if refusal:
             return refusal
-        # Validated: from here on nothing can refuse the message any more.
+        # Validated: from here on nothing refuses the message.
         handshake.revision = negotiate(version)
         handshake.client_info = info or dict(_UNKNOWN_CLIENT)
         handshake.client_capabilities = capabilities

@@ -9,7 +9,7 @@ does lies within the cancel scopes of its caller, and ends with it.
 Cancellation goes both ways, and is waited for. A cancelled trio task cancels the asyncio task once,
 as asyncio does it, and not at every await: cleanup code of asyncio libraries relies on that. A
 cancelled asyncio task cancels the scope of its trio code. Exceptions are raised as they are where
-the other side waits. Context variables are those of the caller.
+the other side waits. Context variables have the values of the caller.
 
 Both loops run in one thread, so no lock is needed, and nothing is handed over between threads.
 """

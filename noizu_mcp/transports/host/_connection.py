@@ -105,7 +105,7 @@ class HostConnection(ClientLink):
                 self.data = await self.wire.receive()
 
     async def _take_over(self) -> None:
-        """Go on after an answer whose application goes on, too, in another task."""
+        """Continue with the next request while the application still runs in another task."""
         await self._stop_reading()
         if self.closing:
             self.data = b""  # nothing after the last request is one
@@ -162,8 +162,8 @@ class HostConnection(ClientLink):
         """Note that the application begins to wait; True if that is to be noted again."""
         exchange = self._exchange
         if exchange is not None and exchange.answered:
-            # Its work goes on after the answer, for nobody knows how long; the next request does
-            # not wait for that.
+            # Its work goes on after the answer, without a bound; the next request does not wait
+            # for that.
             exchange.close()
             self._end_exchange()
             self._owner = None
@@ -181,7 +181,7 @@ class HostConnection(ClientLink):
             self.host.pool.working.pop(self, None)
 
     async def _stop_reading(self) -> None:
-        """Wait until no task of the last exchange reads or waits any more."""
+        """Wait until all tasks of the last exchange have stopped reading and waiting."""
         self.tell()
         while self._reader is not None:
             self._reader.cancel()
@@ -243,6 +243,6 @@ class HostConnection(ClientLink):
             return
         self.host.pool.idle[self] = inf
         # What is left unread when a socket is closed resets the connection, and the client may
-        # lose the answer. At the end of the host, nobody waits for a client that has sent it all.
+        # lose the answer. At the end of the host, a client that has sent it all is not waited for.
         if self.closing and (self.owed or not self.host.stopping):
             await self.wire.linger()

@@ -236,7 +236,7 @@ class HttpExchange:
         return self._on_gone is not None
 
     def note_gone(self) -> None:
-        """Tell the application that has handed its answer over that nobody takes it any more."""
+        """Tell the application that the client of a handed-over answer has disconnected."""
         on_gone, self._on_gone = self._on_gone, None
         if on_gone is not None:
             on_gone()
@@ -284,7 +284,7 @@ class HttpExchange:
         lines.append(b"date: %b\r\n" % own[b"date"] if b"date" in own else date_line())
         lines.append(b"server: %b\r\n" % own[b"server"] if b"server" in own else SERVER)
         head = b"".join(lines)
-        # A line end in a header would let whoever chose it write headers, or a second answer.
+        # A line end in a header would let its author write headers, or a second answer.
         if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines) or b"\0" in head:
             raise ValueError("a header of the answer has a line end or a null in it")
         self._start = _STARTED  # a stream may last for hours, and needs its headers no more
@@ -304,7 +304,7 @@ class HttpExchange:
         return [b"transfer-encoding: chunked\r\n"] if self._chunked else []
 
     def _skip_body(self) -> None:
-        """Drop the received part of a body that nobody read: the next request follows it."""
+        """Drop the received part of an unread body: the next request follows it."""
         connection, body = self._connection, self._body
         try:
             while not body.complete and connection.data:
@@ -331,7 +331,7 @@ class HttpExchange:
                     connection.wire.abort()
 
     def close(self) -> None:
-        """Let the application neither send nor receive any more."""
+        """Stop the application from sending and receiving."""
         self._over = True
         if not self._body.complete:
             self._skip_body()

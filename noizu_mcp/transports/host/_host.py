@@ -35,7 +35,7 @@ FILES: Final = 128
 KEPT_PLACES: Final = 8
 #: Connections accepted in one turn of the loop: a few milliseconds of work.
 ACCEPTED_AT_ONCE: Final = 64
-#: Seconds for a head on such a place. A probe needs far less, and nobody else is served there.
+#: Seconds for a head on such a place. A probe needs far less, and other requests are refused there.
 PROBE_TIMEOUT: Final = 2.0
 
 
@@ -140,7 +140,7 @@ class Host:
             probed = ConnectionPool(KEPT_PLACES, PROBE_TIMEOUT)
             health = HostShare(probes_only, plain, probed, background)
             for each in self._health:
-                # To the end: a probe is to hear that the application is not ready any more.
+                # To the end: a probe must learn that the application is no longer ready.
                 background.start_soon(self._accept, each, health)
             async with trio.open_nursery() as connections:
                 shared = HostShare(self._app, self._options, self._pool, connections)
@@ -239,7 +239,7 @@ async def run_connection(run: Callable[[], Awaitable[None]], log: ThrottledLog) 
 
 
 async def _find_place(address: Hashable, places: tuple[HostShare, ...]) -> HostShare | None:
-    """Return the first place with room for a connection of an address; None if there is none."""
+    """Return the first place with room for a connection of an address; None if all are full."""
     for each in places:
         while not each.pool.make_room(address):
             if not each.pool.unbegun:
@@ -270,7 +270,7 @@ def _allowed_connections(wanted: int) -> int:
 
 
 def _only(app: Application, paths: Collection[str], status: int) -> Application:
-    """Make an application that answers all requests but those for some paths with a status."""
+    """Make an application that refuses all requests except those for some paths."""
 
     async def only(scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] in paths:

@@ -1,6 +1,6 @@
 """The other host: hypercorn with its trio worker, one `TCPServer` for each connection.
 
-It has HTTP/2, and the habits of a server that many know. Limits that it does not have (the number
+It supports HTTP/2 and is widely deployed. Limits that it does not have (the number
 of connections, the pace of bodies and readers) do not hold with it. Its own `serve` is not used: in
 it, the failure of one connection ends the program.
 """
@@ -201,7 +201,7 @@ def _server() -> "type[TCPServer]":
             self._has_left = True
             await self.idle_task.stop()
             if isinstance(self.protocol.protocol, H2Protocol):
-                # Nothing is written any more: an answer would wait for that for ever.
+                # Nothing more is written: an answer would wait for that for ever.
                 for buffer in [*self.protocol.protocol.stream_buffers.values()]:
                     await buffer.close()
 

@@ -52,7 +52,7 @@ class ListeningSocket:
         """Accept a connection.
 
         Returns:
-            The socket, non-blocking, and the address of the client; None if nobody waits any more.
+            The socket, non-blocking, and the address of the client; None if none is waiting.
 
         Raises:
             OSError: There is no room for it in this process or system.
@@ -101,7 +101,7 @@ def accept_nowait(listener: socket.socket) -> tuple[socket.socket, Any] | None:
     """Accept a connection.
 
     Returns:
-        The socket, non-blocking, and the address of the client; None if there is none any more.
+        The socket, non-blocking, and the address of the client; None if no connection is waiting.
 
     Raises:
         OSError: There is no room for it in this process or system.
@@ -191,7 +191,7 @@ def _bind_path(path: str, options: HostOptions) -> ListeningSocket:
     with contextlib.ExitStack() as stack:
         made = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         _remove_dead_socket(path)
-        # From the first moment nobody else may connect.
+        # From the first moment other users may not connect.
         mask = os.umask(0o777 & ~options.uds_mode)
         try:
             made.bind(path)

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 import trio
 
 #: Seconds that a client may owe the rest of a body before it can lose its connection to another
-#: one: far more than lies between two packets of one that is sending.
+#: one: far more than lies between two packets of a client that is sending.
 QUIET: Final = 1.0
 #: Seconds that an application may take before the host watches for the end of its client. An
 #: application that wants to know at once calls `receive`.
@@ -94,12 +94,12 @@ class ConnectionPool:
     def make_room(self, address: Hashable) -> bool:
         """Tell whether there is room for one more of an address; if necessary, one is closed.
 
-        No address with fewer connections than this one loses any. An address with at least two
-        more loses first, the one with the most before all others: an idle one, else any. So a
-        client that keeps its places busy, with calls or streams that hang, keeps nobody out, and
-        two addresses never take the same place from each other in turns. Where no address has two
-        more, an idle one is closed. While `unbegun`, no busy one is closed: there may be room in
-        the next turn.
+        No address with fewer connections than this one loses any. The address with the most loses
+        one first, if it has at least two more: an idle one, or else any. So a client that keeps its
+        places busy, with calls or streams that hang, locks no other client out, and two addresses
+        never take the same place from each other in turns. Where no address has two more, an idle
+        connection is closed. While `unbegun`, no busy one is closed: there may be room in the next
+        turn.
         """
         if len(self._all) < self._limit:
             return True
@@ -115,7 +115,7 @@ class ConnectionPool:
         return True
 
     def drop_one(self, least: int = 1) -> bool:
-        """Close the least useful connection, if there is any that nobody waits for.
+        """Close the least useful connection, if there is one without a request under way.
 
         It belongs to the address with the most connections. It is the one that was idle for
         longest, else the one whose client has owed a part of a body for longest: thousands of
@@ -168,7 +168,7 @@ class ConnectionPool:
                     break
                 del self.working[each]
                 each.watch()
-            # Both are in the order of time, but for idle ones with another deadline.
+            # Both are in the order of time, except idle ones with another deadline.
             dues = [since + WATCH_AFTER for since in list(self.working.values())[:1]]
             dues += [since + self._idle_timeout for since in self.idle.values() if since < inf][:1]
             # A connection that is idle from now on has at least that long.

@@ -27,7 +27,7 @@ class ClientSocket:
         options: The options of the host.
 
     Attributes:
-        broken: True once nothing can be written any more.
+        broken: True once nothing more can be written.
     """
 
     __slots__ = ("_lock", "_options", "_socket", "broken")
@@ -43,7 +43,7 @@ class ClientSocket:
         return True
 
     def receive_nowait(self) -> bytes:
-        """Return the bytes that have come before `open`; none if there are none, or with TLS."""
+        """Return the bytes that have come before `open`; empty without any, or with TLS."""
         try:
             return self._socket.recv(MAX_RECEIVE)
         except OSError:
@@ -117,7 +117,7 @@ class ClientSocket:
         """Close; bytes that were written still go out."""
         if not self.broken:
             self.broken = True
-            # Whoever waits for this socket wakes, and finds it closed.
+            # A task that waits for this socket wakes, and finds it closed.
             trio.lowlevel.notify_closing(self._socket)
             self._socket.close()
 

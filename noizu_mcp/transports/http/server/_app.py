@@ -230,7 +230,7 @@ class HttpApp:
     def _details(self) -> bytes:
         """Write the body of `/readyz`: the server is ready, and these lines say what is not well.
 
-        Nobody needs a token for it, so it holds no secrets.
+        It is served without a token, so it holds no secrets.
         """
         providers = self.server.registry.providers
         health = () if providers is None else providers.health()
@@ -262,9 +262,9 @@ class HttpApp:
         return handle(http) if authorization is None else _admit(http, authorization, handle)
 
     def _nothing_at(self, http: HttpRequest) -> HttpRefusal:
-        """Refuse a request to another path; a client that left out `/mcp` is told where it is."""
+        """Refuse a request to another path; the error names the endpoint if `/mcp` was left out."""
         text, endpoint = f"Nothing is at {http.path[:200]}", mount_of(http.scope) + self._path
-        # Any other path may have been chosen so that nobody finds it.
+        # Any other path may have been chosen as a secret.
         if self._path != PATH:
             return HttpRefusal(404, text, code=INVALID_REQUEST)
         text = f"{text}; the endpoint is {endpoint}"
@@ -278,7 +278,7 @@ class HttpApp:
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
                 phase = "shutdown"
-        except Exception:  # of the author's lifespan; the host is told, not ended
+        except Exception:  # of the author's lifespan; reported to the host, which goes on
             logger.exception("the lifespan of %r failed", self.server)
             text = "The server could not be run; the log says why"
             await send({"type": f"lifespan.{phase}.failed", "message": text})

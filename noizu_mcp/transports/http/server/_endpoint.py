@@ -46,7 +46,7 @@ from ._http_session import SESSION, Sessions, is_handshake
 from ._quotas import Reservation
 from ._running_app import RunningApp
 
-#: Seconds to write the rest once nothing runs any more; a client that reads needs far less.
+#: Seconds to write the rest once all requests have ended; a client that reads needs far less.
 DRAIN_TIMEOUT: Final = 2.0
 #: A 405 must list the methods of the path in `Allow` (RFC 9110 section 15.5.6).
 _METHODS: Final = b"GET, POST, DELETE"
@@ -218,8 +218,8 @@ class Endpoint:
     async def _refuse_malformed(self, post: HttpPost, message: Malformed) -> None:
         self.app.observe(post, message, SendAnswer(message.error))
         if not message.answer and SESSION in post.headers:
-            # A response to a question of ours that cannot be read: the question has its answer,
-            # although a broken one, and nobody must wait any longer.
+            # A response to a server request that cannot be read: the request has its answer,
+            # although a broken one, and its task must stop waiting.
             session = self.sessions.find(post)
             event = session.decide(message)
             if event is not None:

@@ -93,7 +93,7 @@ class EventStream:
             writer.end()
 
     def dismiss(self, requires: RequireScopes | None) -> None:
-        """End, in order, the answer of a reader that lacks the scopes for later messages.
+        """Close the stream gracefully if the reader's token lacks scopes for later messages.
 
         A client with another token returns and reads on.
         """
@@ -133,7 +133,7 @@ class EventStream:
             self._writer.end()
 
     def deliver(self, message: bytes, requires: RequireScopes | None = None) -> None:
-        """Send a message; one that nobody reads is kept, as long as there is space.
+        """Send a message; without a reader it is kept, as long as there is space.
 
         Args:
             message: The message.

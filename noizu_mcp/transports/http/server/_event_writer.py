@@ -8,7 +8,7 @@ A writer has these states:
 - *idle*: the queue is empty, and no task writes. Where the host can write at once, `put` goes past
   the queue. Else it begins a task for `_drain`, which ends with the queue;
 - *ended*: `end` was called. `_drain` writes the rest, then the end of the body;
-- *closed*: nothing is written any more. A failure of `_drain`, and its end of the body, lead here.
+- *closed*: nothing more is written. A failure of `_drain`, and its end of the body, lead here.
 
 The task of the request writes the head and the first events. Then it waits for the client to go
 (`serve`), or returns, if the host does that for it (`HandOver`): so an idle stream needs no task
@@ -18,7 +18,7 @@ of the request must be able to return meanwhile.
 Time is the matter of one task for all streams, `OpenStreams.sweep`: it writes a comment to those
 that were silent for long, ends those whose token must be verified again, and closes those whose
 readers have left a part unread for `HttpLimits.stall` seconds. `close` cancels what `_drain` is at,
-wakes all who wait for room, and calls `on_close`, so nobody waits for a client that has gone, even
+wakes all tasks that wait for room, and calls `on_close`, so no task waits for a lost client, even
 if the host cannot be cancelled while it sends. The queue cannot grow: above `HttpLimits.room`
 notices are dropped, and everything that waits is counted for the client. If there is no room for a
 message that must not get lost, the writer is closed.
@@ -108,7 +108,7 @@ class EventWriter:
         on_expiry: Called then, in place of `end`; again after `LEAST` seconds if it goes on.
 
     Attributes:
-        closed: True once nothing is written any more: all events are written, or the reader has
+        closed: True once nothing more is written: all events are written, or the reader has
             gone, or was disconnected.
         complete: True once all events and the end are written.
         dropped: Number of events that were dropped for want of room, or of a reader.
@@ -337,7 +337,7 @@ class EventWriter:
 
     async def _send_message(self, message: AsgiMessage) -> None:
         self._since = trio.current_time()
-        # Stays True if the host raises: the writer is closed then, and nobody looks any more.
+        # Stays True if the host raises: the writer is closed then, and does not read it again.
         self._sending = True
         await self._send(message)
         self._sending = False

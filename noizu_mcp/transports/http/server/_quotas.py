@@ -147,7 +147,7 @@ class Quota:
         if self.held + size > quotas.part:
             return self.sessions.find_idle(EVICTABLE)
         heaviest = quotas.heaviest.find(quotas.held)
-        # At once, so that nobody is locked out by a client that holds more.
+        # At once, so that a client that holds more locks no other client out.
         found = heaviest.sessions.find_idle(0) if heaviest.held > self.held + size else None
         return found or quotas.sessions.find_idle(EVICTABLE)
 
@@ -340,7 +340,7 @@ class Most:
     ) -> None:
         self._quotas = quotas
         self._amount = amount
-        self._found: Callable[[], Quota | None] = _nobody
+        self._found: Callable[[], Quota | None] = _no_quota
 
     def note(self, quota: Quota) -> None:
         """Look at a quota that has more than before."""
@@ -382,5 +382,5 @@ def size_of(value: object) -> int:
     return sum(sizes.values())
 
 
-def _nobody() -> None:
+def _no_quota() -> None:
     """Refer to nothing, as a dead weak reference does."""

@@ -16,7 +16,7 @@ from ._quotas import Quotas
 
 
 class TaskGroup:
-    """Tasks that end together: those of the application, or of one session.
+    """Tasks that end together: the tasks of the application, or of one session.
 
     A nursery of its own would cost each idle session a task.
 
