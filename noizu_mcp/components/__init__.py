@@ -25,9 +25,9 @@ from ._client_requests import read_by_hand as read_by_hand
 from ._context import Context as Context
 from ._notify import Notify as Notify
 from ._tool import Tool as Tool
-from ._tool import tool as tool
 from ._toolkit import Toolkit as Toolkit
 from ._toolkit import mcp as mcp
+from ._toolkit import tool as tool
 from .declare._class_schemas import open_object as open_object
 from .declare._marks import is_marked as is_marked
 from .declare._options import Table as Table

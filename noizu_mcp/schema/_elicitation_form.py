@@ -13,8 +13,8 @@ import attrs
 
 from .._value import JSONObject
 from ._declared_schema import Read, Shape, read_shape
-from .declare._classes import declarers
 from .declare._field_options import Titles
+from .declare._resolve import declarers
 from .engines._compile import CompiledSchema
 from .jsonschema._violation import Fault, show
 

@@ -82,6 +82,7 @@ class Declaration:
         options: Those of its bases too, nearest first.
         abstract: True if the class is a base for others, and no component itself.
         body: The namespace of the statement, as it was when the statement ended.
+        known: The names that a body may declare something by.
         scope: The names that annotations written as text may use beside those of the module.
         problems: The problems found so far.
     """
@@ -101,8 +102,8 @@ class Declaration:
         # Annotations as text may name classes of the function around, and those of the body.
         self.scope = {**frame.f_locals, **vars(cls)}
         table = kind.options
-        known = {*table, *kind.members, *kind.methods, *kind.inputs}
-        self.problems = replacements(body, cls.__name__, known)
+        self.known = {*table, *kind.members, *kind.methods, *kind.inputs}
+        self.problems = replacements(body, cls.__name__, self.known)
         attributes = self._attributes(table)
         for name in keywords.keys() & attributes.keys():
             self.problem(name, "given as a class keyword and as an attribute; keep one of them")
@@ -148,7 +149,7 @@ class Declaration:
                 noun = value.__mcp_kind__.noun
                 text = f"is a {noun} in the body of another component, and in no list; move it out"
                 self.problem(name, f"{text} and list it in a server, or begin its name with _")
-        for name, meant in find_typos(cls, kind):
+        for name, meant in find_typos(cls, kind.options, kind.members, self.known):
             if meant not in self.given:
                 text = f"is not an option; did you mean {meant!r}?"
                 self.problem(name, f"{text} (begin a name of your own with _)")

@@ -108,9 +108,10 @@ def _of_library(cls: type) -> Dump | None:
     if not described and packages.isdisjoint(FOREIGN):
         return None
     # Loaded with the first value of such a library.
-    from ._foreign_values import foreign_dump
+    from ._foreign_values import plain_converter
 
-    return foreign_dump(cls)
+    convert = plain_converter(cls)
+    return convert and (lambda value: dump_value(convert(value)))
 
 
 def _choose_kind(cls: type) -> Dump:

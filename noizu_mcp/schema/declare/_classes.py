@@ -20,7 +20,7 @@ from ..._class_body import BodyMeta
 from ._docstring import docstring_parameters, docstring_summary
 from ._field import Marker
 from ._nodes import MISSING, Field, Object
-from ._resolve import KEPT, Scope, Types, class_scope, may_be_none, type_arguments
+from ._resolve import KEPT, Scope, Types, class_scope, declarers, may_be_none, type_arguments
 from ._state import ParseState
 
 #: On a class that `freeze` made: its problems, as pairs of a field name and a text.
@@ -267,11 +267,6 @@ def _describe(cls: type, node: Object) -> None:
         for field in node.fields:
             if field.description is None:
                 field.description = texts.get(field.name) or texts.get(field.attribute)
-
-
-def declarers(cls: type) -> dict[str, type]:
-    """Return the class in whose body each field is annotated, by its name there."""
-    return {name: base for base in reversed(cls.__mro__) for name in get_annotations(base)}
 
 
 def _fields(state: ParseState, cls: type, types: Mapping[type, Types]) -> Iterator[Field]:

@@ -11,13 +11,13 @@ from typing import Annotated, Any, get_args
 
 from ..._util import json_text
 from ..._value import JSONObject
-from ..jsonschema._keywords import ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, or_null, ordered
-from ._classes import declarers
+from ..jsonschema._keywords import ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, Path, or_null, ordered
+from ..jsonschema._violation import Fault
 from ._docstring import docstring_parameters, docstring_summary
 from ._field import Marker, is_field_info
 from ._foreign_types import no_form
-from ._nodes import MAX_PLACES, Node, Pydantic
-from ._state import ParseState
+from ._nodes import MAX_PLACES, Pydantic
+from ._resolve import declarers
 
 # Words for people, and a copy of the mapping that `const` in each branch says already.
 _LEFT_OUT = frozenset({"title", "discriminator", "$defs", "$ref"})
@@ -32,39 +32,38 @@ _OF_TWO_FORMS = frozenset(
 )
 
 
-def read_pydantic(state: ParseState, annotation: Any) -> Node:
+def read_pydantic(
+    annotation: Any, *, output: bool, strict: bool, descriptions: Mapping[str, str]
+) -> Pydantic | list[Fault]:
     """Read a class, or another annotation, that pydantic describes and validates.
 
     Args:
-        state: Takes the faults: a field that has no JSON Schema, for one.
         annotation: The annotation; no part of it is text.
+        output: True if it describes a result.
+        strict: True to forbid names that are not declared.
+        descriptions: Descriptions for fields that have none of their own.
+
+    Returns:
+        The node; or the faults, such as fields that have no JSON Schema.
     """
-    state.sided = True
     try:
         adapter = sys.modules["pydantic"].TypeAdapter(annotation)
-        written = adapter.json_schema(mode=_mode(state))
-        made = _Inliner(written, strict=state.strict)
+        written = adapter.json_schema(mode="serialization" if output else "validation")
+        made = _Inliner(written, strict=strict)
         schema = made.schema(written)
     except _TooLarge:
-        state.fault("is too large once its classes are written out; make it flatter")
-        return Node()
+        return [Fault((), "is too large once its classes are written out; make it flatter")]
     except Exception as error:
-        _refuse(state, annotation, error)
-        return Node()
-    if not state.path:
-        # A whole input: the docstring of the method may describe it.
-        _describe(schema, state.descriptions)
+        faults: list[Fault] = []
+        if not _find_culprits(faults, annotation):
+            # The rest of the text is a link.
+            reason = str(error).partition("\n")[0].rstrip(".")
+            faults.append(Fault((), f"pydantic cannot describe it: {reason}"))
+        return faults
+    _describe(schema, descriptions)
     cls = annotation if isinstance(annotation, type) else None
     name = getattr(annotation, "__name__", "union")
-    node = Pydantic(name, schema, made.kept, _validator(adapter), cls, _titles(cls))
-    state.titled = state.titled or bool(node.titles)
-    # The JSON of an output is checked against its schema; it is not read back.
-    state.risky = state.risky or not state.output
-    return node
-
-
-def _mode(state: ParseState) -> str:
-    return "serialization" if state.output else "validation"
+    return Pydantic(name, schema, made.kept, _validator(adapter), cls, _titles(cls))
 
 
 def _describe(schema: JSONObject, descriptions: Mapping[str, str]) -> None:
@@ -237,39 +236,35 @@ def _nullable(schema: JSONObject) -> JSONObject:
 # Types without a JSON Schema.
 
 
-def _refuse(state: ParseState, annotation: Any, error: Exception) -> None:
-    """Note the fields of a type that have no JSON Schema, or the problem of the whole."""
-    if not _find_culprits(state, annotation, {}):
-        # The rest of the text is a link.
-        reason = str(error).partition("\n")[0].rstrip(".")
-        state.fault(f"pydantic cannot describe it: {reason}")
-
-
-def _find_culprits(state: ParseState, annotation: Any, seen: dict[int, bool]) -> bool:
-    """Note the fields inside of an annotation that have no JSON Schema.
+def _find_culprits(
+    faults: list[Fault], annotation: Any, path: Path = (), seen: dict[int, bool] | None = None
+) -> bool:
+    """Find the fields inside of an annotation that have no JSON Schema.
 
     Args:
-        state: Takes the faults.
+        faults: Takes a fault for each of them.
         annotation: The annotation.
-        seen: For each annotation that was looked at, by identity: True if something was noted.
+        path: The names of the fields around it.
+        seen: The annotations that were looked at, by identity, with what was returned for them.
 
     Returns:
-        True if something was noted, now or when the annotation was looked at before.
+        True if there is such a field, also if another place has it and the fault is there.
     """
+    seen = {} if seen is None else seen
     if id(annotation) in seen:
         return seen[id(annotation)]
     seen[id(annotation)] = False
-    found = [_find_culprits(state, part, seen) for part in get_args(annotation)]
+    found = [_find_culprits(faults, part, path, seen) for part in get_args(annotation)]
     # A name that is not defined yet is a problem of the whole class.
     if getattr(annotation, "__pydantic_complete__", True):
         owners = declarers(annotation) if isinstance(annotation, type) else {}
         for name, info in _fields_of(annotation).items():
-            with state.at(name, owners.get(name, annotation)):
-                inside = _find_culprits(state, info.annotation, seen)
-                if not inside and not _is_described(info):
-                    state.fault(no_form(info.annotation))
-                    inside = True
-            found.append(inside)
+            at = (*path, name)
+            found.append(_find_culprits(faults, info.annotation, at, seen))
+            if not found[-1] and not _is_described(info):
+                owner = owners.get(name, annotation)
+                faults.append(Fault(at, no_form(info.annotation), owner))
+                found[-1] = True
     seen[id(annotation)] = any(found)
     return any(found)
 

@@ -7,6 +7,7 @@ class body around it, in the module.
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from inspect import get_annotations
 from types import FrameType, MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, ForwardRef, NamedTuple, TypeVar, Union, get_args, get_origin
 
@@ -184,6 +185,11 @@ def class_scope(cls: type, variables: Mapping[Any, Any]) -> Scope:
     module = sys.modules.get(cls.__module__)
     names = module.__dict__ if module is not None else {}
     return Scope(names, cls, "<locals>" in cls.__qualname__, variables)
+
+
+def declarers(cls: type) -> dict[str, type]:
+    """Return the class in whose body each field is annotated, by its name there."""
+    return {name: base for base in reversed(cls.__mro__) for name in get_annotations(base)}
 
 
 def may_be_none(annotation: Any, owner: type) -> bool:

@@ -111,7 +111,20 @@ class ParseState:
         # Loaded with the first one.
         from ._pydantic import read_pydantic
 
-        return read_pydantic(self, annotation)
+        self.sided = True
+        # The docstring of a method describes the fields of a whole input only.
+        descriptions = {} if self.path else self.descriptions
+        found = read_pydantic(
+            annotation, output=self.output, strict=self.strict, descriptions=descriptions
+        )
+        if isinstance(found, list):
+            for path, text, owner, *_ in found:
+                self.faults.append(Fault((*self.path, *path), text, owner or self.owner))
+            return Node()
+        self.titled = self.titled or bool(found.titles)
+        # The JSON of an output is checked against its schema; it is not read back.
+        self.risky = self.risky or not self.output
+        return found
 
     def annotated_node(
         self, annotation: Any, entries: Iterable[Any], scope: Scope

@@ -15,9 +15,15 @@ from ..jsonschema._document import (
     schema_error,
 )
 from ..jsonschema._keywords import LATEST
-from ..jsonschema._values import MAX_VALUE_DEPTH, find_not_json, is_deeper
+from ..jsonschema._values import (
+    MAX_VALUE_DEPTH,
+    CompilePart,
+    Verdict,
+    find_not_json,
+    is_deeper,
+)
 from ..jsonschema._violation import Fault, Violation
-from ._engine import CompilePart, Verdict, choose_engine, load_engine
+from ._engine import choose_engine, load_engine
 
 # A pattern of a few characters may take a millisecond to compile.
 MAX_PATTERNS = 100

@@ -11,8 +11,8 @@ from ..._errors import SchemaError, SchemaUnsupported
 from ..._value import JSONObject
 from ..jsonschema._document import Document, patterns_of, schema_error
 from ..jsonschema._keywords import DIALECTS, LATEST
+from ..jsonschema._values import CompilePart, Verdict
 from ..jsonschema._violation import Fault
-from ._engine import CompilePart, Verdict
 
 #: See `Engine`.
 MAX_WORK = 5_000_000

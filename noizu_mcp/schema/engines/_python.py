@@ -25,10 +25,9 @@ from ..._errors import SchemaUnsupported
 from ..._value import JSONObject
 from ..jsonschema._document import REFERENCES, Document, is_local, schema_error
 from ..jsonschema._keywords import DIALECTS, LATEST, RULES
-from ..jsonschema._values import equal_pairs, is_encodable, is_multiple
+from ..jsonschema._values import CompilePart, Verdict, equal_pairs, is_encodable, is_multiple
 from ..jsonschema._violation import show
 from ..report._explain import Explainer
-from ._engine import Verdict
 from ._patterns import PatternRefusedError, match_pattern, translate
 
 __all__ = ["MAX_WORK", "compile_document", "match_pattern"]
@@ -73,9 +72,7 @@ _OLDER = frozenset(uri for uri, name in DIALECTS.items() if name in ("6", "7", "
 _LASTING = (_SERVED | _SILENT | {"not", "patternProperties"}) - {"prefixItems"}
 
 
-def compile_document(
-    document: Document, *, trusted: bool
-) -> tuple[Verdict, Callable[[Any], Verdict]]:
+def compile_document(document: Document, *, trusted: bool) -> tuple[Verdict, CompilePart]:
     """Compile a schema into Python code, or a walk; see `Engine`."""
     _check_served(document)
     for pattern in document.patterns():

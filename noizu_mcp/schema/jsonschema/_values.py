@@ -1,11 +1,17 @@
 """JSON values, compared and measured by the rules of JSON Schema (2020-12 core section 4.2.2)."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from math import inf, isfinite
 from types import NoneType
 from typing import Any
 
+from ..._value import JSONObject
 from ._violation import Path, show
+
+#: Tells if a value fits a schema.
+Verdict = Callable[[Any], bool]
+#: Compiles a part of a schema; raises ValueError where an engine cannot.
+CompilePart = Callable[[JSONObject], Verdict]
 
 # The native engine recurses on the C stack where a schema refers to itself: it overflows a 128 KiB
 # stack at 174 levels, and an overflow there kills the process.

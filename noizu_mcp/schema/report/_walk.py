@@ -15,7 +15,7 @@ import attrs
 from ..jsonschema._document import REFERENCES, Document, Node
 from ..jsonschema._keywords import DIALECTS, LATEST, Path
 from ..jsonschema._keywords import walk as walk_schema
-from ..jsonschema._values import find_not_json, has_type, identity
+from ..jsonschema._values import CompilePart, Verdict, find_not_json, has_type, identity
 from ..jsonschema._violation import MAX_VIOLATIONS, Violation
 from ._messages import broken, several_types
 
@@ -27,8 +27,6 @@ MAX_JUDGED = 1_000_000
 _MAX_LEVELS = 1000
 # The words for a violation take longer to find.
 _STEPS_FOR_WORDS = 10
-
-Verdict = Callable[[Any], bool]
 
 _Part = TypeVar("_Part")
 
@@ -70,7 +68,7 @@ class BaseExplainer:
         self,
         document: Document,
         compile_pattern: Callable[[str], Callable[[str], bool]],
-        compile_part: Callable[[Node], Verdict] | None = None,
+        compile_part: CompilePart | None = None,
     ) -> None:
         self.document = document
         self._matcher = cache(compile_pattern)
