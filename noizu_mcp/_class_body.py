@@ -4,13 +4,14 @@ Python keeps the last definition of a name and drops the others. `Body` notes ea
 another one replaces before anything has read it. The class gets an ordinary `__dict__`.
 """
 
+import sys
 from abc import ABCMeta
 from collections.abc import Container, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, overload
 
 from ._errors import DefinitionError, Problem
-from ._source import calling_frame, problem_at
+from ._source import problem_at
 from ._util import relative_path
 
 # A statement that stores a name: its code, and the offset of its last instruction.
@@ -58,7 +59,7 @@ class Body(dict[str, Any]):
         super().__delitem__(name)
 
     def __setitem__(self, name: str, value: Any) -> None:
-        frame = calling_frame()
+        frame = sys._getframe(1)
         if name == "__annotations__" and value == {}:
             value = _Annotations(self)
         self.note(name, value, (frame.f_code, frame.f_lasti))
@@ -119,7 +120,7 @@ class _Annotations(dict[str, Any]):
         self._body = body
 
     def __setitem__(self, name: str, annotation: Any) -> None:
-        frame = calling_frame()
+        frame = sys._getframe(1)
         self._body.note(name, annotation, (frame.f_code, frame.f_lasti), ":")
         super().__setitem__(name, annotation)
 
@@ -198,7 +199,7 @@ def _is_of_python(error: BaseException) -> bool:
 
 def statement_frame() -> FrameType:
     """Find the frame that runs a class statement: the first one outside of metaclasses."""
-    frame = calling_frame()
+    frame = sys._getframe(1)
     # `types.new_class` is a frame of its own.
     while frame.f_back is not None and (
         frame.f_code.co_name in ("__new__", "__init_subclass__")

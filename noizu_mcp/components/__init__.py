@@ -53,9 +53,9 @@ from .handlers._bound import PromptSpec as PromptSpec
 from .handlers._bound import ResourceSpec as ResourceSpec
 from .handlers._bound import TemplateSpec as TemplateSpec
 from .handlers._bound import ToolSpec as ToolSpec
-from .handlers._parameters import is_context as is_context
 from .handlers._signature import UNRESOLVED as UNRESOLVED
 from .handlers._signature import Signature as Signature
+from .handlers._signature import is_context as is_context
 from .handlers._tool_calls import error_result as error_result
 from .handlers._tool_calls import prepare as prepare
 from .handlers._tool_calls import to_result as to_result

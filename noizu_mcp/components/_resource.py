@@ -14,7 +14,7 @@ from .declare._options import options_of
 from .declare._statement import ComponentMeta, Kind, takes
 from .handlers._bound import ResourceSpec, TemplateSpec
 from .handlers._completion import completer
-from .handlers._signature import Handler, Row
+from .handlers._handler import Handler, Row
 from .handlers._text_values import TextValues, impossible
 from .registration._registration import Overrides, Registration, refuses_decorating, register
 

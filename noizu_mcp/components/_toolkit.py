@@ -22,7 +22,8 @@ from .declare._marks import Mark, hides_mark, lost_marks, marked_options
 from .declare._options import DECLARED_NAME, Table, options_of, read_options
 from .declare._statement import ComponentMeta, Declaration
 from .declare._tool_kind import TOOL
-from .handlers._signature import Home, read_handler
+from .handlers._handler import Home
+from .handlers._signature import read_handler
 from .registration._registration import Registration, refuses_decorating, register
 
 _Method = TypeVar("_Method")

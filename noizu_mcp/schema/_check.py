@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from math import inf
 from typing import Any
 
 from .._errors import SchemaError
+from .._pointer import Path
 from .._schema_engine import EngineName
-from .engines._compile import CompiledSchema, compile_document, pattern_compiler
+from .engines._compile import CompiledSchema, compile_document, match_pattern
 from .engines._engine import choose_engine
 from .jsonschema._document import MAX_SCHEMA_DEPTH, Document, as_plain
-from .jsonschema._keywords import DIALECTS, LATEST, Path
+from .jsonschema._keywords import DIALECTS, LATEST
 from .jsonschema._values import find_not_json
 from .jsonschema._violation import Fault, Violation, show
 from .report._messages import describe
@@ -65,7 +67,7 @@ def read_schema(
     faults: list[Fault] = []
     slips: list[Fault] = []
     if dialect == LATEST:
-        faults = document.faults(pattern_compiler(engine))
+        faults = document.faults(partial(match_pattern, engine))
         slips = document.slips()
     elif dialect not in DIALECTS and dialect not in document.documents:
         text = f"the dialect {dialect} cannot be checked; use {LATEST} or leave it out"
@@ -108,7 +110,7 @@ def rejected_values(
     # Loaded with the first default or example.
     from .report._explain import Explainer
 
-    explainer = Explainer(document, pattern_compiler(engine))
+    explainer = Explainer(document, partial(match_pattern, engine))
     for path, place, node, value in own:
         # ValueError for a wrong pattern, which is a fault of its own.
         with suppress(ValueError):

@@ -12,6 +12,7 @@ from json import JSONDecodeError, loads
 from types import FunctionType, MappingProxyType
 from typing import Any, ParamSpec
 
+from .._json_schema import CLOSING
 from .._schema_engine import EngineName, named_engine, using_engine
 from .._util import called
 from .._value import Frozen, JSONObject
@@ -48,7 +49,6 @@ class Shape(Frozen):
         coerces: True if text for other types may be read as what it says; see `coerce_text`.
         titles: The titles that a form shows for a field and its choices, by field.
         completions: The source of completions, unchecked, by field.
-        engine: The engine that was named when the declaration was read, or None.
         again: Reads the declaration again.
     """
 
@@ -60,7 +60,6 @@ class Shape(Frozen):
     coerces: bool = True
     titles: Mapping[str, Titles] = MappingProxyType({})
     completions: Mapping[str, Any] = MappingProxyType({})
-    engine: EngineName | None
     again: "Callable[[], Read]"
 
     def on_engine(self, engine: EngineName) -> "Read":
@@ -72,7 +71,7 @@ class Shape(Frozen):
         Returns:
             The shape, or None if the engine does not serve the schema; and the faults.
         """
-        if engine == self.engine:
+        if engine == self.compiled.engine:
             return self, []
         with using_engine(engine):
             return self.again()
@@ -133,8 +132,6 @@ _NOT_STRICT = (
 )
 # Values that are no declaration of an object.
 _NO_FORMS = (type(None), bool, int, float, bytes, list, tuple, set, frozenset, FunctionType)
-# The keywords that forbid undeclared names, if false.
-_CLOSING = ("additionalProperties", "unevaluatedProperties")
 
 
 @_repeatable
@@ -164,7 +161,8 @@ def read_shape(
         return (None, [Fault((), _NOT_AN_OBJECT)]) if wrong else (declared, [])
     if isinstance(declared, str):
         return read_raw(declared, input=input, strict=strict)
-    if declared is None or isinstance(declared, _NO_FORMS) or has_fields(type(declared)):
+    made = not isinstance(declared, type) and has_fields(type(declared))
+    if declared is None or isinstance(declared, _NO_FORMS) or made:
         text = f"expected a class, a mapping of fields, a JSON Schema; got {called(declared)}"
         return None, [Fault((), text)]
     state = ParseState(
@@ -202,7 +200,7 @@ def read_annotation(state: ParseState, declared: Any) -> Read:
     # A shape was made before Python knew the abstract methods of the class.
     whole = not getattr(declared, "__abstractmethods__", ())
     plain = whole and not state.strict and not state.descriptions
-    if made is not None and plain and made.engine == named_engine():
+    if made is not None and plain and made.compiled.engine == named_engine():
         return made, []
     name = getattr(declared, "__qualname__", None) or str(declared)
     return _finish(state, _node_of(state, declared), name)
@@ -353,7 +351,6 @@ def _shape(
         refusals=refusals,
         titles=titles,
         completions=_completions(fields),
-        engine=named_engine(),
     )
     return shape, []
 
@@ -413,7 +410,7 @@ def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read
 
         faults = [*faults, *([] if _is_object(schema) else [Fault((), _NOT_AN_OBJECT)])]
         faults += header_faults(schema)
-    if strict and False not in map(schema.get, _CLOSING):
+    if strict and False not in map(schema.get, CLOSING):
         faults = [*faults, Fault((), _NOT_STRICT)]
     if faults or compiled is None:
         return None, faults
@@ -423,7 +420,6 @@ def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read
         compiled=compiled,
         accepts=compiled.is_valid,
         coerces=False,
-        engine=named_engine(),
     )
     return shape, []
 

@@ -143,6 +143,7 @@ def _answered(shape: Shape, flat: JSONObject, absent: dict[str, None]) -> Shape:
         flat,
         lambda answer: declared.is_valid(answers.complete(answer)),
         lambda answer: declared.violations(answers.complete(answer)),
+        declared.engine,
     )
     changed: dict[str, Any] = {"schema": flat, "build": answers, "compiled": compiled}
     changed["accepts"] = lambda answer: shape.accepts(answers.complete(answer))

@@ -42,7 +42,7 @@ class PeerSchema:
         self._most = load_engine(engine).MAX_WORK
         document = Document(as_plain(schema))
         self._patterns = len(document.patterns())
-        self._cost = document.survey(_weigh).cost
+        self._cost = document.weighed(_weigh).cost
 
     def violations(self, value: Any) -> list[Violation] | None:
         """Return the violations of a value, `[]` if it fits; None if that would take too long."""

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from ..._util import called
 from ...schema import Fault, Shape, read_fields, read_parameters, read_shape
 from ..handlers._completion import Source, read_sources
-from ..handlers._parameters import declares_input
-from ..handlers._signature import Handler
+from ..handlers._handler import Handler
+from ..handlers._signature import declares_input
 from ._component import ComponentReader
 from ._statement import NOTHING, is_method
 

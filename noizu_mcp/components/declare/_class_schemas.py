@@ -22,8 +22,8 @@ from ...schema import (
     read_shape,
 )
 from ...types import Content, ToolResult
-from ..handlers._parameters import declares_input, mentions
-from ..handlers._signature import UNRESOLVED, Handler
+from ..handlers._handler import Handler
+from ..handlers._signature import UNRESOLVED, declares_input, mentions
 from ._statement import Declaration
 
 # Return annotations of results that are no JSON object.
@@ -130,8 +130,10 @@ class ClassSchemas:
         self, path: str, found: tuple[Shape | None, list[Fault]], member: str | None = None
     ) -> Shape | None:
         shape, faults = found
-        self._declaration.faults(path, faults, member or self._method)
-        return None if faults else shape
+        if faults:
+            self._declaration.faults(path, faults, member or self._method)
+            return None
+        return shape
 
     def _arguments(self, handler: Handler) -> Shape | None:
         """Read the input that a signature declares: any object if it declares none."""
@@ -152,10 +154,14 @@ class ClassSchemas:
     def _check_annotations(self, handler: Handler) -> None:
         """Refuse annotations that contradict what is declared: one of the two would be ignored."""
         declaration, method = self._declaration, self._method
-        # The annotations of a base are about what that declares.
-        own = self._on_function or declaration.owner_of(method) is declaration.cls
+
+        def is_own() -> bool:
+            """Tell whether the method is new; the annotations of a base are about its own."""
+            return self._on_function or declaration.owner_of(method) is declaration.cls
+
         p = handler.taking("args")
-        if own and p is not None and "input" in self._given and has_fields(p.annotation):
+        declared = p is not None and "input" in self._given and has_fields(p.annotation)
+        if p is not None and declared and is_own():
             given = self._given["input"]
             made = typing.get_origin(given) or given
             if not (isinstance(made, type) and issubclass(made, p.annotation)):
@@ -163,7 +169,7 @@ class ClassSchemas:
                 text += f" {made.__name__ if isinstance(made, type) else 'another object'}"
                 declaration.problem(f"{method}.{p.name}", f"{text}; leave out one of them", method)
         output = self.output and self.output.schema.get("type")
-        if own and output == "object" and handler.returns in _NO_OBJECTS:
+        if output == "object" and handler.returns in _NO_OBJECTS and is_own():
             name = getattr(handler.returns, "__name__", None)
             text = f"returns {name}, and the declared output is an object; leave out one of them"
             declaration.problem(f"{method}.return", text, method)

@@ -13,7 +13,8 @@ import attrs
 from ..._util import snake_case
 from ..._value import Frozen, JSONObject
 from ...schema import docstring_parameters, docstring_summary
-from ..handlers._signature import Handler, Home, Row, read_handler
+from ..handlers._handler import Handler, Home, Row
+from ..handlers._signature import read_handler
 from ._marks import is_marked
 from ._options import DECLARED_NAME, STATEMENT_ONLY, add_prefix, is_hidden
 from ._statement import NOTHING, Declaration, Kind, is_abstract, unfinished
@@ -127,7 +128,7 @@ class Component:
 
     @classmethod
     def _read_class(cls, declaration: Declaration) -> None:
-        cls.__mcp__ = ComponentReader(declaration).read()
+        type.__setattr__(cls, "__mcp__", ComponentReader(declaration).read())
 
 
 class ComponentReader:

@@ -9,7 +9,8 @@ from ..._errors import Problem
 from ..._source import calling_frame, locate, problem_at
 from ..._util import relative_path
 from ...schema import docstring_parameters, docstring_summary
-from ..handlers._signature import Handler, code_of, read_handler
+from ..handlers._handler import Handler
+from ..handlers._signature import code_of, read_handler
 from ._component import ComponentReader, Declared
 from ._marks import Mark, marked_options
 from ._options import DECLARED_NAME, options_of, read_options

@@ -5,7 +5,6 @@ with the text of the problem. A new option is a row of `_ROWS`.
 """
 
 import inspect
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -16,7 +15,7 @@ import attrs
 from ... import types
 from ..._foreign import advice
 from ..._nearest import nearest
-from ..._util import called, got, is_uri, json_text
+from ..._util import called, got, is_number, is_uri, json_text
 from ..._value import JSONObject
 from ...types import Annotations, ContentAnnotations, Icon
 
@@ -91,9 +90,7 @@ def read_seconds(value: Any) -> float | None:
     """Take a time limit in seconds, or None for no limit."""
     if value is None:
         return None
-    # True is an int, and NaN compares as False with everything.
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < value < math.inf:
+    if not is_number(value) or value <= 0:
         raise ValueError(f"must be seconds above 0, or None for no limit, {got(value)}")
     return float(value)
 

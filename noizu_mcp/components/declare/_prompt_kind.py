@@ -7,7 +7,7 @@ from typing import Any, Final
 from ...types import PromptArgument, PromptDefinition
 from ..handlers._bound import PromptSpec
 from ..handlers._completion import completer
-from ..handlers._signature import Handler, Row
+from ..handlers._handler import Handler, Row
 from ..handlers._text_values import TextValues, impossible
 from ._arguments import note_misfits, read_arguments
 from ._component import ComponentReader

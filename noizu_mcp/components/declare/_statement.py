@@ -20,7 +20,7 @@ from ..._util import relative_path
 from ...schema import NO_TYPES, Fault, Schema, Types, type_arguments
 from ...types import Wire
 from ..handlers._bound import Bound
-from ..handlers._signature import Report, Row
+from ..handlers._handler import Report, Row
 from ._marks import is_marked, marked_options
 from ._options import Table, read_options
 from ._typos import find_typos
@@ -157,11 +157,11 @@ class Declaration:
     def _owner_of_function(self, member: str) -> type | None:
         """Find the class that has a function of this name which `@mcp` marks nowhere."""
         owner = self.owner_of(member)
-        values = [vars(cls).get(member) for cls in self.cls.__mro__]
-        marked = any(marked_options(value) is not None for value in values)
         found = None if owner is None else vars(owner)[member]
-        is_static = isinstance(found, staticmethod)
-        return None if marked or is_static or not is_method(found) else owner
+        if isinstance(found, staticmethod) or not is_method(found):
+            return None
+        values = [vars(cls).get(member) for cls in self.cls.__mro__]
+        return None if any(marked_options(value) is not None for value in values) else owner
 
     def _options_of(self, base: type, table: Table) -> dict[str, Any]:
         """Give the options of a base; those of a mixin are attributes that nobody checked yet."""
@@ -358,10 +358,10 @@ class ComponentMeta(BodyMeta):
             DefinitionError: The name is an option, or declares something.
         """
         kind, own = cls.__mcp_kind__, vars(cls)
-        declares = name in kind.options or name in kind.members or name in kind.inputs
         # `dataclass` sets the default values of its fields again.
-        declares = declares or is_marked(value)
-        if declares and "__mcp_options__" in own and own.get(name, cls) is not value:
+        changed = "__mcp_options__" in own and own.get(name, cls) is not value
+        known = name in kind.options or name in kind.members or name in kind.inputs
+        if changed and (known or is_marked(value)):
             text = (
                 "is read when the class statement runs, and a change comes too late; write it in"
                 f" the statement of {cls.__name__}"

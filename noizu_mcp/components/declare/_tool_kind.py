@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ...types import ToolDefinition
 from ..handlers._bound import ToolSpec
-from ..handlers._signature import Handler, Row
+from ..handlers._handler import Handler, Row
 from ._class_schemas import ClassSchemas, call_problems, open_object
 from ._component import ComponentReader
 from ._options import options_of

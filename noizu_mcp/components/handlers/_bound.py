@@ -14,7 +14,7 @@ from ..._util import UNSET, Unset, final
 from ..._value import Frozen, JSONObject
 from ...schema import Shape, describe, to_problems
 from ...types import META_VIOLATIONS, Annotations, Icon
-from ._signature import Mode
+from ._handler import Mode
 
 if TYPE_CHECKING:
     from ...types import RequireScopes

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from ...schema import Fault
 from ...types import Completion, as_tuple
-from ._signature import Handler, Mode, is_async, refuse_coroutine
+from ._handler import Handler, Mode, refuse_coroutine
+from ._signature import is_async
 
 
 class Completer(NamedTuple):

@@ -14,7 +14,7 @@ from ..._value import JSONObject
 from ...schema import dump_value
 from ...types import PromptResult, ResourceContents, ResourceDefinition
 from ._bound import PromptSpec, TemplateSpec
-from ._signature import refuse_coroutine
+from ._handler import refuse_coroutine
 from ._tool_calls import text_of
 
 #: The media type of a value that is sent as its JSON, unless one is declared.

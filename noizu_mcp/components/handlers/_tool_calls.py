@@ -16,7 +16,7 @@ from ..._util import json_text
 from ...schema import Shape, Violation, describe, dump_value, find_not_json
 from ...types import META_BROKEN_OUTPUT, META_VIOLATIONS, Content, ToolResult, as_blocks
 from ._bound import ToolSpec
-from ._signature import refuse_coroutine
+from ._handler import refuse_coroutine
 
 #: All that a client learns about a crash.
 FAILED: Final = "Tool execution failed"

@@ -14,8 +14,8 @@ from itertools import count, repeat
 from typing import Any
 from weakref import finalize
 
+from ..._json_schema import TYPES
 from ..declare import _nodes as nodes
-from ..jsonschema._keywords import TYPES
 from ..jsonschema._values import type_of
 from ..jsonschema._violation import show
 from ._dump import ATOMS, dump_value

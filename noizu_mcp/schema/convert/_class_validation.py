@@ -11,9 +11,10 @@ from collections.abc import Container, Iterator
 from itertools import chain, islice, repeat
 from typing import Any
 
+from ..._pointer import Path
 from ..declare._nodes import Array, Format, Map, Node, Object, Pydantic, Scalar, Tuple, Union, walk
 from ..engines._compile import CompiledSchema
-from ..jsonschema._violation import MAX_VIOLATIONS, Path, Violation, show
+from ..jsonschema._violation import MAX_VIOLATIONS, Violation, show
 from ._build import Build, Builder
 from ._refusals import REFUSALS, pydantic_violations, reason_of, refusal
 

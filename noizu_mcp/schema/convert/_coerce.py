@@ -16,9 +16,10 @@ from math import isfinite
 from typing import Any, Final, NoReturn
 from weakref import WeakKeyDictionary
 
+from ..._json_schema import TYPES
 from ..._limits import Limits
 from ..jsonschema._document import Document
-from ..jsonschema._keywords import DIALECTS, TYPES
+from ..jsonschema._keywords import DIALECTS
 from ..jsonschema._values import find_not_json, is_deeper, type_of
 
 #: Subschemas that hold together; none of them says anything about a value that has no subschema.

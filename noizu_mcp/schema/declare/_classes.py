@@ -20,7 +20,7 @@ from ..._class_body import BodyMeta
 from ._docstring import docstring_parameters, docstring_summary
 from ._field import Marker
 from ._nodes import MISSING, Field, Object
-from ._resolve import KEPT, Scope, Types, class_scope, declarers, may_be_none, type_arguments
+from ._resolve import KEPT, Scope, Types, class_scope, field_scopes, may_be_none, type_arguments
 from ._state import ParseState
 
 #: On a class that `freeze` made: its problems, as pairs of a field name and a text.
@@ -130,7 +130,9 @@ def _attribute(
     if callable(options.get("factory")):
         return attrs.field(factory=options["factory"], metadata=metadata)
     optional = options.get("required")
-    if optional is False or (optional is None and may_be_none(annotation, cls)):
+    # Only a union can be None as well; most annotations are plain classes.
+    union = not isinstance(annotation, type) or annotation is NoneType
+    if optional is False or (optional is None and union and may_be_none(annotation, cls)):
         metadata[_IMPLICIT] = True
         return attrs.field(default=None, metadata=metadata)
     return attrs.field(metadata=metadata)
@@ -273,8 +275,7 @@ def _fields(state: ParseState, cls: type, types: Mapping[type, Types]) -> Iterat
     if is_typed_dict(cls):  # its bases are not in its MRO
         merged = {variable: known for each in types.values() for variable, known in each.items()}
         return _typed_dict_fields(state, cls, class_scope(cls, merged))
-    owners = declarers(cls)
-    scopes = {each: class_scope(each, types.get(each, {})) for each in {cls, *owners.values()}}
+    owners, scopes = field_scopes(cls, types)
     if attrs.has(cls):
         return _attrs_fields(state, cls, owners, scopes)
     if hasattr(cls, "__dataclass_fields__"):

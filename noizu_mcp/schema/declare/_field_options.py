@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from ..jsonschema._keywords import is_number
+from ..._json_schema import BOUNDS
+from ..._util import is_number
 from ._field import Marker
 from ._nodes import Array, Choice, Format, Map, Node, Object, Pydantic, Scalar, Tuple, Union
 
@@ -63,7 +64,7 @@ _OPTION_TAKES: Mapping[str, _Takes] = {
 }
 # By keyword, since `min` counts items for a list and is any number for a number.
 _KEYWORD_TAKES: Mapping[str, _Takes] = {
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _A_NUMBER),
+    **dict.fromkeys(BOUNDS, _A_NUMBER),
     "multipleOf": (lambda value: is_number(value) and value > 0, "a number above 0"),
     "pattern": _A_TEXT,
     "format": _A_TEXT,

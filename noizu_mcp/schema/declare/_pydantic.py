@@ -9,9 +9,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, get_args
 
+from ..._json_schema import ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS
+from ..._pointer import Path, unescape
 from ..._util import json_text
 from ..._value import JSONObject
-from ..jsonschema._keywords import ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, Path, or_null, ordered
+from ..jsonschema._keywords import or_null, ordered
 from ..jsonschema._violation import Fault
 from ._docstring import docstring_parameters, docstring_summary
 from ._field import Marker, is_field_info
@@ -180,7 +182,7 @@ class _Inliner:
         return value
 
     def _target(self, reference: str) -> JSONObject:
-        name = reference.removeprefix(_DEFINITIONS).replace("~1", "/").replace("~0", "~")
+        name = unescape(reference.removeprefix(_DEFINITIONS))
         if name not in self._recursive:
             made: JSONObject = self.schema(self._definitions[name])
             return made
@@ -198,7 +200,7 @@ def _named(schema: Any) -> Iterator[str]:
         if isinstance(node, dict):
             reference = node.get("$ref")
             if isinstance(reference, str):
-                yield reference.removeprefix(_DEFINITIONS).replace("~1", "/").replace("~0", "~")
+                yield unescape(reference.removeprefix(_DEFINITIONS))
             waiting += node.values()
         elif isinstance(node, list):
             waiting += node

@@ -19,6 +19,10 @@ NO_TYPES: Types = MappingProxyType({})
 KEPT = "__mcp_names__"
 
 
+#: Annotations that stand for another object.
+TEXT = (str, ForwardRef)
+
+
 class Unresolved(Exception):
     """An annotation names something that does not exist (yet)."""
 
@@ -185,6 +189,21 @@ def class_scope(cls: type, variables: Mapping[Any, Any]) -> Scope:
     module = sys.modules.get(cls.__module__)
     names = module.__dict__ if module is not None else {}
     return Scope(names, cls, "<locals>" in cls.__qualname__, variables)
+
+
+def field_scopes(
+    cls: type, types: Mapping[type, Types]
+) -> tuple[dict[str, type], dict[type, Scope]]:
+    """Find the class that annotates each field, and the scope of the annotations of each class.
+
+    Args:
+        cls: A class with fields.
+        types: The result of `type_arguments`.
+    """
+    owners = declarers(cls)
+    return owners, {
+        each: class_scope(each, types.get(each, {})) for each in {cls, *owners.values()}
+    }
 
 
 def declarers(cls: type) -> dict[str, type]:

@@ -14,7 +14,7 @@ from ..jsonschema._violation import Fault
 from ._field import Marker, is_field_info
 from ._field_options import constrain, marker_problems
 from ._nodes import MISSING, Field, Node, Object, is_nullable
-from ._resolve import NO_TYPES, Scope, Types, Unresolved
+from ._resolve import NO_TYPES, TEXT, Scope, Types, Unresolved
 
 # Special forms that are about a field, not about its type. By name: some are newer than the oldest
 # Python served, and typing_extensions has its own.
@@ -102,7 +102,9 @@ class ParseState:
             that a class has one node.
         """
         try:
-            return self._infer(self, scope.resolve(annotation), scope)
+            if isinstance(annotation, TEXT):
+                annotation = scope.resolve(annotation)
+            return self._infer(self, annotation, scope)
         except Unresolved as error:
             return self._unknown(error)
 
@@ -189,7 +191,7 @@ class ParseState:
             inner, entries, required = _unwrap(annotation, scope)
             if any(is_field_info(entry) and not entry.is_required() for entry in entries):
                 self.fault(_LATE_DEFAULT)
-            if is_field_info(marker):
+            if marker is not None and is_field_info(marker):
                 entries, about = [*entries, marker], {**about, **_default_of(marker)}
                 marker = None
             node, entries = self.annotated_node(inner, entries, scope)
@@ -286,7 +288,8 @@ def _unwrap(annotation: Any, scope: Scope) -> tuple[Any, list[Any], bool | None]
     entries: list[Any] = []
     required = None
     while True:
-        annotation = scope.resolve(annotation)
+        if isinstance(annotation, TEXT):
+            annotation = scope.resolve(annotation)
         origin = get_origin(annotation)
         if origin is Annotated:
             entries = [*annotation.__metadata__, *entries]

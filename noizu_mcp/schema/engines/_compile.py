@@ -30,7 +30,6 @@ MAX_PATTERNS = 100
 MAX_PATTERN_SIZE = 10_000
 
 Explain = Callable[[Any], list[Violation]]
-CompileMatcher = Callable[[str], Callable[[str], bool]]
 
 
 class CompiledSchema(NamedTuple):
@@ -43,11 +42,13 @@ class CompiledSchema(NamedTuple):
             a value nested deeper than 128 levels if the schema is recursive.
         violations: Returns the violations of a value, the first 100 of more, `[]` exactly if it
             fits. Never raises.
+        engine: The engine that was named when the schema was compiled, or None.
     """
 
     schema: Mapping[str, Any] | bool
     is_valid: Callable[[Any], bool]
     violations: Callable[[Any], list[Violation]]
+    engine: EngineName | None
 
 
 def compile_schema(
@@ -121,10 +122,11 @@ def compile_document(
     verdict, compile_part = _compile(document, engine, trusted=trusted, sound=sound)
     # Other documents may hold more than is referred to, and older drafts refer in other ways.
     wide = bool(document.documents) or document.dialect != LATEST
-    recursive = wide or document.survey().recursive
+    recursive = wide or document.survey.recursive
     is_valid = partial(_is_valid_within, verdict) if recursive else verdict
     explain = cache(partial(_explainer, document.root, document.documents, engine, compile_part))
-    return CompiledSchema(schema, is_valid, partial(_violations, is_valid, explain, recursive))
+    violations = partial(_violations, is_valid, explain, recursive)
+    return CompiledSchema(schema, is_valid, violations, engine)
 
 
 def _compile(
@@ -163,17 +165,17 @@ def _compile(
     return is_valid, compile_part
 
 
-def pattern_compiler(engine: EngineName | None) -> CompileMatcher:
-    """Return the function that compiles a pattern as an engine does; it raises ValueError.
+def match_pattern(engine: EngineName | None, pattern: str) -> Callable[[str], bool]:
+    """Return a function that tells if a pattern is found in a text, as an engine does it.
 
     Args:
         engine: A result of `choose_engine`.
+        pattern: The pattern, of ECMA-262.
+
+    Raises:
+        ValueError: The pattern is not valid, or not served.
     """
-
-    def compile_matcher(pattern: str) -> Callable[[str], bool]:
-        return load_engine(engine).match_pattern(pattern)
-
-    return compile_matcher
+    return load_engine(engine).match_pattern(pattern)
 
 
 def _explainer(
@@ -185,7 +187,9 @@ def _explainer(
     # Most programs never see a violation, so the module is not imported before.
     from ..report._explain import Explainer
 
-    return Explainer(Document(root, documents), pattern_compiler(engine), compile_part).explain
+    return Explainer(
+        Document(root, documents), partial(match_pattern, engine), compile_part
+    ).explain
 
 
 def _is_valid_within(verdict: Verdict, value: Any) -> bool:

@@ -22,6 +22,7 @@ from fastjsonschema.draft07 import CodeGeneratorDraft07
 from fastjsonschema.ref_resolver import RefResolver
 
 from ..._errors import SchemaUnsupported
+from ..._json_schema import BOUNDS, COMBINING, SIZES
 from ..._value import JSONObject
 from ..jsonschema._document import REFERENCES, Document, is_local, schema_error
 from ..jsonschema._keywords import DIALECTS, LATEST, RULES
@@ -43,20 +44,17 @@ _INLINE_DEPTH = 4
 
 _COPIED = frozenset(
     {
-        *("type", "enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
-        *("multipleOf", "uniqueItems"),
+        *("type", "enum", "multipleOf", "uniqueItems"),
+        *BOUNDS,
     }
-)
-_COUNTS = frozenset(
-    {"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}
 )
 _NESTED = frozenset(
     {
-        *("allOf", "anyOf", "oneOf"),
+        *COMBINING,
         *("items", "prefixItems", "properties", "additionalProperties", "propertyNames"),
     }
 )
-_SERVED = _COPIED | _COUNTS | _NESTED | {"pattern", "$ref", "const", "required"}
+_SERVED = _COPIED | SIZES | _NESTED | {"pattern", "$ref", "const", "required"}
 # Keywords that reject nothing.
 _SILENT = frozenset(
     {
@@ -95,7 +93,7 @@ def _refuse_part(_part: Any) -> Verdict:
 
 def _generated(document: Document) -> Verdict:
     """Return a verdict in Python code."""
-    function = _generate(_Writer(document).document(), remember=document.survey().recursive)
+    function = _generate(_Writer(document).document(), remember=document.survey.recursive)
 
     def is_valid(value: Any) -> bool:
         try:
@@ -174,7 +172,7 @@ class _Writer:
         for keyword, value in node.items():
             if keyword in _COPIED:
                 out[keyword] = value
-            elif keyword in _COUNTS:
+            elif keyword in SIZES:
                 out[keyword] = int(value)
             elif keyword == "pattern":
                 out[keyword] = translate(value)

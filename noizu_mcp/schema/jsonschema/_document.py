@@ -10,14 +10,16 @@ counts once: the engines remember their verdicts, and the depth of the value bou
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from json import dumps
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin
 
 from ..._errors import SchemaError
 from ..._nearest import nearest
+from ..._pointer import Path, unescape
 from ..._value import JSONObject
-from ._keywords import DIALECTS, LATEST, RULES, Path, dialect_of, subschemas
+from ._keywords import DIALECTS, LATEST, RULES, dialect_of, keyword_faults, subschemas, walk
 from ._violation import Fault, show
 
 KIB = 1024
@@ -93,15 +95,13 @@ class Document:
 
     def _add(self, base: str, root: Any, nodes: list[tuple[Path, Node]]) -> None:
         """Register the nodes below one, with their addresses and anchors."""
-        waiting: list[tuple[Path, str, Any]] = [((), base, root)]
-        while waiting:
-            path, base, node = waiting.pop()
-            if not isinstance(node, dict):
-                continue
-            nodes.append((path, node))
-            base = self._bases[id(node)] = self._named(base, node)
-            below = [((*path, *step), base, child) for step, child in subschemas(node)]
-            waiting.extend(reversed(below))
+        found = list(walk(root))
+        nodes += found
+        bases: dict[Path, str] = {(): base}
+        for path, node in found:
+            # The parent has a path that is one step shorter, or two steps in a map or a list.
+            outer = bases[path[:-1] if path[:-1] in bases else path[:-2]]
+            bases[path] = self._bases[id(node)] = self._named(outer, node)
 
     def _named(self, base: str, node: Node) -> str:
         """Register a node by its own names and return its base URI."""
@@ -197,7 +197,12 @@ class Document:
         nodes = [*self.reachable(), *(node for _path, node in self.nodes)]
         return {pattern for node in nodes for _place, pattern in patterns_of(node)}
 
-    def survey(self, weigh: Callable[[Node], int] = lambda _: 1) -> Survey:
+    @cached_property
+    def survey(self) -> Survey:
+        """The cost of the schema, where a visit of a node costs 1, and if it is recursive."""
+        return self.weighed(lambda _: 1)
+
+    def weighed(self, weigh: Callable[[Node], int]) -> Survey:
         """Return the cost of the schema and if it is recursive, in time linear in its size.
 
         Args:
@@ -250,7 +255,7 @@ class Document:
         size = len(dumps(self.root, separators=(",", ":"), default=str))
         if size > MAX_SCHEMA_SIZE:
             return [f"{size} bytes of JSON, more than the {MAX_SCHEMA_SIZE} that a schema may have"]
-        cost = self.survey().cost
+        cost = self.survey.cost
         if cost > MAX_SCHEMA_COST:
             text = f"one value can cause {cost:.2g} checks" if cost < 10**300 else "endless checks"
             return [f"{text}, more than {MAX_SCHEMA_COST}; refer to a subschema fewer times"]
@@ -263,11 +268,9 @@ class Document:
             compile_pattern: Compiles the `pattern` of a node, or one of its `patternProperties`;
                 raises ValueError. Without it patterns are not looked at.
         """
-        keywords: list[Fault] = []
         patterns: list[Fault] = []
         references: list[Fault] = []
         for path, node in self.nodes:
-            keywords += _keyword_faults(path, node)
             if compile_pattern is not None:
                 patterns += _pattern_faults(path, node, compile_pattern)
             if isinstance(node.get("$ref"), str):
@@ -276,7 +279,7 @@ class Document:
             Fault((), f'"$anchor": "{name}" is declared twice; rename one')
             for name in self._repeated
         ]
-        return [*keywords, *patterns, *references, *anchors]
+        return [*keyword_faults(self.nodes), *patterns, *references, *anchors]
 
     def is_self_contained(self) -> bool:
         """Tell if an engine has nothing to look up: without `faults` it accepts the schema."""
@@ -338,13 +341,6 @@ def schema_error(faults: Iterable[Fault]) -> SchemaError:
     return SchemaError("; ".join(lines))
 
 
-def _keyword_faults(path: Path, node: Mapping[Any, Any]) -> Iterator[Fault]:
-    for keyword, value in node.items():
-        rule = RULES.get(keyword)
-        if rule is not None and not rule.holds(value):
-            yield Fault((*path, keyword), f"takes {rule.wanted}, not {show(value)}")
-
-
 def patterns_of(node: Node) -> Iterator[tuple[Path, str]]:
     """Yield the regular expressions of a node with their places."""
     pattern, named = node.get("pattern"), node.get("patternProperties")
@@ -370,7 +366,7 @@ def _join(base: str, ref: str) -> str:
 def _follow(root: Any, pointer: str) -> Any:
     node = root
     for part in pointer.split("/")[1:]:
-        step: str | int = part.replace("~1", "/").replace("~0", "~")
+        step: str | int = unescape(part)
         if isinstance(node, list):
             step = int(part) if part.isascii() and part.isdigit() and len(part) < 10 else len(node)
             if step >= len(node):

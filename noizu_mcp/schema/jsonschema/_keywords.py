@@ -4,13 +4,13 @@ Everything that walks a schema reads these tables, so that a keyword is describe
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from math import isfinite
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-Path = tuple[str | int, ...]
-
-TYPES = ("null", "boolean", "object", "array", "number", "string", "integer")
+from ..._json_schema import BOUNDS, ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, SIZES, TYPES
+from ..._pointer import Path
+from ..._util import is_number
+from ._violation import Fault, show
 
 LATEST = "https://json-schema.org/draft/2020-12/schema"
 
@@ -23,27 +23,6 @@ DIALECTS: Mapping[str, str] = {
     "http://json-schema.org/draft-04/schema": "4",
 }
 
-# Where subschemas stand (2020-12 core section 10, and the two names kept from older drafts).
-ONE_SCHEMA = frozenset(
-    {
-        "additionalProperties",
-        "contains",
-        "contentSchema",
-        "else",
-        "if",
-        "items",
-        "not",
-        "propertyNames",
-        "then",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-    }
-)
-SCHEMA_MAPS = frozenset(
-    {"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
-)
-SCHEMA_LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-
 _ANCHOR = r"[A-Za-z_][-A-Za-z0-9._]*\Z"
 
 
@@ -52,13 +31,6 @@ class Rule(NamedTuple):
 
     holds: Callable[[Any], bool]
     wanted: str
-
-
-def is_number(value: Any) -> bool:
-    """Tell if a value is a JSON number: no bool, no NaN, no infinity."""
-    if isinstance(value, float):
-        return isfinite(value)
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_names(value: Any) -> bool:
@@ -115,10 +87,9 @@ _BY_RULE: tuple[tuple[Rule, str], ...] = (
     (_TEXT, "$schema $ref $dynamicRef $comment $recursiveRef pattern"),
     (_TEXT, "format title description contentEncoding contentMediaType"),
     (_FLAG, "uniqueItems deprecated readOnly writeOnly"),
-    (_NUMBER, "maximum minimum exclusiveMaximum exclusiveMinimum"),
+    (_NUMBER, " ".join(BOUNDS)),
     (Rule(lambda value: is_number(value) and value > 0, "a number above 0"), "multipleOf"),
-    (_COUNT, "maxLength minLength maxItems minItems maxContains minContains"),
-    (_COUNT, "maxProperties minProperties"),
+    (_COUNT, " ".join((*sorted(SIZES), "maxContains", "minContains"))),
     (_NAMES, "required"),
     (Rule(_is_map_of(_is_names), "an object whose values are lists of names"), "dependentRequired"),
     (Rule(_is_type, "one of " + ", ".join(TYPES) + ", or a list of them"), "type"),
@@ -159,6 +130,20 @@ def walk(schema: Any) -> Iterator[tuple[Path, dict[Any, Any]]]:
             yield path, node
             below = [((*path, *step), child) for step, child in subschemas(node)]
             waiting.extend(reversed(below))
+
+
+def keyword_faults(nodes: Iterable[tuple[Path, Mapping[str, object]]]) -> list[Fault]:
+    """Return a fault for each keyword that does not take its value.
+
+    Args:
+        nodes: The schema objects with their paths.
+    """
+    return [
+        Fault((*path, keyword), f"takes {RULES[keyword].wanted}, not {show(value)}")
+        for path, node in nodes
+        for keyword, value in node.items()
+        if keyword in RULES and not RULES[keyword].holds(value)
+    ]
 
 
 def dialect_of(schema: Mapping[str, Any] | bool) -> str:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from math import inf, isfinite
-from types import NoneType
 from typing import Any
 
+from ..._json_schema import JSON_TYPES
+from ..._pointer import Path
 from ..._value import JSONObject
-from ._violation import Path, show
+from ._violation import show
 
 #: Tells if a value fits a schema.
 Verdict = Callable[[Any], bool]
@@ -45,12 +46,7 @@ def kind_and_value(value: Any) -> str:
 
 # Programs hand over tuples for lists, and both engines take them. A bool is an int too.
 _TYPES: Mapping[type, str] = {
-    NoneType: "null",
-    bool: "boolean",
-    str: "string",
-    int: "integer",
-    dict: "object",
-    list: "array",
+    **JSON_TYPES,
     tuple: "array",
 }
 

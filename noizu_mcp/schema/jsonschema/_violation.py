@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from json import JSONEncoder, dumps
 from typing import Any, NamedTuple
 
+from ..._pointer import Path, pointer
 from ..._value import JSONObject
 
 # Nobody corrects more at a time, and each of them costs time to find and room to tell.
@@ -20,8 +21,6 @@ _MAX_PLACE = 1000
 
 # The keywords for which None in `got` is a null; for others nothing came.
 _NULL_MAY_BREAK = ("type", "enum", "const")
-
-Path = tuple[str | int, ...]
 
 # `dumps` makes an encoder for each call that asks for letters as they are.
 _quote = JSONEncoder(ensure_ascii=False).encode
@@ -92,14 +91,11 @@ class Fault(NamedTuple):
     column: int | None = None
 
 
-def pointer(path: Iterable[str | int]) -> str:
-    """Return the JSON Pointer (RFC 6901) of a path."""
-    return "".join(f"/{_escape(part)}" for part in path)
-
-
 def place(path: Iterable[str | int]) -> str:
     """Return the JSON Pointer of a path to be shown: long names are cut, and long paths."""
-    return shorten(pointer(shorten(str(part), _MAX_NAME) for part in path), _MAX_PLACE)
+    text = pointer(shorten(str(part), _MAX_NAME) for part in path)
+    # The result may be sent, and a lone surrogate cannot be encoded.
+    return shorten(text.encode("utf-8", "backslashreplace").decode("utf-8"), _MAX_PLACE)
 
 
 def show(value: Any, limit: int = MAX_SHOWN) -> str:
@@ -113,12 +109,6 @@ def show(value: Any, limit: int = MAX_SHOWN) -> str:
 def shorten(text: str, limit: int = MAX_SHOWN) -> str:
     """Return a text, cut after `limit` characters."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _escape(part: str | int) -> str:
-    text = str(part).replace("~", "~0").replace("/", "~1")
-    # The result may be sent, and a lone surrogate cannot be encoded.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _small(value: Any) -> Any:

@@ -7,6 +7,7 @@ one order of keywords in every schema.
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ..._pointer import escape
 from ..._util import called
 from ..._value import JSONObject
 from ..convert._dump import dump_value
@@ -109,7 +110,7 @@ class Emitter:
             made = self._pydantic(node, at, place)
         else:
             made = self._plain(node, at, place)
-        return ordered({**made, **node.keywords})
+        return ordered({**made, **node.keywords}) if node.keywords else made
 
     def _plain(self, node: nodes.Node, at: Path, place: Place) -> JSONObject:
         if isinstance(node, nodes.Scalar):
@@ -165,7 +166,7 @@ class Emitter:
         changed = {name: free for name, free in names.items() if name != free}
         for name, body in node.definitions.items():
             self.definitions.setdefault(names[name], _renamed(body, changed))
-        made: JSONObject = _renamed(node.schema, changed)
+        made: JSONObject = dict(_renamed(node.schema, changed))
         for path in _property_paths(made):
             self.places[(*at, *path)] = Place((*place.names, *path[1::2]), node.cls)
         return made
@@ -186,7 +187,7 @@ class Emitter:
         if name not in self.definitions:
             self.definitions[name] = {}
             self.definitions[name] = self._described(node, ("$defs", name), place)
-        return {"$ref": f"#/$defs/{name.replace('~', '~0').replace('/', '~1')}"}
+        return {"$ref": f"#/$defs/{escape(name)}"}
 
     def _described(self, node: nodes.Object, at: Path, place: Place) -> JSONObject:
         made = self._object(node, at, place)
@@ -209,6 +210,7 @@ class Emitter:
         if len(self.places) > nodes.MAX_PLACES:
             raise TooLarge
         made = self.schema(field.node, at, place)
+        own = len(made)
         if field.description is not None:
             made["description"] = field.description
         if field.default is not nodes.MISSING:
@@ -219,7 +221,7 @@ class Emitter:
             made["examples"] = [self._json(each, "example", place) for each in field.examples]
         if field.header is not None:
             made["x-mcp-header"] = field.header
-        return ordered(made)
+        return made if len(made) == own else ordered(made)
 
     def _json(self, value: Any, what: str, place: Place) -> Any:
         try:

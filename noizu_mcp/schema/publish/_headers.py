@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..jsonschema._keywords import Path, walk
+from ..._pointer import Path
+from ..jsonschema._keywords import walk
 from ..jsonschema._violation import Fault
 
 HEADER = "x-mcp-header"

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import ge, gt, le, lt
 from typing import Any
 
+from ..._pointer import Path
 from ..jsonschema._document import REFERENCES, Node
-from ..jsonschema._keywords import Path
 from ..jsonschema._values import equal_pairs, has_type, identity, is_multiple
 from ..jsonschema._violation import Violation
 from ._messages import (

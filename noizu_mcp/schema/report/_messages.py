@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..._nearest import nearest
+from ..._pointer import Path
 from ..jsonschema._values import kind_and_value
-from ..jsonschema._violation import MAX_VIOLATIONS, Path, Violation, place, shorten, show
+from ..jsonschema._violation import MAX_VIOLATIONS, Violation, place, shorten, show
 
 # The violations of one alternative.
 Branch = Sequence[Violation]

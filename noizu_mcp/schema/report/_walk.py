@@ -12,8 +12,9 @@ from typing import Any, ClassVar, TypeVar
 
 import attrs
 
+from ..._pointer import Path
 from ..jsonschema._document import REFERENCES, Document, Node
-from ..jsonschema._keywords import DIALECTS, LATEST, Path
+from ..jsonschema._keywords import DIALECTS, LATEST
 from ..jsonschema._keywords import walk as walk_schema
 from ..jsonschema._values import CompilePart, Verdict, find_not_json, has_type, identity
 from ..jsonschema._violation import MAX_VIOLATIONS, Violation
