@@ -1,7 +1,7 @@
-"""The body of a class statement, watched while it runs, and the metaclass that watches it.
+"""The namespace of a class statement, which records its assignments, and its metaclass.
 
-Python keeps the last definition of a name and drops the others. `Body` notes each definition that
-another one replaces before anything has read it. The class gets an ordinary `__dict__`.
+Python keeps the last definition of a name and drops the others. `ClassBody` records each definition
+that is replaced before it was read. The class itself gets an ordinary `__dict__`.
 """
 
 import sys
@@ -35,7 +35,7 @@ class _Replaced(NamedTuple):
     place: _Place
 
 
-class Body(dict[str, Any]):
+class ClassBody(dict[str, Any]):
     """The namespace of a class statement.
 
     Attributes:
@@ -115,7 +115,7 @@ class Body(dict[str, Any]):
 class _Annotations(dict[str, Any]):
     """The annotations of a body: a name that stands there twice is noted."""
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: ClassBody) -> None:
         super().__init__()
         self._body = body
 
@@ -163,8 +163,8 @@ class BodyMeta(_Base):
     __instancecheck__ = ABCMeta.__instancecheck__
 
     @classmethod
-    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: Any) -> Body:
-        return Body()
+    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: Any) -> ClassBody:
+        return ClassBody()
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: Any
@@ -215,7 +215,7 @@ def replacements(body: Any, name: str, known: Container[str]) -> list[Problem]:
     Args:
         body: The namespace of the statement.
         name: The name of the class.
-        known: See `Body.lost`.
+        known: See `ClassBody.lost`.
     """
-    lost = body.lost(known) if isinstance(body, Body) else ()
+    lost = body.lost(known) if isinstance(body, ClassBody) else ()
     return [Problem(f"{name}.{each}", text, file, line) for each, text, file, line in lost]

@@ -40,9 +40,9 @@ from .declare._options import read_prefix as read_prefix
 from .declare._options import read_requires as read_requires
 from .declare._options import read_seconds as read_seconds
 from .declare._options import read_text as read_text
+from .declare._statement import ComponentKind as ComponentKind
 from .declare._statement import ComponentMeta as ComponentMeta
 from .declare._statement import Declaration as Declaration
-from .declare._statement import Kind as Kind
 from .declare._statement import class_of as class_of
 from .declare._statement import is_abstract as is_abstract
 from .declare._statement import is_method as is_method

@@ -26,15 +26,15 @@ from .handlers._handler import Home
 from .handlers._signature import read_handler
 from .registration._registration import Registration, refuses_decorating, register
 
-_Method = TypeVar("_Method")
+_Marked = TypeVar("_Marked")
 
 _METHOD_OPTIONS: Final[Table] = options_of("mcp")
 
 
 @overload
-def mcp(method: _Method, /) -> _Method: ...
+def mcp(method: _Marked, /) -> _Marked: ...
 @overload
-def mcp(**options: Unpack[MethodOptions]) -> Callable[[_Method], _Method]: ...
+def mcp(**options: Unpack[MethodOptions]) -> Callable[[_Marked], _Marked]: ...
 def mcp(*args: Any, **options: Any) -> Any:
     """Mark a method of a `Toolkit`, or a function, as a tool; it stays as it is.
 
@@ -200,11 +200,11 @@ def _read_method(
 
 
 #: A class, an instance or a registration of a tool.
-Target: TypeAlias = "type[Tool | Toolkit] | Tool | Toolkit | Registration"
+ToolTarget: TypeAlias = "type[Tool | Toolkit] | Tool | Toolkit | Registration"
 
 
 @overload
-def tool(target: Target, /, **overrides: Unpack[ToolOverrides]) -> Registration: ...
+def tool(target: ToolTarget, /, **overrides: Unpack[ToolOverrides]) -> Registration: ...
 @overload
 def tool(
     function: Callable[..., Any], /, **options: Unpack[ToolFunctionOptions]

@@ -18,18 +18,18 @@ from .._util import called
 from .._value import Frozen, JSONObject
 from ._check import read_schema
 from .convert import _dump
-from .convert._build import Builder
+from .convert._build import ValueBuilder
 from .declare._annotations import infer
 from .declare._classes import PROBLEMS, has_fields, is_plain, read_class
 from .declare._field import Marker, fill_defaults, is_field_info
 from .declare._field_options import Titles, form_titles
-from .declare._nodes import Field, Node, Object
-from .declare._resolve import NO_TYPES, Scope, Types, class_scope
+from .declare._nodes import FormTooLarge, Node, Object, ObjectField
+from .declare._resolve import NO_TYPES, NameScope, Types, class_scope
 from .declare._state import ParseState
 from .engines._compile import CompiledSchema, compile_schema
 from .jsonschema._keywords import RULES
 from .jsonschema._violation import Fault, Violation, show
-from .publish._emit import Emitter, Place, TooLarge
+from .publish._emit import Emitter, FieldPlace
 
 #: On a `Schema` class that stands alone: its shape, made when the class statement ran.
 SHAPE = "__mcp_shape__"
@@ -60,9 +60,9 @@ class Shape(Frozen):
     coerces: bool = True
     titles: Mapping[str, Titles] = MappingProxyType({})
     completions: Mapping[str, Any] = MappingProxyType({})
-    again: "Callable[[], Read]"
+    again: "Callable[[], ShapeRead]"
 
-    def on_engine(self, engine: EngineName) -> "Read":
+    def on_engine(self, engine: EngineName) -> "ShapeRead":
         """Return the same declaration with values judged by an engine.
 
         Args:
@@ -103,16 +103,16 @@ class Shape(Frozen):
 
 
 #: A shape, or None; and the faults. One of the two is empty.
-Read = tuple[Shape | None, list[Fault]]
+ShapeRead = tuple[Shape | None, list[Fault]]
 
 _P = ParamSpec("_P")
 
 
-def _repeatable(read: Callable[_P, Read]) -> Callable[_P, Read]:
+def _repeatable(read: Callable[_P, ShapeRead]) -> Callable[_P, ShapeRead]:
     """Let the shapes that a function reads be read again; see `Shape.on_engine`."""
 
     @wraps(read)
-    def reading(*args: _P.args, **options: _P.kwargs) -> Read:
+    def reading(*args: _P.args, **options: _P.kwargs) -> ShapeRead:
         shape, faults = read(*args, **options)
         if shape is not None:
             # Of several readers the first one, which another one may have called, has read it.
@@ -142,7 +142,7 @@ def read_shape(
     descriptions: Mapping[str, str] | None = None,
     input: bool = True,
     types: Types = NO_TYPES,
-) -> Read:
+) -> ShapeRead:
     """Read a declared input or output.
 
     Args:
@@ -173,7 +173,7 @@ def read_shape(
     return read_annotation(state, declared)
 
 
-def _read_mapping(state: ParseState, declared: Mapping[Any, Any]) -> Read:
+def _read_mapping(state: ParseState, declared: Mapping[Any, Any]) -> ShapeRead:
     # Loaded with the first mapping: many programs declare by classes alone.
     from .declare._data_form import is_field, read_data
 
@@ -186,7 +186,7 @@ def _read_mapping(state: ParseState, declared: Mapping[Any, Any]) -> Read:
     return _finish(state, read_data(state, declared, "Arguments"), "Arguments")
 
 
-def read_annotation(state: ParseState, declared: Any) -> Read:
+def read_annotation(state: ParseState, declared: Any) -> ShapeRead:
     """Read a class with fields, or any other annotation; a class statement reads its own class.
 
     Args:
@@ -212,7 +212,7 @@ def _is_object(schema: Mapping[str, Any]) -> bool:
 
 def _node_of(state: ParseState, declared: Any) -> Node:
     if not isinstance(declared, type):
-        return state.node(declared, Scope({}))
+        return state.node(declared, NameScope({}))
     if PROBLEMS in declared.__dict__ or is_plain(declared, empty=True):
         return read_class(state, declared)
     return state.node(declared, class_scope(declared, {}))
@@ -225,7 +225,7 @@ def read_parameters(
     *,
     strict: bool = False,
     descriptions: Mapping[str, str] | None = None,
-) -> Read:
+) -> ShapeRead:
     """Read parameters of a function as an input; the built value is the dict of arguments to pass.
 
     A direct call of the function then uses the defaults in its markers; see `fill_defaults`.
@@ -240,7 +240,7 @@ def read_parameters(
         The shape, or None; and the faults, with paths that start with the parameter's name.
     """
     plain = unwrap(getattr(fn, "__func__", fn))
-    scope = Scope(getattr(plain, "__globals__", {}), None, "<locals>" in plain.__qualname__)
+    scope = NameScope(getattr(plain, "__globals__", {}), None, "<locals>" in plain.__qualname__)
     state = ParseState(infer, strict=strict, descriptions=descriptions)
     node = Object(plain.__name__, "arguments", dict, [])
     for parameter in parameters:
@@ -280,24 +280,24 @@ def read_fields(declared: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         return {}, {}
     try:
         schema = Emitter(state).root(node)
-    except TooLarge:
+    except FormTooLarge:
         return {}, {}
     return schema["properties"], _completions(node.fields)
 
 
-def _completions(fields: Iterable[Field]) -> dict[str, Any]:
+def _completions(fields: Iterable[ObjectField]) -> dict[str, Any]:
     return {field.name: field.complete for field in fields if field.complete is not None}
 
 
-def _finish(state: ParseState, node: Node, name: str) -> Read:
+def _finish(state: ParseState, node: Node, name: str) -> ShapeRead:
     """Turn a form that was read into a shape: emit its schema, check and compile it."""
     for field in node.fields if isinstance(node, Object) else ():
         field.description = field.description or state.descriptions.get(field.name)
     emitter = Emitter(state)
     try:
         schema = emitter.root(node)
-    except TooLarge:
-        state.fault("is too large once its classes are written out; make it flatter")
+    except FormTooLarge:
+        state.fault(FormTooLarge.text)
         return None, state.faults
     if not state.output and not _is_object(schema) and not state.faults:
         state.fault(_NOT_AN_OBJECT)
@@ -320,9 +320,9 @@ def _shape(
     emitter: Emitter,
     schema: JSONObject,
     compiled: CompiledSchema,
-) -> Read:
+) -> ShapeRead:
     """Compile the builder of a form, and put its shape together."""
-    builder = Builder(name, _tester(state, name, emitter))
+    builder = ValueBuilder(name, _tester(state, name, emitter))
     # Types of pydantic may be written in another form than they are read: an output is not built.
     build = None if state.output and state.sided else builder.compile(node)
     # Factories inside a default run here, so this is done only for a form that needs it.
@@ -361,12 +361,12 @@ def _tester(
     """Return the function that compiles a test for a branch of a union."""
 
     def compile_test(branch: Node) -> Callable[[Any], bool]:
-        part = emitter.with_definitions(emitter.schema(branch, (), Place((), None)))
+        part = emitter.with_definitions(emitter.schema(branch, (), FieldPlace((), None)))
         alone = compile_schema(part)
         if state.risky:
             from .convert._class_validation import checked, is_risky
 
-            inner = Builder(name, compile_test)
+            inner = ValueBuilder(name, compile_test)
             build = inner.compile(branch) if is_risky(branch) else None
             if build is not None:
                 return checked(alone, branch, inner, build).is_valid
@@ -376,7 +376,7 @@ def _tester(
 
 
 @_repeatable
-def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read:
+def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> ShapeRead:
     """Read a JSON Schema: a mapping, or JSON text.
 
     Args:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import attrs
 
 from .._value import JSONObject
-from ._declared_schema import Read, Shape, read_shape
+from ._declared_schema import Shape, ShapeRead, read_shape
 from .declare._field_options import Titles
 from .declare._resolve import declarers
 from .engines._compile import CompiledSchema
@@ -39,7 +39,7 @@ _OTHERS = "asks for names that are not declared, and a form has named fields onl
 _NAMED_ONLY: tuple[Any, ...] = (True, False, {})
 
 
-def flat_shape(declared: Any) -> Read:
+def flat_shape(declared: Any) -> ShapeRead:
     """Read the declaration of a form.
 
     A form asks for text (`format`: email, uri, date, date-time), numbers with `min` and `max`,
@@ -60,7 +60,7 @@ def flat_shape(declared: Any) -> Read:
     made = declared.__dict__.get(FLAT) if isinstance(declared, type) else None
     if made is not None:
         return made, []
-    if isinstance(declared, Shape) and isinstance(declared.build, _Answers):
+    if isinstance(declared, Shape) and isinstance(declared.build, _FlatAnswers):
         return declared, []
     shape, faults = read_shape(declared)
     if shape is None:
@@ -110,7 +110,7 @@ def _older(field: Mapping[str, Any]) -> JSONObject:
 
 
 @attrs.frozen(eq=False)
-class _Answers:
+class _FlatAnswers:
     """The builder of answers.
 
     Attributes:
@@ -137,7 +137,7 @@ class _Answers:
 
 def _answered(shape: Shape, flat: JSONObject, absent: dict[str, None]) -> Shape:
     """Return a shape with a flat schema, whose answers are validated by the declaration."""
-    answers = _Answers(tuple(flat["properties"]), absent, shape.build)
+    answers = _FlatAnswers(tuple(flat["properties"]), absent, shape.build)
     declared = shape.compiled
     compiled = CompiledSchema(
         flat,

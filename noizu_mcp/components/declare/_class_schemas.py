@@ -28,7 +28,7 @@ from ._statement import Declaration
 
 # Return annotations of results that are no JSON object.
 _NO_OBJECTS: Final = (str, int, float, bool, bytes, None)
-Side = Literal["input", "output"]
+SchemaSide = Literal["input", "output"]
 
 
 # One object for all: it is compiled once, and recognised by its identity.
@@ -70,7 +70,7 @@ class ClassSchemas:
         strict = options.get("strict", False)
         self._reading: dict[str, Any] = {"strict": strict, "descriptions": descriptions}
         self._on_function = on_function
-        self._given: dict[Side, Any] = {}
+        self._given: dict[SchemaSide, Any] = {}
         # Nearest first: a class, its bases and mixins.
         places: list[Mapping[str, Any]] = [options] if on_function else [*declaration.bodies()]
         has_input, self.input = self._declared("input", places)
@@ -91,7 +91,7 @@ class ClassSchemas:
         }
 
     def _declared(
-        self, side: Side, places: Iterable[Mapping[str, Any]]
+        self, side: SchemaSide, places: Iterable[Mapping[str, Any]]
     ) -> tuple[bool, Shape | None]:
         """Tell whether a side is declared; its shape, or None after problems."""
         raw, nested = f"{side}_schema", side.capitalize()
@@ -110,7 +110,7 @@ class ClassSchemas:
             return True, None
         return False, None
 
-    def _shape(self, side: Side, name: str, value: Any) -> Shape | None:
+    def _shape(self, side: SchemaSide, name: str, value: Any) -> Shape | None:
         path = f"{self._method}.{name}" if self._on_function else name
         self._given[side] = value
         reading = {**self._reading, "input": side == "input"}
@@ -187,7 +187,7 @@ class ClassSchemas:
             return None
         return self._keep(f"{self._method}.return", read_shape(annotation, input=False))
 
-    def _unresolved(self, part: str, side: Side) -> None:
+    def _unresolved(self, part: str, side: SchemaSide) -> None:
         other = (
             f"give @mcp({side}=…)" if self._on_function else f"declare a class {side.capitalize()}"
         )

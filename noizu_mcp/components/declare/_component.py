@@ -13,11 +13,11 @@ import attrs
 from ..._util import snake_case
 from ..._value import Frozen, JSONObject
 from ...schema import docstring_parameters, docstring_summary
-from ..handlers._handler import Handler, Home, Row
+from ..handlers._handler import CallForm, Handler, Home
 from ..handlers._signature import read_handler
 from ._marks import is_marked
 from ._options import DECLARED_NAME, STATEMENT_ONLY, add_prefix, is_hidden
-from ._statement import NOTHING, Declaration, Kind, is_abstract, unfinished
+from ._statement import NOTHING, ComponentKind, Declaration, is_abstract, unfinished
 
 #: Names that other frameworks, and the other kinds of component, have for an input.
 _OTHER_CLASSES: Final = ("Args", "Arguments", "Input", "InputSchema", "Parameters", "Params")
@@ -36,7 +36,7 @@ class Declared(Frozen):
         fields: Makes the fields of the bound component that no option gives, of the instance.
     """
 
-    kind: Kind
+    kind: ComponentKind
     options: Mapping[str, Any]
     handler: Handler
     source: str
@@ -107,7 +107,7 @@ class Declared(Frozen):
 class Component:
     """The base of a class that is one component."""
 
-    __mcp_kind__: ClassVar[Kind]
+    __mcp_kind__: ClassVar[ComponentKind]
     __mcp__: ClassVar[tuple[Declared, ...]] = ()
 
     @classmethod
@@ -204,7 +204,7 @@ class ComponentReader:
                 text = f"the class gives the {noun} an invalid name: {name!r}; write name=…"
                 self.problem("", text)
 
-    def _handler(self, name: str, row: Row) -> Handler | None:
+    def _handler(self, name: str, row: CallForm) -> Handler | None:
         """Read a method of the kind, its own or an inherited one."""
         declaration, noun = self.declaration, self.kind.noun
         owner = declaration.owner_of(name)

@@ -14,7 +14,7 @@ from ..handlers._signature import code_of, read_handler
 from ._component import ComponentReader, Declared
 from ._marks import Mark, marked_options
 from ._options import DECLARED_NAME, options_of, read_options
-from ._statement import Declaration, FunctionComponent, Kind, kind_of
+from ._statement import ComponentKind, Declaration, FunctionComponent, kind_of
 
 # On a function: what was read of it, by the noun of its kind.
 _READ: Final = "__mcp_components__"
@@ -29,7 +29,7 @@ def is_function(target: Any) -> bool:
     return callable(target) and (owner is None or owner.feature == "servers")
 
 
-def function_component(kind: Kind, function: Any) -> FunctionComponent:
+def function_component(kind: ComponentKind, function: Any) -> FunctionComponent:
     """Read a function that is registered without options; what was read is kept on it.
 
     Args:
@@ -47,7 +47,7 @@ def function_component(kind: Kind, function: Any) -> FunctionComponent:
 
 
 def read_function(
-    kind: Kind,
+    kind: ComponentKind,
     function: Any,
     given: Mapping[str, Any],
     overrides: Mapping[str, Any],
@@ -67,7 +67,7 @@ def read_function(
         The component; its problems are noted in it.
     """
     statement = _Statement(kind, function, given, overrides, frame)
-    declared = _Reader(statement).read()
+    declared = _FunctionReader(statement).read()
     return FunctionComponent(
         kind=kind,
         function=function,
@@ -93,7 +93,7 @@ class _Statement(Declaration):
 
     def __init__(
         self,
-        kind: Kind,
+        kind: ComponentKind,
         function: Any,
         given: Mapping[str, Any],
         overrides: Mapping[str, Any],
@@ -161,7 +161,7 @@ class _Statement(Declaration):
         yield self.options
 
 
-class _Reader(ComponentReader):
+class _FunctionReader(ComponentReader):
     """Reads a function by the row of its kind."""
 
     in_class = False

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any, Final
 
-from ..._class_body import OVERLOAD, Body
+from ..._class_body import OVERLOAD, ClassBody
 from ..._errors import DefinitionError
 from ..._source import calling_frame, problem_at
 
@@ -55,7 +55,7 @@ class Mark:
             text = "@mcp stands above an overload; put it above the implementation only"
             raise DefinitionError([problem_at("@mcp", text, frame)])
         body = frame.f_locals
-        if isinstance(body, Body):
+        if isinstance(body, ClassBody):
             body.marks.append((function, self.options))
         # A new tuple: a decorator in between may have copied the old one to another function.
         setattr(function, _MARKS, (*getattr(function, _MARKS, ()), self.options))
@@ -106,7 +106,7 @@ def lost_marks(body: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     Yields:
         The name of each function, and the line of its definition.
     """
-    if not isinstance(body, Body):
+    if not isinstance(body, ClassBody):
         return
     # Those that another definition replaces are judged as such.
     values = [*dict.values(body), *body.replaced()]

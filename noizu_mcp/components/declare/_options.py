@@ -22,8 +22,8 @@ from ...types import Annotations, ContentAnnotations, Icon
 if TYPE_CHECKING:
     from ...types import RequireScopes
 
-Reader = Callable[[Any], Any]
-Table = Mapping[str, Reader]
+OptionReader = Callable[[Any], Any]
+Table = Mapping[str, OptionReader]
 
 _Hints = TypeVar("_Hints", Annotations, ContentAnnotations)
 
@@ -301,7 +301,7 @@ _CONTENTS: Final = "Resource ResourceTemplate resource resource_template"
 _SCHEMAS: Final = ("input", "output", "input_schema", "output_schema")
 
 # Each option with its reader and with the places that have it.
-_ROWS: Final[tuple[tuple[str, Reader, str], ...]] = (
+_ROWS: Final[tuple[tuple[str, OptionReader, str], ...]] = (
     ("uri", _read_uri, "Resource resource"),
     ("uri_template", _read_uri_template, "ResourceTemplate template_function"),
     # A name in source code keeps the rule of the specification; a registration may compute one, and
@@ -348,7 +348,7 @@ STATEMENT_ONLY: Final = frozenset(
 )
 
 
-def options_of(place: str) -> dict[str, Reader]:
+def options_of(place: str) -> dict[str, OptionReader]:
     """Give the options of a place: `Tool`, `mcp`, `tool`.
 
     Returns:

@@ -1,7 +1,7 @@
 """The metaclass of components: a class statement is read once, and checked as a whole.
 
-`ComponentMeta` makes the class, then a `Declaration` reads its options by the row of its `Kind`,
-and the `_read_class` of its root class reads the rest of the body. Problems are collected, so that
+`ComponentMeta` makes the class. A `Declaration` then reads its options as its `ComponentKind` says,
+and the method `_read_class` of its root class reads the rest of the body. Problems are collected:
 one `DefinitionError` lists them all, each with its place in the source.
 """
 
@@ -20,7 +20,7 @@ from ..._util import relative_path
 from ...schema import NO_TYPES, Fault, Schema, Types, type_arguments
 from ...types import Wire
 from ..handlers._bound import Bound
-from ..handlers._handler import Report, Row
+from ..handlers._handler import CallForm, ProblemReporter
 from ._marks import is_marked, marked_options
 from ._options import Table, read_options
 from ._typos import find_typos
@@ -30,7 +30,7 @@ NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _NEVER_INHERITED: Final = ("name", "title", "abstract")
 
 
-class Kind(NamedTuple):
+class ComponentKind(NamedTuple):
     """One kind of component: the row by which its classes are read, registered and described.
 
     Attributes:
@@ -62,7 +62,7 @@ class Kind(NamedTuple):
     noun: str = ""
     key: str = "name"
     example: str = ""
-    methods: Mapping[str, Row] = NOTHING
+    methods: Mapping[str, CallForm] = NOTHING
     parts: Callable[..., Mapping[str, Any]] = lambda *_: {"fields": lambda _: {}}
     instead_of_mark: str = "take it off"
     overrides: Table = NOTHING
@@ -90,7 +90,7 @@ class Declaration:
     def __init__(
         self,
         cls: type,
-        kind: Kind,
+        kind: ComponentKind,
         keywords: Mapping[str, Any],
         frame: FrameType,
         body: Mapping[str, Any] = NOTHING,
@@ -243,7 +243,7 @@ class Declaration:
             where = f"{self.cls.__name__}.{problem.where}"
             self.problems.append(Problem(where, problem.text, problem.file, problem.line))
 
-    def reporter(self, member: str, owner: type) -> Report:
+    def reporter(self, member: str, owner: type) -> ProblemReporter:
         """Make a function that notes problems of one attribute of a class."""
 
         def report(text: str, parameter: str = "") -> None:
@@ -327,7 +327,7 @@ class ComponentMeta(BodyMeta):
     """
 
     # Every root class gives these two; the second reads the body of a new class.
-    __mcp_kind__: Kind
+    __mcp_kind__: ComponentKind
     _read_class: Callable[[Declaration], None]
 
     def __new__(
@@ -388,7 +388,7 @@ class FunctionComponent:
         problems: Everything that is wrong with it.
     """
 
-    kind: Kind
+    kind: ComponentKind
     function: Any
     label: str
     given: Mapping[str, Any]
@@ -397,7 +397,7 @@ class FunctionComponent:
     __mcp__: tuple[Any, ...] = attrs.field(alias="mcp")
 
 
-def kind_of(target: Any) -> Kind | None:
+def kind_of(target: Any) -> ComponentKind | None:
     """Give the kind of a class, of an instance or of a function; None for anything else."""
     if isinstance(target, FunctionComponent):
         return target.kind

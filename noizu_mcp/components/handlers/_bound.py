@@ -28,7 +28,7 @@ _INVALID_PARAMS: Final = -32602
 _SHOWN: Final = 80
 
 
-class Guard(Protocol):
+class MountGuard(Protocol):
     """Policies that stand between a server and a component of another server that it mounts."""
 
     @property
@@ -72,7 +72,7 @@ class Bound(Frozen):
     timeout: float | Unset | None = UNSET
     requires: "RequireScopes | None" = None
     available: Callable[[Any], object] | None = None
-    guard: Guard | None = None
+    guard: MountGuard | None = None
     loop: str | None = None
     mode: Mode
     takes_context: bool

@@ -18,13 +18,13 @@ Mode = Literal["async", "thread", "inline"]
 POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
-class Report(Protocol):
+class ProblemReporter(Protocol):
     """Takes the text of a problem, and the parameter that it is about."""
 
     def __call__(self, text: str, parameter: str = "") -> None: ...
 
 
-class Row(NamedTuple):
+class CallForm(NamedTuple):
     """The values that a handler is offered after `self`.
 
     A handler may leave off any of them, and is not passed these.

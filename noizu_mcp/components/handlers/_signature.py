@@ -23,7 +23,7 @@ from typing import Any, Final
 from ..._util import called
 from ...schema import NO_TYPES, Types, with_types
 from .._context import Context
-from ._handler import POSITIONAL, Handler, Home, Mode, Report, Row
+from ._handler import POSITIONAL, CallForm, Handler, Home, Mode, ProblemReporter
 
 _VARIADIC: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 #: Names of parameters that take the context where no annotation says another thing.
@@ -41,9 +41,9 @@ UNRESOLVED: Final = Parameter("unresolved", Parameter.KEYWORD_ONLY)
 def read_handler(
     attribute: str,
     found: Any,
-    row: Row,
+    row: CallForm,
     scope: Mapping[str, Any],
-    report: Report,
+    report: ProblemReporter,
     *,
     inline: bool = False,
     declared: bool = False,
@@ -127,7 +127,7 @@ class Signature:
         function: Any,
         parameters: Iterable[Parameter],
         scope: Mapping[str, Any],
-        report: Report,
+        report: ProblemReporter,
         *,
         first: tuple[str, ...] = ("self",),
         types: Types = NO_TYPES,
@@ -143,7 +143,7 @@ class Signature:
             same = annotation is p.annotation or annotation is UNRESOLVED
             self.parameters.append(p if same else p.replace(annotation=annotation))
 
-    def take_given(self, owner: type | None, row: Row) -> bool:
+    def take_given(self, owner: type | None, row: CallForm) -> bool:
         """Take out the parameters whose values a call does not pass; False if `self` is missing.
 
         Args:
@@ -207,7 +207,7 @@ def _misfit(attribute: str, found: Any, signature: inspect.Signature) -> str | N
 
 
 def _sort(
-    signature: Signature, row: Row, *, declared: bool
+    signature: Signature, row: CallForm, *, declared: bool
 ) -> tuple[list[tuple[Parameter, str]], list[Parameter]]:
     """Tell the parameters that take a value of the row from the properties of the input."""
     has_input, example = "args" in row.offers, signature.example(*row.offers)
@@ -290,7 +290,9 @@ def _check_property(signature: Signature, p: Parameter, *, alone: bool) -> Param
     return p.replace(annotation=Any, default=p.empty)
 
 
-def _check_positions(signature: Signature, row: Row, least: int) -> list[tuple[Parameter, str]]:
+def _check_positions(
+    signature: Signature, row: CallForm, least: int
+) -> list[tuple[Parameter, str]]:
     """Check parameters against the values that are passed by position."""
     example = signature.example(*row.offers)
     for p in signature.parameters:

@@ -19,9 +19,9 @@ from ..declare._functions import function_component, is_function, read_function
 from ..declare._marks import Mark
 from ..declare._options import read_declared_name, read_options
 from ..declare._statement import (
+    ComponentKind,
     ComponentMeta,
     FunctionComponent,
-    Kind,
     class_of,
     is_abstract,
     kind_of,
@@ -125,7 +125,7 @@ def refuses_decorating(function: Callable[_P, Registration]) -> Callable[_P, Reg
 
 
 def register(
-    kind: Kind, target: Any, overrides: Mapping[str, Any], maker: str | None = None
+    kind: ComponentKind, target: Any, overrides: Mapping[str, Any], maker: str | None = None
 ) -> Registration:
     """Make a registration for a public function, at whose caller errors point.
 
@@ -178,7 +178,7 @@ def register(
     return Registration(target=target, overrides=good)
 
 
-def _maker(kind: Kind) -> str:
+def _maker(kind: ComponentKind) -> str:
     return kind.noun.replace(" ", "_")
 
 

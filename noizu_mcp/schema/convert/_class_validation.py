@@ -15,7 +15,7 @@ from ..._pointer import Path
 from ..declare._nodes import Array, Format, Map, Node, Object, Pydantic, Scalar, Tuple, Union, walk
 from ..engines._compile import CompiledSchema
 from ..jsonschema._violation import MAX_VIOLATIONS, Violation, show
-from ._build import Build, Builder
+from ._build import Build, ValueBuilder
 from ._refusals import REFUSALS, pydantic_violations, reason_of, refusal
 
 # Parts of one value that are searched, at a few microseconds each.
@@ -32,7 +32,9 @@ def is_risky(root: Node) -> bool:
     )
 
 
-def checked(compiled: CompiledSchema, root: Node, builder: Builder, build: Build) -> CompiledSchema:
+def checked(
+    compiled: CompiledSchema, root: Node, builder: ValueBuilder, build: Build
+) -> CompiledSchema:
     """Return a validator that refuses also the values that `build` refuses.
 
     Args:
@@ -48,7 +50,7 @@ def checked(compiled: CompiledSchema, root: Node, builder: Builder, build: Build
     def search(value: Any, told: Container[Path] | None) -> Iterator[Violation]:
         if not risky:
             risky.update(id(node) for node in walk(root) if is_risky(node))
-        return _Search(builder, risky, told).of(root, value, ())
+        return _CulpritSearch(builder, risky, told).of(root, value, ())
 
     def is_valid(value: Any) -> bool:
         return accepts(value) and not _refused(build, value)
@@ -79,7 +81,7 @@ def _refused(build: Build, value: Any) -> bool:
     return False
 
 
-class _Search:
+class _CulpritSearch:
     """One search for the parts of a value that cannot be built.
 
     Of parts inside parts the innermost are reported. Constructors are called only for a value that
@@ -92,7 +94,7 @@ class _Search:
     """
 
     def __init__(
-        self, builder: Builder, risky: Container[int], told: Container[Path] | None
+        self, builder: ValueBuilder, risky: Container[int], told: Container[Path] | None
     ) -> None:
         self._builder = builder
         self._risky = risky

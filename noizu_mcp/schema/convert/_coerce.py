@@ -58,7 +58,7 @@ def coerce_text(shape: Any, value: Any, limits: Limits) -> Any:
     return reader.read(value, limits)
 
 
-class Options:
+class PlaceOptions:
     """The alternatives that may apply at one place, and those of the places inside.
 
     Attributes:
@@ -75,10 +75,10 @@ class Options:
         self.alternatives = alternatives
         self.kinds = frozenset[str]().union(*map(_kinds_together, alternatives))
         self.marks = [_marks(each) for each in alternatives] if len(alternatives) > 1 else []
-        self.members: dict[str | None, Options | None] = {}
+        self.members: dict[str | None, PlaceOptions | None] = {}
         self.first = max((len(node.get("prefixItems", ())) for node in _nodes(self)), default=0)
-        self.items: dict[int, Options | None] = {}
-        self.chosen: dict[tuple[int, ...], Options] = {}
+        self.items: dict[int, PlaceOptions | None] = {}
+        self.chosen: dict[tuple[int, ...], PlaceOptions] = {}
 
 
 class TextReader:
@@ -94,7 +94,7 @@ class TextReader:
         self._is_old = DIALECTS.get(self._document.dialect) in ("4", "6", "7")
         self._expanded: dict[int, list[Together]] = {}
         # One for each set of alternatives, so that a recursive schema has finitely many.
-        self._remembered: dict[tuple[tuple[int, ...], ...], Options] = {}
+        self._remembered: dict[tuple[tuple[int, ...], ...], PlaceOptions] = {}
         self._root = self._remember(self._expand(schema, ()))
 
     def read(self, value: Any, limits: Limits) -> Any:
@@ -136,7 +136,7 @@ class TextReader:
             self._expanded[id(schema)] = made
         return made
 
-    def member(self, options: Options, name: str) -> Options | None:
+    def member(self, options: PlaceOptions, name: str) -> PlaceOptions | None:
         """Return the options of a member; None where anything is allowed."""
         if name in options.members:
             return options.members[name]
@@ -151,7 +151,7 @@ class TextReader:
             options.members[key] = self._options(found)
         return options.members[key]
 
-    def item(self, options: Options, index: int) -> Options | None:
+    def item(self, options: PlaceOptions, index: int) -> PlaceOptions | None:
         """Return the options of an item; None where anything is allowed."""
         key = min(index, options.first)
         if key not in options.items:
@@ -162,7 +162,7 @@ class TextReader:
             options.items[key] = self._options(found)
         return options.items[key]
 
-    def _options(self, found: Iterable[list[Any]]) -> Options | None:
+    def _options(self, found: Iterable[list[Any]]) -> PlaceOptions | None:
         """Return the options of a place from the subschemas that each alternative has for it."""
         alternatives: list[Together] = []
         for together in found:
@@ -174,14 +174,14 @@ class TextReader:
             return None
         return self._remember(alternatives)
 
-    def _remember(self, alternatives: list[Together]) -> Options:
+    def _remember(self, alternatives: list[Together]) -> PlaceOptions:
         key = tuple(tuple(map(id, together)) for together in alternatives)
         made = self._remembered.get(key)
         if made is None:
-            made = self._remembered[key] = Options(alternatives)
+            made = self._remembered[key] = PlaceOptions(alternatives)
         return made
 
-    def choose(self, options: Options, value: dict[str, Any] | list[Any]) -> Options:
+    def choose(self, options: PlaceOptions, value: dict[str, Any] | list[Any]) -> PlaceOptions:
         """Return the options that are left for a container: by its type, names and constants."""
         if not options.marks:
             return options
@@ -210,7 +210,7 @@ class _Walk:
         self._depth = limits.message_depth
         self._left = limits.message_values
 
-    def value(self, options: Options | None, value: Any, depth: int) -> Any:
+    def value(self, options: PlaceOptions | None, value: Any, depth: int) -> Any:
         """Return a value with the text in it read; the value itself if there is none.
 
         Args:
@@ -226,7 +226,7 @@ class _Walk:
             return self._object(options, value, depth + 1)
         return self._array(options, value, depth + 1) if isinstance(value, list) else value
 
-    def _object(self, options: Options, value: dict[str, Any], depth: int) -> Any:
+    def _object(self, options: PlaceOptions, value: dict[str, Any], depth: int) -> Any:
         options = self._reader.choose(options, value)
         made: dict[str, Any] | None = None
         for name, inner in value.items():
@@ -238,7 +238,7 @@ class _Walk:
                 made[name] = read
         return value if made is None else made
 
-    def _array(self, options: Options, value: list[Any], depth: int) -> Any:
+    def _array(self, options: PlaceOptions, value: list[Any], depth: int) -> Any:
         options = self._reader.choose(options, value)
         made: list[Any] | None = None
         for index, inner in enumerate(value):
@@ -250,7 +250,7 @@ class _Walk:
                 made[index] = read
         return value if made is None else made
 
-    def _text(self, options: Options, text: str, depth: int) -> Any:
+    def _text(self, options: PlaceOptions, text: str, depth: int) -> Any:
         kinds = options.kinds
         if "string" in kinds:
             return text
@@ -298,7 +298,7 @@ def _product(left: list[Together], right: list[Together]) -> list[Together]:
     return [(*one, *other) for one in left for other in right]
 
 
-def _nodes(options: Options) -> Iterable[Mapping[str, Any]]:
+def _nodes(options: PlaceOptions) -> Iterable[Mapping[str, Any]]:
     return (node for alternative in options.alternatives for node in alternative)
 
 

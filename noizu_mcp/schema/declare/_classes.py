@@ -19,8 +19,8 @@ import attrs
 from ..._class_body import BodyMeta
 from ._docstring import docstring_parameters, docstring_summary
 from ._field import Marker
-from ._nodes import MISSING, Field, Object
-from ._resolve import KEPT, Scope, Types, class_scope, field_scopes, may_be_none, type_arguments
+from ._nodes import MISSING, Object, ObjectField
+from ._resolve import KEPT, NameScope, Types, class_scope, field_scopes, may_be_none, type_arguments
 from ._state import ParseState
 
 #: On a class that `freeze` made: its problems, as pairs of a field name and a text.
@@ -190,7 +190,9 @@ _HOOKS = ("__attrs_pre_init__", "__attrs_post_init__", "__post_init__")
 _FACTORY: Any = attrs.Factory
 
 
-def read_class(state: ParseState, cls: type, args: tuple[tuple[Any, Scope], ...] = ()) -> Object:
+def read_class(
+    state: ParseState, cls: type, args: tuple[tuple[Any, NameScope], ...] = ()
+) -> Object:
     """Read a class with fields; it has one node in each declaration.
 
     Args:
@@ -271,7 +273,7 @@ def _describe(cls: type, node: Object) -> None:
                 field.description = texts.get(field.name) or texts.get(field.attribute)
 
 
-def _fields(state: ParseState, cls: type, types: Mapping[type, Types]) -> Iterator[Field]:
+def _fields(state: ParseState, cls: type, types: Mapping[type, Types]) -> Iterator[ObjectField]:
     if is_typed_dict(cls):  # its bases are not in its MRO
         merged = {variable: known for each in types.values() for variable, known in each.items()}
         return _typed_dict_fields(state, cls, class_scope(cls, merged))
@@ -285,8 +287,8 @@ def _fields(state: ParseState, cls: type, types: Mapping[type, Types]) -> Iterat
 
 
 def _attrs_fields(
-    state: ParseState, cls: type, owners: Mapping[str, type], scopes: Mapping[type, Scope]
-) -> Iterator[Field]:
+    state: ParseState, cls: type, owners: Mapping[str, type], scopes: Mapping[type, NameScope]
+) -> Iterator[ObjectField]:
     for attribute in attrs.fields(cls):
         if not attribute.init and not state.output:
             continue
@@ -319,8 +321,8 @@ def _attrs_fields(
 
 
 def _dataclass_fields(
-    state: ParseState, cls: Any, owners: Mapping[str, type], scopes: Mapping[type, Scope]
-) -> Iterator[Field]:
+    state: ParseState, cls: Any, owners: Mapping[str, type], scopes: Mapping[type, NameScope]
+) -> Iterator[ObjectField]:
     dataclasses = sys.modules["dataclasses"]  # loaded, since there is one; never by us
     fields = dataclasses.fields(cls)
     # Other declarations are ClassVars and InitVars, of which the latter are parameters.
@@ -344,7 +346,7 @@ def _dataclass_fields(
             yield state.annotated_field(declared.name, declared.type, scopes[owner], **about)
 
 
-def _typed_dict_fields(state: ParseState, cls: Any, scope: Scope) -> Iterator[Field]:
+def _typed_dict_fields(state: ParseState, cls: Any, scope: NameScope) -> Iterator[ObjectField]:
     for name, annotation in get_annotations(cls).items():
         required = name in cls.__required_keys__
         with state.at(name, cls):

@@ -12,7 +12,7 @@ import attrs
 
 from ._field_options import constrain, family
 from ._mistakes import foreign_field
-from ._nodes import Array, Choice, Map, Node, Scalar, Tuple, Union
+from ._nodes import Array, Map, Node, Scalar, ScalarChoice, Tuple, Union
 
 _BOUNDS = {"ge": "min", "gt": "exclusive_min", "le": "max", "lt": "exclusive_max"}
 _COMPARED = {">=": "min", ">": "exclusive_min", "<=": "max", "<": "exclusive_max"}
@@ -84,7 +84,7 @@ def _member(node: Node, validator: Any) -> list[str]:
     unordered = isinstance(written, (set, frozenset))
     allowed = sorted(written, key=repr) if unordered else list(written)
     for branch in node.options if isinstance(node, Union) else [node]:
-        if isinstance(branch, Choice):
+        if isinstance(branch, ScalarChoice):
             pairs = zip(branch.values, branch.results, strict=True)
             kept = [pair for pair in pairs if pair[1] in allowed]
             branch.values = tuple(value for value, _ in kept)

@@ -10,13 +10,13 @@ import attrs
 
 from ._annotations import choice
 from ._field import Marker
-from ._nodes import MISSING, Array, Field, Map, Node, Object, Scalar
-from ._resolve import Scope
+from ._nodes import MISSING, Array, Map, Node, Object, ObjectField, Scalar
+from ._resolve import NameScope
 from ._state import ParseState
 
 
 @attrs.frozen(slots=False, eq=False, repr=False, init=False)
-class Record:
+class DataArguments:
     """The arguments of the data form: `args.path`, or `args["path"]` if the name is no identifier.
 
     Every declared name is there; one that was absent and has no default is None. A declared name
@@ -44,7 +44,7 @@ class Record:
         return {name: value for name, value in self.__dict__.items() if value is not None}
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Record):
+        if not isinstance(other, DataArguments):
             return NotImplemented
         return self.__dict__ == other.__dict__
 
@@ -57,18 +57,18 @@ class Record:
         return f"{type(self).__name__}({fields})"
 
 
-def record_class(name: str, fields: list[str]) -> type[Record]:
+def record_class(name: str, fields: list[str]) -> type[DataArguments]:
     """Return an attrs class with these names as attributes, as far as they are identifiers."""
     # attrs writes the names into generated code; others live in the instance only.
     named = [field for field in fields if field.isidentifier() and not iskeyword(field)]
     these = {field: attrs.field(init=False) for field in named if not field.startswith("__")}
-    cls = type(name, (Record,), {"__module__": __name__})
+    cls = type(name, (DataArguments,), {"__module__": __name__})
     return attrs.define(
         cls, these=these, slots=False, frozen=True, eq=False, repr=False, init=False
     )
 
 
-_NO_NAMES = Scope({})
+_NO_NAMES = NameScope({})
 
 
 def is_field(value: Any) -> bool:
@@ -93,7 +93,7 @@ def read_data(state: ParseState, declared: Mapping[Any, Any], name: str) -> Obje
         declared: The mapping.
         name: The name of the class that is made.
     """
-    fields: list[Field] = []
+    fields: list[ObjectField] = []
     for key, value in declared.items():
         with state.at(str(key), None):
             if isinstance(key, str):

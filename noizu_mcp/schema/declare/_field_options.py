@@ -7,7 +7,7 @@ from typing import Any
 from ..._json_schema import BOUNDS
 from ..._util import is_number
 from ._field import Marker
-from ._nodes import Array, Choice, Format, Map, Node, Object, Pydantic, Scalar, Tuple, Union
+from ._nodes import Array, Format, Map, Node, Object, Pydantic, Scalar, ScalarChoice, Tuple, Union
 
 _NUMBER = {
     "min": "minimum",
@@ -155,7 +155,7 @@ def _targets(node: Node) -> Iterator[Node]:
 
 
 _FAMILIES = {
-    Choice: "enum",
+    ScalarChoice: "enum",
     Array: "array",
     Tuple: "tuple",
     Map: "object",
@@ -217,8 +217,8 @@ def _title_choices(node: Node, titles: Mapping[Any, str]) -> list[str]:
     return titles_problems(strangers)
 
 
-def _choices(node: Node) -> Iterator[Choice]:
-    if isinstance(node, Choice):
+def _choices(node: Node) -> Iterator[ScalarChoice]:
+    if isinstance(node, ScalarChoice):
         yield node
     elif isinstance(node, (Union, Array)):
         for child in node.children():

@@ -18,6 +18,12 @@ from typing import Any, Final, NamedTuple, dataclass_transform
 MAX_PLACES: Final = 20_000
 
 
+class FormTooLarge(Exception):
+    """A form has more than `MAX_PLACES` fields once its classes are written out."""
+
+    text = "is too large once its classes are written out; make it flatter"
+
+
 class Missing:
     """The type of `MISSING`."""
 
@@ -160,7 +166,7 @@ class Scalar(Node):
     cast: Format | str | None = None
 
 
-class Choice(Node):
+class ScalarChoice(Node):
     """One of several scalars.
 
     Attributes:
@@ -205,7 +211,7 @@ class Union(Node):
         return [branch for branch in self.branches if not is_null(branch)]
 
 
-class Field:
+class ObjectField:
     """A named value in an object.
 
     Args:
@@ -271,7 +277,7 @@ class Object(Node):
     name: str
     make: str
     cls: type
-    fields: list[Field]
+    fields: list[ObjectField]
     risky: bool = False
     recursive: bool = False
     description: str | None = None
@@ -310,7 +316,7 @@ def is_nullable(node: Node) -> bool:
     """Tell if null is named as one of the values that fit."""
     if isinstance(node, Union):
         return any(map(is_nullable, node.branches))
-    return is_null(node) or (isinstance(node, Choice) and None in node.values)
+    return is_null(node) or (isinstance(node, ScalarChoice) and None in node.values)
 
 
 def walk(root: Node) -> Iterator[Node]:

@@ -18,7 +18,7 @@ from ..jsonschema._violation import Fault
 from ._docstring import docstring_parameters, docstring_summary
 from ._field import Marker, is_field_info
 from ._foreign_types import no_form
-from ._nodes import MAX_PLACES, Pydantic
+from ._nodes import MAX_PLACES, FormTooLarge, Pydantic
 from ._resolve import declarers
 
 # Words for people, and a copy of the mapping that `const` in each branch says already.
@@ -53,8 +53,8 @@ def read_pydantic(
         written = adapter.json_schema(mode="serialization" if output else "validation")
         made = _Inliner(written, strict=strict)
         schema = made.schema(written)
-    except _TooLarge:
-        return [Fault((), "is too large once its classes are written out; make it flatter")]
+    except FormTooLarge:
+        return [Fault((), FormTooLarge.text)]
     except Exception as error:
         faults: list[Fault] = []
         if not _find_culprits(faults, annotation):
@@ -120,10 +120,6 @@ def _tells_json(core_schema: Any) -> bool:
     return False
 
 
-class _TooLarge(Exception):
-    """A schema with more parts than `MAX_PLACES` once its types are written out."""
-
-
 class _Inliner:
     """Writes a schema of pydantic without references, but for types that contain themselves.
 
@@ -144,12 +140,12 @@ class _Inliner:
         self.kept: JSONObject = {}
 
     def schema(self, node: Any) -> Any:
-        """Return a schema, or a part of it; raises `_TooLarge`."""
+        """Return a schema, or a part of it; raises `FormTooLarge`."""
         if not isinstance(node, dict):
             return node
         self._parts += 1
         if self._parts > MAX_PLACES:
-            raise _TooLarge
+            raise FormTooLarge
         made: JSONObject = {}
         for keyword, value in node.items():
             if keyword == "const":

@@ -12,7 +12,7 @@ from types import FrameType, MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, ForwardRef, NamedTuple, TypeVar, Union, get_args, get_origin
 
 #: The type of each type variable, with the scope of its names.
-Types = Mapping[Any, "tuple[Any, Scope]"]
+Types = Mapping[Any, "tuple[Any, NameScope]"]
 #: No type variables.
 NO_TYPES: Types = MappingProxyType({})
 #: On a `Schema` class: names that were found in a function's frame, which is gone on later reads.
@@ -27,7 +27,7 @@ class Unresolved(Exception):
     """An annotation names something that does not exist (yet)."""
 
 
-class Scope(NamedTuple):
+class NameScope(NamedTuple):
     """The names that an annotation may use.
 
     Attributes:
@@ -83,7 +83,7 @@ class Scope(NamedTuple):
         raise KeyError(name)
 
 
-def substitute(annotation: Any, scope: Scope) -> tuple[Any, Scope]:
+def substitute(annotation: Any, scope: NameScope) -> tuple[Any, NameScope]:
     """Replace the type variables of an annotation; return it with the scope of its names.
 
     Raises:
@@ -91,7 +91,7 @@ def substitute(annotation: Any, scope: Scope) -> tuple[Any, Scope]:
     """
     annotation = scope.resolve(annotation)
     if isinstance(annotation, TypeVar):
-        known: tuple[Any, Scope] = scope.variables.get(annotation, (annotation, scope))
+        known: tuple[Any, NameScope] = scope.variables.get(annotation, (annotation, scope))
         return known
     variables = getattr(annotation, "__parameters__", ())
     if isinstance(annotation, type) or not variables:
@@ -100,7 +100,9 @@ def substitute(annotation: Any, scope: Scope) -> tuple[Any, Scope]:
     return annotation[tuple(parts)], scope
 
 
-def type_arguments(cls: type, args: Iterable[tuple[Any, Scope]] | None = None) -> dict[type, Types]:
+def type_arguments(
+    cls: type, args: Iterable[tuple[Any, NameScope]] | None = None
+) -> dict[type, Types]:
     """Find the types that stand for the type variables of a class and of its generic bases.
 
     Args:
@@ -112,7 +114,7 @@ def type_arguments(cls: type, args: Iterable[tuple[Any, Scope]] | None = None) -
         may stand for one type in a class, and for another one in its base.
     """
     if args is None:
-        args = [(Any, Scope({}))] * len(_parameters(cls))
+        args = [(Any, NameScope({}))] * len(_parameters(cls))
     found: dict[type, Types] = {cls: dict(zip(_parameters(cls), args, strict=False))}
     # A class stands before its bases there, so that its own variables are known by then.
     for each in cls.__mro__:
@@ -130,7 +132,7 @@ def type_arguments(cls: type, args: Iterable[tuple[Any, Scope]] | None = None) -
     return found
 
 
-def _substitute_known(annotation: Any, scope: Scope) -> tuple[Any, Scope]:
+def _substitute_known(annotation: Any, scope: NameScope) -> tuple[Any, NameScope]:
     """Replace type variables; text that names something unknown stays, and is a fault later."""
     try:
         return substitute(annotation, scope)
@@ -149,13 +151,13 @@ def _parameters(cls: Any) -> tuple[Any, ...]:
 
 def with_types(annotation: Any, types: Types) -> Any:
     """Replace the type variables of an annotation that is no text."""
-    return substitute(annotation, Scope({}, variables=types))[0]
+    return substitute(annotation, NameScope({}, variables=types))[0]
 
 
 class _Names(dict[str, Any]):
     """The local names of an `eval`, looked up only when asked for."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: NameScope) -> None:
         super().__init__()
         self._scope = scope
 
@@ -184,16 +186,16 @@ def _frames(names: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
         frame = frame.f_back
 
 
-def class_scope(cls: type, variables: Mapping[Any, Any]) -> Scope:
+def class_scope(cls: type, variables: Mapping[Any, Any]) -> NameScope:
     """Return the scope of the annotations in the body of a class."""
     module = sys.modules.get(cls.__module__)
     names = module.__dict__ if module is not None else {}
-    return Scope(names, cls, "<locals>" in cls.__qualname__, variables)
+    return NameScope(names, cls, "<locals>" in cls.__qualname__, variables)
 
 
 def field_scopes(
     cls: type, types: Mapping[type, Types]
-) -> tuple[dict[str, type], dict[type, Scope]]:
+) -> tuple[dict[str, type], dict[type, NameScope]]:
     """Find the class that annotates each field, and the scope of the annotations of each class.
 
     Args:

@@ -13,8 +13,8 @@ from typing import Annotated, Any, get_args, get_origin
 from ..jsonschema._violation import Fault
 from ._field import Marker, is_field_info
 from ._field_options import constrain, marker_problems
-from ._nodes import MISSING, Field, Node, Object, is_nullable
-from ._resolve import NO_TYPES, TEXT, Scope, Types, Unresolved
+from ._nodes import MISSING, Node, Object, ObjectField, is_nullable
+from ._resolve import NO_TYPES, TEXT, NameScope, Types, Unresolved
 
 # Special forms that are about a field, not about its type. By name: some are newer than the oldest
 # Python served, and typing_extensions has its own.
@@ -51,7 +51,7 @@ class ParseState:
 
     def __init__(
         self,
-        infer: "Callable[[ParseState, Any, Scope], Node]",
+        infer: "Callable[[ParseState, Any, NameScope], Node]",
         *,
         output: bool = False,
         strict: bool = False,
@@ -90,7 +90,7 @@ class ParseState:
         finally:
             self.path, self.owner = outside
 
-    def node(self, annotation: Any, scope: Scope) -> Node:
+    def node(self, annotation: Any, scope: NameScope) -> Node:
         """Read an annotation.
 
         Args:
@@ -129,7 +129,7 @@ class ParseState:
         return found
 
     def annotated_node(
-        self, annotation: Any, entries: Iterable[Any], scope: Scope
+        self, annotation: Any, entries: Iterable[Any], scope: NameScope
     ) -> tuple[Node, list[Any]]:
         """Read an annotation with the entries of `Annotated` that are about its type.
 
@@ -173,10 +173,10 @@ class ParseState:
         self,
         name: str,
         annotation: Any,
-        scope: Scope,
+        scope: NameScope,
         marker: Any = None,
         **about: Any,
-    ) -> Field:
+    ) -> ObjectField:
         """Read a field that has an annotation and perhaps a marker. The state stands at the field.
 
         Args:
@@ -184,7 +184,7 @@ class ParseState:
             annotation: The whole annotation.
             scope: The names that it may use.
             marker: `field(...)`, `argument(...)` or `pydantic.Field(...)`, if one was written.
-            **about: Attributes of `Field`.
+            **about: Attributes of `ObjectField`.
         """
         entries: Iterable[Any] = ()
         try:
@@ -215,18 +215,18 @@ class ParseState:
             del about["default"]
         return self.field(name, node, options, **about)
 
-    def field(self, name: str, node: Node, options: Mapping[str, Any], **about: Any) -> Field:
+    def field(self, name: str, node: Node, options: Mapping[str, Any], **about: Any) -> ObjectField:
         """Return a field, after its constraints are put on its type.
 
         Args:
             name: The name on the wire.
             node: The type.
             options: The options of the marker, checked already.
-            **about: Attributes of `Field`; `required` holds if the options do not decide it.
+            **about: Attributes of `ObjectField`; `required` holds if the options do not decide it.
         """
         if options:
             self.constrain(node, options)
-        field = Field(name, node, **{"default": options.get("default", MISSING), **about})
+        field = ObjectField(name, node, **{"default": options.get("default", MISSING), **about})
         absent_fits = field.has_default or is_nullable(node)
         known = (options.get("required"), about.get("required"), not absent_fits)
         field.required = bool(next(each for each in known if each is not None))
@@ -275,7 +275,7 @@ class ParseState:
         return options
 
 
-def _unwrap(annotation: Any, scope: Scope) -> tuple[Any, list[Any], bool | None]:
+def _unwrap(annotation: Any, scope: NameScope) -> tuple[Any, list[Any], bool | None]:
     """Take off the parts of an annotation that are about the field, not about its type.
 
     Returns:
@@ -302,7 +302,7 @@ def _unwrap(annotation: Any, scope: Scope) -> tuple[Any, list[Any], bool | None]
 
 
 def _default_of(info: Any) -> dict[str, Any]:
-    """Return the default of `pydantic.Field(...)`, as attributes of `Field`."""
+    """Return the default of `pydantic.Field(...)`, as attributes of `ObjectField`."""
     if info.is_required():
         return {}
     factory = info.default_factory

@@ -36,8 +36,6 @@ __all__ = ["MAX_WORK", "compile_document", "match_pattern"]
 #: See `Engine`.
 MAX_WORK = 300_000
 
-Schema = JSONObject
-
 # Loops and trials that one function nests at most, at up to three per level of the schema: Python
 # nests at most 20 blocks.
 _INLINE_DEPTH = 4
@@ -145,11 +143,11 @@ class _Writer:
     def __init__(self, document: Document) -> None:
         self._document = document
         self._names: dict[int, str] = {}
-        self._waiting: list[tuple[str, Schema]] = []
+        self._waiting: list[tuple[str, JSONObject]] = []
 
-    def document(self) -> Schema:
+    def document(self) -> JSONObject:
         """Return a new schema with the same meaning for the generator."""
-        whole: Schema = {"allOf": [self._inline(self._document.root, 0)], "definitions": {}}
+        whole: JSONObject = {"allOf": [self._inline(self._document.root, 0)], "definitions": {}}
         while self._waiting:
             name, target = self._waiting.pop()
             whole["definitions"][name] = self._inline(target, 0)
@@ -167,7 +165,7 @@ class _Writer:
     def _inline(self, node: Any, depth: int) -> Any:
         if isinstance(node, bool) or depth > _INLINE_DEPTH:
             return self._function(node)
-        out: Schema = {}
+        out: JSONObject = {}
         aside: list[Any] = []
         for keyword, value in node.items():
             if keyword in _COPIED:
@@ -184,7 +182,9 @@ class _Writer:
             out["allOf"] = [*aside, *out.get("allOf", ())]
         return out
 
-    def _nest(self, keyword: str, value: Any, node: Schema, out: Schema, depth: int) -> None:
+    def _nest(
+        self, keyword: str, value: Any, node: JSONObject, out: JSONObject, depth: int
+    ) -> None:
         """Write a keyword with subschemas that keeps its meaning."""
         own: Any
         if isinstance(value, list):
@@ -201,7 +201,7 @@ class _Writer:
         if own not in (True, {}):
             out[keyword] = own
 
-    def _aside(self, keyword: str, value: Any, node: Schema) -> Iterator[Any]:
+    def _aside(self, keyword: str, value: Any, node: JSONObject) -> Iterator[Any]:
         """Yield the schema for a keyword that the generator mixes up beside others."""
         if keyword == "$ref":
             yield self._function(self._document.find(value, node))
@@ -298,7 +298,7 @@ class Generator(CodeGeneratorDraft07):
                 self.exc()
 
 
-def _generate(schema: Schema, *, remember: bool) -> Callable[[Any, dict[Any, bool]], None]:
+def _generate(schema: JSONObject, *, remember: bool) -> Callable[[Any, dict[Any, bool]], None]:
     """Return a function that raises `Mismatch` for values that do not fit.
 
     Args:

@@ -36,8 +36,6 @@ MAX_TRUSTED_DEPTH = 200
 #: Compiles a regular expression; raises ValueError if it is not one.
 CompilePattern = Callable[[str], object]
 
-Node = JSONObject
-
 # The metaschemas: the native engine has them built in.
 _STANDARD = ("https://json-schema.org/draft", "http://json-schema.org/draft")
 # The keywords that refer to another node.
@@ -85,15 +83,15 @@ class Document:
     def __init__(self, root: Any, documents: Mapping[str, Any] | None = None) -> None:
         self.root = root
         self.dialect = dialect_of(root)
-        self.nodes: list[tuple[Path, Node]] = []
-        self.dynamic: dict[tuple[str, str], Node] = {}
+        self.nodes: list[tuple[Path, JSONObject]] = []
+        self.dynamic: dict[tuple[str, str], JSONObject] = {}
         self.documents = documents or {}
         self._places: dict[str, Any] = {"": root}
         self._bases: dict[int, str] = {}
         self._repeated: dict[str, None] = {}
         self._add("", root, self.nodes)
 
-    def _add(self, base: str, root: Any, nodes: list[tuple[Path, Node]]) -> None:
+    def _add(self, base: str, root: Any, nodes: list[tuple[Path, JSONObject]]) -> None:
         """Register the nodes below one, with their addresses and anchors."""
         found = list(walk(root))
         nodes += found
@@ -103,7 +101,7 @@ class Document:
             outer = bases[path[:-1] if path[:-1] in bases else path[:-2]]
             bases[path] = self._bases[id(node)] = self._named(outer, node)
 
-    def _named(self, base: str, node: Node) -> str:
+    def _named(self, base: str, node: JSONObject) -> str:
         """Register a node by its own names and return its base URI."""
         draft = int(DIALECTS.get(self.dialect, DIALECTS[LATEST]))
         own = node.get("id" if draft == 4 else "$id")
@@ -123,15 +121,15 @@ class Document:
             self.dynamic[base, ""] = node
         return base
 
-    def base_of(self, node: Node) -> str:
+    def base_of(self, node: JSONObject) -> str:
         """Return the URI from which the references of a node start."""
         return self._bases.get(id(node), "")
 
-    def address_of(self, ref: str, node: Node) -> str:
+    def address_of(self, ref: str, node: JSONObject) -> str:
         """Return the URI to which a reference of a node leads."""
         return _join(self.base_of(node), ref)
 
-    def find(self, ref: str, node: Node) -> Any:
+    def find(self, ref: str, node: JSONObject) -> Any:
         """Return the target of a reference.
 
         Args:
@@ -158,7 +156,7 @@ class Document:
             self._add(address, target, [])
         return target
 
-    def target(self, keyword: str, node: Node, scope: Iterable[str]) -> Any:
+    def target(self, keyword: str, node: JSONObject, scope: Iterable[str]) -> Any:
         """Return the subschema to which a keyword of a node refers on the way to a value.
 
         Args:
@@ -181,9 +179,9 @@ class Document:
             return next(known, target)
         return target
 
-    def reachable(self) -> list[Node]:
+    def reachable(self) -> list[JSONObject]:
         """Return the nodes below the root and behind its references, each once."""
-        found: dict[int, Node] = {}
+        found: dict[int, JSONObject] = {}
         waiting = [self.root]
         while waiting:
             node = waiting.pop()
@@ -202,7 +200,7 @@ class Document:
         """The cost of the schema, where a visit of a node costs 1, and if it is recursive."""
         return self.weighed(lambda _: 1)
 
-    def weighed(self, weigh: Callable[[Node], int]) -> Survey:
+    def weighed(self, weigh: Callable[[JSONObject], int]) -> Survey:
         """Return the cost of the schema and if it is recursive, in time linear in its size.
 
         Args:
@@ -224,7 +222,7 @@ class Document:
     def is_endless(self) -> bool:
         """Tell if some node is applied to a value on the way to applying itself to that value."""
 
-        def next_nodes(node: Node) -> list[Node]:
+        def next_nodes(node: JSONObject) -> list[JSONObject]:
             return self._next_nodes(node, in_place=True)
 
         return any(
@@ -232,7 +230,7 @@ class Document:
             for component in components(self.reachable(), next_nodes)
         )
 
-    def _next_nodes(self, node: Node, *, in_place: bool = False) -> list[Node]:
+    def _next_nodes(self, node: JSONObject, *, in_place: bool = False) -> list[JSONObject]:
         below = subschemas(node)
         found = [child for path, child in below if not in_place or path[0] in _IN_PLACE]
         with suppress(LookupError):
@@ -240,7 +238,7 @@ class Document:
                 found.append(self.find(node["$ref"], node))
         return [child for child in found if isinstance(child, dict)]
 
-    def _leads_out_of_sight(self, node: Node) -> bool:
+    def _leads_out_of_sight(self, node: JSONObject) -> bool:
         """Tell if a reference of a node cannot be followed from here, so that it may lead back."""
         ref = node.get("$ref", "#")
         try:
@@ -303,7 +301,7 @@ class Document:
                     found.append(Fault((*path, keyword), text))
         return found
 
-    def _reference_faults(self, path: Path, node: Node, ref: str) -> Iterator[Fault]:
+    def _reference_faults(self, path: Path, node: JSONObject, ref: str) -> Iterator[Fault]:
         uri = self.address_of(ref, node).partition("#")[0]
         try:
             target = self.find(ref, node)
@@ -341,7 +339,7 @@ def schema_error(faults: Iterable[Fault]) -> SchemaError:
     return SchemaError("; ".join(lines))
 
 
-def patterns_of(node: Node) -> Iterator[tuple[Path, str]]:
+def patterns_of(node: JSONObject) -> Iterator[tuple[Path, str]]:
     """Yield the regular expressions of a node with their places."""
     pattern, named = node.get("pattern"), node.get("patternProperties")
     if isinstance(pattern, str):
@@ -350,7 +348,9 @@ def patterns_of(node: Node) -> Iterator[tuple[Path, str]]:
         yield from ((("patternProperties", name), name) for name in named)
 
 
-def _pattern_faults(path: Path, node: Node, compile_pattern: CompilePattern) -> Iterator[Fault]:
+def _pattern_faults(
+    path: Path, node: JSONObject, compile_pattern: CompilePattern
+) -> Iterator[Fault]:
     for place, pattern in patterns_of(node):
         try:
             compile_pattern(pattern)
@@ -378,8 +378,8 @@ def _follow(root: Any, pointer: str) -> Any:
 
 
 def components(
-    roots: Iterable[Node], next_nodes: Callable[[Node], list[Node]]
-) -> Iterator[list[Node]]:
+    roots: Iterable[JSONObject], next_nodes: Callable[[JSONObject], list[JSONObject]]
+) -> Iterator[list[JSONObject]]:
     """Yield the strongly connected components of a graph of nodes, each after all that it reaches.
 
     Tarjan's algorithm, without recursion.
@@ -390,11 +390,11 @@ def components(
     """
     order: dict[int, int] = {}
     low: dict[int, int] = {}
-    opened: list[Node] = []
+    opened: list[JSONObject] = []
     done: set[int] = set()
     for root in roots:
         # The first entry stands for the caller, who leads to the root.
-        work: list[tuple[Node, Iterator[Node]]] = [(root, iter([root]))]
+        work: list[tuple[JSONObject, Iterator[JSONObject]]] = [(root, iter([root]))]
         while True:
             node, rest = work[-1]
             child = next(rest, None)

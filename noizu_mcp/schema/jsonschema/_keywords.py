@@ -26,7 +26,7 @@ DIALECTS: Mapping[str, str] = {
 _ANCHOR = r"[A-Za-z_][-A-Za-z0-9._]*\Z"
 
 
-class Rule(NamedTuple):
+class KeywordRule(NamedTuple):
     """The values that a keyword takes: a check, and the words for it."""
 
     holds: Callable[[Any], bool]
@@ -56,48 +56,51 @@ def _is_map_of(*kinds: Callable[[Any], bool]) -> Callable[[Any], bool]:
     )
 
 
-_ANY = Rule(lambda _value: True, "any value")
-_TEXT = Rule(lambda value: isinstance(value, str), "a string")
-_FLAG = Rule(lambda value: isinstance(value, bool), "true or false")
-_NUMBER = Rule(is_number, "a finite number")
-_COUNT = Rule(
+_ANY = KeywordRule(lambda _value: True, "any value")
+_TEXT = KeywordRule(lambda value: isinstance(value, str), "a string")
+_FLAG = KeywordRule(lambda value: isinstance(value, bool), "true or false")
+_NUMBER = KeywordRule(is_number, "a finite number")
+_COUNT = KeywordRule(
     lambda value: is_number(value) and value >= 0 and value == int(value),
     "an integer of 0 or more",
 )
-_NAMES = Rule(_is_names, "a list of different strings")
-_LIST = Rule(lambda value: isinstance(value, list), "a list")
-_SCHEMA = Rule(_is_schema, "a schema: an object, true or false")
-_SCHEMA_MAP = Rule(_is_map_of(_is_schema), "an object whose values are schemas")
-_SCHEMA_LIST = Rule(
+_NAMES = KeywordRule(_is_names, "a list of different strings")
+_LIST = KeywordRule(lambda value: isinstance(value, list), "a list")
+_SCHEMA = KeywordRule(_is_schema, "a schema: an object, true or false")
+_SCHEMA_MAP = KeywordRule(_is_map_of(_is_schema), "an object whose values are schemas")
+_SCHEMA_LIST = KeywordRule(
     lambda value: isinstance(value, list) and bool(value) and all(map(_is_schema, value)),
     "a list of one schema or more",
 )
-_NAME = Rule(
+_NAME = KeywordRule(
     lambda value: isinstance(value, str) and re.match(_ANCHOR, value) is not None,
     "a name: a letter or _, then letters, digits, '-', '.' and '_'",
 )
-_ID = Rule(
+_ID = KeywordRule(
     lambda value: isinstance(value, str) and "#" not in value[:-1],
     "a URI reference without a fragment",
 )
 
-_BY_RULE: tuple[tuple[Rule, str], ...] = (
+_BY_RULE: tuple[tuple[KeywordRule, str], ...] = (
     (_ANY, "const default"),
     (_LIST, "enum examples"),
     (_TEXT, "$schema $ref $dynamicRef $comment $recursiveRef pattern"),
     (_TEXT, "format title description contentEncoding contentMediaType"),
     (_FLAG, "uniqueItems deprecated readOnly writeOnly"),
     (_NUMBER, " ".join(BOUNDS)),
-    (Rule(lambda value: is_number(value) and value > 0, "a number above 0"), "multipleOf"),
+    (KeywordRule(lambda value: is_number(value) and value > 0, "a number above 0"), "multipleOf"),
     (_COUNT, " ".join((*sorted(SIZES), "maxContains", "minContains"))),
     (_NAMES, "required"),
-    (Rule(_is_map_of(_is_names), "an object whose values are lists of names"), "dependentRequired"),
-    (Rule(_is_type, "one of " + ", ".join(TYPES) + ", or a list of them"), "type"),
     (
-        Rule(_is_map_of(_is_schema, _is_names), "an object of schemas or lists of names"),
+        KeywordRule(_is_map_of(_is_names), "an object whose values are lists of names"),
+        "dependentRequired",
+    ),
+    (KeywordRule(_is_type, "one of " + ", ".join(TYPES) + ", or a list of them"), "type"),
+    (
+        KeywordRule(_is_map_of(_is_schema, _is_names), "an object of schemas or lists of names"),
         "dependencies",
     ),
-    (Rule(_is_map_of(_FLAG.holds), "an object of true and false"), "$vocabulary"),
+    (KeywordRule(_is_map_of(_FLAG.holds), "an object of true and false"), "$vocabulary"),
     (_NAME, "$anchor $dynamicAnchor $recursiveAnchor"),
     (_ID, "$id"),
     (_SCHEMA, " ".join(sorted(ONE_SCHEMA))),
@@ -106,7 +109,9 @@ _BY_RULE: tuple[tuple[Rule, str], ...] = (
 )
 
 # Every keyword of 2020-12 and the rule for its value.
-RULES: Mapping[str, Rule] = {name: rule for rule, names in _BY_RULE for name in names.split()}
+RULES: Mapping[str, KeywordRule] = {
+    name: rule for rule, names in _BY_RULE for name in names.split()
+}
 
 
 def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:

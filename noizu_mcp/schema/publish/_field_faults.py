@@ -6,13 +6,14 @@ The file is loaded with the first fault: a form without any needs none of it.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..._pointer import Path
 from .._check import rejected_values
 from ..declare._nodes import Node, Object
 from ..declare._state import ParseState
 from ..jsonschema._document import Document
 from ..jsonschema._violation import Fault, Violation, show
 from ..report._messages import describe
-from ._emit import Path, Place
+from ._emit import FieldPlace
 
 # How a field says that a keyword is broken.
 _WORDS = {
@@ -34,7 +35,7 @@ def all_faults(
     state: ParseState,
     node: Node,
     schema: Mapping[str, Any],
-    places: Mapping[Path, Place],
+    places: Mapping[Path, FieldPlace],
     found: list[Fault],
 ) -> list[Fault]:
     """Return the faults of a declaration and of its schema, in the order of the fields.
@@ -56,7 +57,7 @@ def all_faults(
     return sorted(faults, key=lambda f: order.get(f.path[0], len(names)) if f.path else -1)
 
 
-def _at_fields(found: Iterable[Fault], places: Mapping[Path, Place]) -> Iterator[Fault]:
+def _at_fields(found: Iterable[Fault], places: Mapping[Path, FieldPlace]) -> Iterator[Fault]:
     """Yield the faults of a schema as faults of fields, but for those of defaults and examples."""
     for fault in found:
         path = fault.path
@@ -68,7 +69,9 @@ def _at_fields(found: Iterable[Fault], places: Mapping[Path, Place]) -> Iterator
             yield Fault(place.names, fault.text, place.owner)
 
 
-def _own_value_faults(schema: Mapping[str, Any], places: Mapping[Path, Place]) -> Iterator[Fault]:
+def _own_value_faults(
+    schema: Mapping[str, Any], places: Mapping[Path, FieldPlace]
+) -> Iterator[Fault]:
     """Yield a fault for each default and example that its own field refuses."""
     for path, at, value, violations in rejected_values(Document(schema)):
         if path in places:

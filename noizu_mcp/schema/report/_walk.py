@@ -13,7 +13,8 @@ from typing import Any, ClassVar, TypeVar
 import attrs
 
 from ..._pointer import Path
-from ..jsonschema._document import REFERENCES, Document, Node
+from ..._value import JSONObject
+from ..jsonschema._document import REFERENCES, Document
 from ..jsonschema._keywords import DIALECTS, LATEST
 from ..jsonschema._keywords import walk as walk_schema
 from ..jsonschema._values import CompilePart, Verdict, find_not_json, has_type, identity
@@ -29,7 +30,7 @@ _MAX_LEVELS = 1000
 # The words for a violation take longer to find.
 _STEPS_FOR_WORDS = 10
 
-_Part = TypeVar("_Part")
+_ValuePart = TypeVar("_ValuePart")
 
 # The first draft that has a keyword; it means nothing in an older one.
 _SINCE: Mapping[str, int] = {
@@ -63,7 +64,7 @@ class BaseExplainer:
     """
 
     #: The check of each keyword, and its place in the order in which violations are told.
-    table: ClassVar[Mapping[str, tuple[int, str, "Check"]]]
+    table: ClassVar[Mapping[str, tuple[int, str, "KeywordCheck"]]]
 
     def __init__(
         self,
@@ -75,7 +76,7 @@ class BaseExplainer:
         self._matcher = cache(compile_pattern)
         self._compile_part = compile_part
         self._verdicts: dict[int, Verdict | None] = {id(document.root): None}
-        self._plans: dict[int, tuple[list[str], list[tuple[str, Check]]]] = {}
+        self._plans: dict[int, tuple[list[str], list[tuple[str, KeywordCheck]]]] = {}
         self._choices: dict[int, frozenset[Hashable]] = {}
         # A dialect of its author's own may assert formats.
         self._draft = int(DIALECTS.get(document.dialect, DIALECTS[LATEST]))
@@ -98,7 +99,7 @@ class BaseExplainer:
         value is large beyond reason.
         """
         current = Walk(self, MAX_STEPS)
-        found = Found(current)
+        found = ViolationList(current)
         with suppress(_FullError, _ExhaustedError, RecursionError):
             current.judge(self.document.root if schema is None else schema, value, (), found)
         return found.violations
@@ -106,7 +107,7 @@ class BaseExplainer:
     def judge(self, value: Any) -> bool:
         """Tell if a value fits the schema; False too if it is too large or too deep to tell."""
         current = Walk(self, MAX_JUDGED)
-        found = Found(current)
+        found = ViolationList(current)
         try:
             current.judge(self.document.root, value, (), found)
         except (_FullError, _ExhaustedError, RecursionError):
@@ -117,14 +118,14 @@ class BaseExplainer:
         """Tell if a pattern is found in a text; a name that is no text has no pattern."""
         return isinstance(text, str) and self._matcher(pattern)(text)
 
-    def choices(self, schema: Node) -> frozenset[Hashable]:
+    def choices(self, schema: JSONObject) -> frozenset[Hashable]:
         """Return the identities of the values that `enum` of a subschema allows."""
         choices = self._choices.get(id(schema))
         if choices is None:
             choices = self._choices[id(schema)] = frozenset(map(identity, schema["enum"]))
         return choices
 
-    def plan(self, schema: Node) -> tuple[list[str], list[tuple[str, "Check"]]]:
+    def plan(self, schema: JSONObject) -> tuple[list[str], list[tuple[str, "KeywordCheck"]]]:
         """Return the types that a subschema allows, and its other keywords with their checks."""
         plan = self._plans.get(id(schema))
         if plan is None:
@@ -145,14 +146,14 @@ class BaseExplainer:
             )
         return plan
 
-    def fits(self, schema: Node, value: Any) -> bool:
+    def fits(self, schema: JSONObject, value: Any) -> bool:
         """Tell if the engine accepts a value for a subschema; False too if it cannot tell."""
         if id(schema) not in self._verdicts:
             self._verdicts[id(schema)] = self._verdict(schema)
         verdict = self._verdicts[id(schema)]
         return verdict is not None and verdict(value)
 
-    def _verdict(self, schema: Node) -> Verdict | None:
+    def _verdict(self, schema: JSONObject) -> Verdict | None:
         # A reference means something else, or nothing, outside of the whole schema.
         if any(keyword in node for _path, node in walk_schema(schema) for keyword in REFERENCES):
             return None
@@ -171,7 +172,7 @@ class BaseExplainer:
 
 
 @attrs.define(eq=False)
-class Found:
+class ViolationList:
     """The violations of one value, or of one alternative for it: each once, up to the limit.
 
     Attributes:
@@ -217,13 +218,13 @@ class Walk:
         if self._steps < 0:
             raise _ExhaustedError
 
-    def each(self, parts: Iterable[_Part]) -> Iterator[_Part]:
+    def each(self, parts: Iterable[_ValuePart]) -> Iterator[_ValuePart]:
         """Yield parts of the value, each of which counts as work."""
         for part in parts:
             self.step()
             yield part
 
-    def judge(self, schema: Any, value: Any, path: Path, out: Found) -> None:
+    def judge(self, schema: Any, value: Any, path: Path, out: ViolationList) -> None:
         """Add the violations of a subschema to those found."""
         self.step()
         if not isinstance(schema, dict):
@@ -262,13 +263,13 @@ class Walk:
         return known
 
     def _fresh(self, schema: Any, value: Any, path: Path) -> list[Violation]:
-        found, outer = Found(self), self._scope
+        found, outer = ViolationList(self), self._scope
         with suppress(_FullError):
             self.judge(schema, value, path, found)
         self._scope = outer
         return found.violations
 
-    def target(self, keyword: str, schema: Node) -> Any:
+    def target(self, keyword: str, schema: JSONObject) -> Any:
         """Return the schema to which a keyword refers now; None if only the engine knows it."""
         try:
             return self._document.target(keyword, schema, self._scope)
@@ -276,4 +277,4 @@ class Walk:
             return None
 
 
-Check = Callable[[Found, str, Node, Any, Path], None]
+KeywordCheck = Callable[[ViolationList, str, JSONObject, Any, Path], None]
