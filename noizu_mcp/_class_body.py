@@ -58,14 +58,14 @@ class ClassBody(dict[str, Any]):
         self._unread.pop(name, None)
         super().__delitem__(name)
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         frame = sys._getframe(1)
         if name == "__annotations__" and value == {}:
             value = _Annotations(self)
         self.note(name, value, (frame.f_code, frame.f_lasti))
         super().__setitem__(name, value)
 
-    def note(self, name: str, value: Any, place: _Place, key: str = "") -> None:
+    def note(self, name: str, value: object, place: _Place, key: str = "") -> None:
         """Note that a name is stored.
 
         Args:
@@ -119,7 +119,7 @@ class _Annotations(dict[str, Any]):
         super().__init__()
         self._body = body
 
-    def __setitem__(self, name: str, annotation: Any) -> None:
+    def __setitem__(self, name: str, annotation: object) -> None:
         frame = sys._getframe(1)
         self._body.note(name, annotation, (frame.f_code, frame.f_lasti), ":")
         super().__setitem__(name, annotation)
@@ -163,11 +163,11 @@ class BodyMeta(_Base):
     __instancecheck__ = ABCMeta.__instancecheck__
 
     @classmethod
-    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: Any) -> ClassBody:
+    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: object) -> ClassBody:
         return ClassBody()
 
     def __new__(
-        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: Any
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: object
     ) -> Any:
         frame = statement_frame()
         ordinary = dict(namespace)
@@ -209,7 +209,7 @@ def statement_frame() -> FrameType:
     return frame
 
 
-def replacements(body: Any, name: str, known: Container[str]) -> list[Problem]:
+def replacements(body: object, name: str, known: Container[str]) -> list[Problem]:
     """Give the problems of the names that a class body defines twice.
 
     Args:

@@ -39,7 +39,7 @@ TIMEOUTS: Final[Mapping[str, float]] = {
 _FORM: Final = "requestedSchema"
 
 
-def form_shape(model: Any) -> Shape:
+def form_shape(model: object) -> Shape:
     """Read the schema of a form.
 
     Args:
@@ -123,7 +123,7 @@ def elicit_url_request(message: str, url: str) -> InputRequest:
     return InputRequest(ELICIT, {"mode": "url", "message": _text(message), "url": url})
 
 
-def _text(message: Any) -> str:
+def _text(message: object) -> str:
     if not isinstance(message, str):
         raise TypeError(f"the message to the user must be a text, got {message!r}")
     return message
@@ -160,7 +160,7 @@ def read_elicited(answer: JSON, shape: Shape | None) -> Accept[Any] | Decline | 
 
 
 def sample_request(
-    messages: str | Sequence[Any], max_tokens: int, options: Mapping[str, Any]
+    messages: str | Sequence[object], max_tokens: int, options: Mapping[str, object]
 ) -> InputRequest:
     """Ask the client's model.
 
@@ -188,7 +188,7 @@ def sample_request(
     return InputRequest(SAMPLE, params)
 
 
-def _sampling_message(message: Any) -> JSONObject:
+def _sampling_message(message: object) -> JSONObject:
     if isinstance(message, str):
         return {"role": "user", "content": Content.text(message).to_wire()}
     if isinstance(message, types.PromptMessage):

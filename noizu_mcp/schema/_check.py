@@ -19,7 +19,7 @@ from .report._messages import describe
 
 
 def check_schema(
-    schema: Mapping[str, Any] | bool, documents: Mapping[str, Any] | None = None
+    schema: Mapping[str, object] | bool, documents: Mapping[str, object] | None = None
 ) -> list[Fault]:
     """Return everything that is wrong in a schema, `[]` if it can be compiled and published.
 
@@ -34,8 +34,8 @@ def check_schema(
 
 
 def read_schema(
-    schema: Mapping[str, Any] | bool,
-    documents: Mapping[str, Any] | None = None,
+    schema: Mapping[str, object] | bool,
+    documents: Mapping[str, object] | None = None,
     engine: EngineName | None = None,
 ) -> tuple[CompiledSchema | None, list[Fault]]:
     """Check a schema and compile it, in one go.
@@ -119,7 +119,7 @@ def rejected_values(
                 yield path, place, value, violations
 
 
-def _own_values(node: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
+def _own_values(node: Mapping[str, object]) -> Iterator[tuple[Path, Any]]:
     if "default" in node:
         yield ("default",), node["default"]
     examples = node.get("examples")

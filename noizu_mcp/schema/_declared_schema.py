@@ -76,7 +76,7 @@ class Shape(Frozen):
         with using_engine(engine):
             return self.again()
 
-    def read(self, value: Any) -> tuple[Any, list[Violation]]:
+    def read(self, value: object) -> tuple[Any, list[Violation]]:
         """Check a JSON value and build the typed one.
 
         Args:
@@ -88,7 +88,7 @@ class Shape(Frozen):
         fits, built = self.try_build(value)
         return built, [] if fits else self.compiled.violations(value)
 
-    def try_build(self, value: Any) -> tuple[bool, Any]:
+    def try_build(self, value: object) -> tuple[bool, Any]:
         """Tell if a JSON value fits, and return the typed one if it does.
 
         Args:
@@ -136,7 +136,7 @@ _NO_FORMS = (type(None), bool, int, float, bytes, list, tuple, set, frozenset, F
 
 @_repeatable
 def read_shape(
-    declared: Any,
+    declared: object,
     *,
     strict: bool = False,
     descriptions: Mapping[str, str] | None = None,
@@ -173,7 +173,7 @@ def read_shape(
     return read_annotation(state, declared)
 
 
-def _read_mapping(state: ParseState, declared: Mapping[Any, Any]) -> ShapeRead:
+def _read_mapping(state: ParseState, declared: Mapping[object, object]) -> ShapeRead:
     # Loaded with the first mapping: many programs declare by classes alone.
     from .declare._data_form import is_field, read_data
 
@@ -186,7 +186,7 @@ def _read_mapping(state: ParseState, declared: Mapping[Any, Any]) -> ShapeRead:
     return _finish(state, read_data(state, declared, "Arguments"), "Arguments")
 
 
-def read_annotation(state: ParseState, declared: Any) -> ShapeRead:
+def read_annotation(state: ParseState, declared: object) -> ShapeRead:
     """Read a class with fields, or any other annotation; a class statement reads its own class.
 
     Args:
@@ -206,11 +206,11 @@ def read_annotation(state: ParseState, declared: Any) -> ShapeRead:
     return _finish(state, _node_of(state, declared), name)
 
 
-def _is_object(schema: Mapping[str, Any]) -> bool:
+def _is_object(schema: Mapping[str, object]) -> bool:
     return schema.get("type") == "object"
 
 
-def _node_of(state: ParseState, declared: Any) -> Node:
+def _node_of(state: ParseState, declared: object) -> Node:
     if not isinstance(declared, type):
         return state.node(declared, NameScope({}))
     if PROBLEMS in declared.__dict__ or is_plain(declared, empty=True):
@@ -259,7 +259,7 @@ def read_parameters(
     return read
 
 
-def read_fields(declared: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def read_fields(declared: object) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Read the fields of a form that may be wrong, so that advice can be given on all of it.
 
     Args:
@@ -376,7 +376,7 @@ def _tester(
 
 
 @_repeatable
-def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> ShapeRead:
+def read_raw(declared: object, *, input: bool = True, strict: bool = False) -> ShapeRead:
     """Read a JSON Schema: a mapping, or JSON text.
 
     Args:
@@ -432,7 +432,7 @@ def _is_keyword(item: tuple[Any, Any]) -> bool:
     return RULES[name].holds(value) if known and isinstance(value, Mapping) else known
 
 
-def _copy_schema(schema: Mapping[Any, Any]) -> tuple[JSONObject | None, list[Fault]]:
+def _copy_schema(schema: Mapping[object, object]) -> tuple[JSONObject | None, list[Fault]]:
     """Return a mapping as plain JSON in containers of its own, or its faults."""
     try:
         return _dump.dump_value(dict(schema)), []

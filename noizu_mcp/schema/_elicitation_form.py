@@ -39,7 +39,7 @@ _OTHERS = "asks for names that are not declared, and a form has named fields onl
 _NAMED_ONLY: tuple[Any, ...] = (True, False, {})
 
 
-def flat_shape(declared: Any) -> ShapeRead:
+def flat_shape(declared: object) -> ShapeRead:
     """Read the declaration of a form.
 
     A form asks for text (`format`: email, uri, date, date-time), numbers with `min` and `max`,
@@ -123,11 +123,11 @@ class _FlatAnswers:
     absent: dict[str, None]
     build: Callable[[Any], Any] | None
 
-    def __call__(self, answer: Any) -> Any:
+    def __call__(self, answer: object) -> Any:
         known = self.complete(answer)
         return known if self.build is None else self.build(known)
 
-    def complete(self, answer: Any) -> Any:
+    def complete(self, answer: object) -> Any:
         """Return an answer as the declaration expects it; a value of another type is unchanged."""
         if not isinstance(answer, dict):
             return answer
@@ -175,7 +175,7 @@ def _flatten(
     return flat, {name: None for name in required if name in nullable}, faults
 
 
-def _root_problems(schema: Mapping[str, Any]) -> list[str]:
+def _root_problems(schema: Mapping[str, object]) -> list[str]:
     if "properties" not in schema:
         return [_NO_FIELDS]
     problems = [
@@ -239,7 +239,7 @@ _NOT_TEXT = "choice {} is not text; write the choices as text and convert them i
 
 
 def _flat_field(
-    schema: JSONObject, title: str | None, names: Mapping[Any, str]
+    schema: JSONObject, title: str | None, names: Mapping[object, str]
 ) -> tuple[JSONObject, list[str]]:
     """Turn the schema of a property into a field of a form.
 
@@ -311,7 +311,7 @@ def _is_union(branches: Any) -> bool:
     return not all(isinstance(branch, dict) and "const" in branch for branch in branches)
 
 
-def _strangers(schema: Mapping[str, Any], kind: str) -> Iterator[str]:
+def _strangers(schema: Mapping[str, object], kind: str) -> Iterator[str]:
     """Yield a problem for each keyword that this kind of field does not have."""
     for keyword in schema:
         if keyword not in _TAKEN[kind] and keyword not in _HARMLESS and keyword[:2] != "x-":

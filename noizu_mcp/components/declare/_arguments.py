@@ -67,7 +67,7 @@ def read_arguments(reader: ComponentReader, handler: Handler | None) -> Argument
 
 
 def _arguments(
-    reader: ComponentReader, name: str, declared: Any, shape: Shape | None, faults: list[Fault]
+    reader: ComponentReader, name: str, declared: object, shape: Shape | None, faults: list[Fault]
 ) -> Arguments:
     """Note the faults of a declaration, and read its completions."""
     note = reader.declaration.faults

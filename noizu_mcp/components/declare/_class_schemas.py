@@ -60,7 +60,7 @@ class ClassSchemas:
         declaration: Declaration,
         method: str,
         handler: Handler | None,
-        options: Mapping[str, Any],
+        options: Mapping[str, object],
         descriptions: Mapping[str, str],
         *,
         on_function: bool = False,
@@ -91,7 +91,7 @@ class ClassSchemas:
         }
 
     def _declared(
-        self, side: SchemaSide, places: Iterable[Mapping[str, Any]]
+        self, side: SchemaSide, places: Iterable[Mapping[str, object]]
     ) -> tuple[bool, Shape | None]:
         """Tell whether a side is declared; its shape, or None after problems."""
         raw, nested = f"{side}_schema", side.capitalize()
@@ -110,7 +110,7 @@ class ClassSchemas:
             return True, None
         return False, None
 
-    def _shape(self, side: SchemaSide, name: str, value: Any) -> Shape | None:
+    def _shape(self, side: SchemaSide, name: str, value: object) -> Shape | None:
         path = f"{self._method}.{name}" if self._on_function else name
         self._given[side] = value
         reading = {**self._reading, "input": side == "input"}
@@ -199,7 +199,7 @@ class ClassSchemas:
 
 
 def call_problems(
-    handler: Handler, options: Mapping[str, Any], own: Container[str]
+    handler: Handler, options: Mapping[str, object], own: Container[str]
 ) -> Iterator[tuple[str, str]]:
     """Find the options of a tool that do not fit its handler.
 

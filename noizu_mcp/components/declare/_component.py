@@ -50,7 +50,7 @@ class Declared(Frozen):
         prefix = overrides.get("prefix")
         return name, value if prefix is None else add_prefix(prefix, name, value)
 
-    def definition(self, overrides: Mapping[str, Any] = NOTHING) -> JSONObject:
+    def definition(self, overrides: Mapping[str, object] = NOTHING) -> JSONObject:
         """Describe it as its list does on 2026-07-28: `tools/list`, `prompts/list`.
 
         Args:
@@ -72,7 +72,7 @@ class Declared(Frozen):
         wire: JSONObject = self.kind.definition(**fields).to_wire()
         return wire
 
-    def bind(self, instance: object, overrides: Mapping[str, Any]) -> Any:
+    def bind(self, instance: object, overrides: Mapping[str, object]) -> Any:
         """Make the component that a server lists and serves.
 
         Args:

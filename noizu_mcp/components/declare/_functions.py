@@ -20,7 +20,7 @@ from ._statement import ComponentKind, Declaration, FunctionComponent, kind_of
 _READ: Final = "__mcp_components__"
 
 
-def is_function(target: Any) -> bool:
+def is_function(target: object) -> bool:
     """Tell whether a target is a function, or another callable, that can be a component."""
     if isinstance(target, type | Mark) or kind_of(target) is not None:
         return False
@@ -29,7 +29,7 @@ def is_function(target: Any) -> bool:
     return callable(target) and (owner is None or owner.feature == "servers")
 
 
-def function_component(kind: ComponentKind, function: Any) -> FunctionComponent:
+def function_component(kind: ComponentKind, function: object) -> FunctionComponent:
     """Read a function that is registered without options; what was read is kept on it.
 
     Args:
@@ -48,9 +48,9 @@ def function_component(kind: ComponentKind, function: Any) -> FunctionComponent:
 
 def read_function(
     kind: ComponentKind,
-    function: Any,
-    given: Mapping[str, Any],
-    overrides: Mapping[str, Any],
+    function: object,
+    given: Mapping[str, object],
+    overrides: Mapping[str, object],
     frame: FrameType | None,
 ) -> FunctionComponent:
     """Read a function as a component.
@@ -94,9 +94,9 @@ class _Statement(Declaration):
     def __init__(
         self,
         kind: ComponentKind,
-        function: Any,
-        given: Mapping[str, Any],
-        overrides: Mapping[str, Any],
+        function: object,
+        given: Mapping[str, object],
+        overrides: Mapping[str, object],
         frame: FrameType | None,
     ) -> None:
         self.kind = kind

@@ -45,48 +45,48 @@ _RESTRICTED_NAME: Final = r"[A-Za-z0-9!#$&^_.+-]+"
 _MIME_TYPE: Final = rf"{_RESTRICTED_NAME}/{_RESTRICTED_NAME}(?:\s*;[ -~]+)?"
 
 
-def _of_one_tool(_: Any) -> Any:
+def _of_one_tool(_: object) -> Any:
     raise ValueError("a kit has many tools; write it in the @mcp(…) of each")
 
 
-def read_any(value: Any) -> Any:
+def read_any(value: object) -> Any:
     """Take any value; it is checked where it is used."""
     return value
 
 
-def read_text(value: Any) -> str:
+def read_text(value: object) -> str:
     """Take a text that is not blank."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"must be a text that is not empty, {got(value)}")
     return value
 
 
-def read_declared_name(value: Any) -> str:
+def read_declared_name(value: object) -> str:
     """Take a name that is written in source code; the specification's rule holds for it."""
     if not isinstance(value, str) or not DECLARED_NAME.fullmatch(value):
         raise ValueError(f"must be 1 to 128 characters of A-Z a-z 0-9 _ - and '.', {got(value)}")
     return value
 
 
-def _read_run_time_name(value: Any) -> str:
+def _read_run_time_name(value: object) -> str:
     """Take a name that a program computed: any printable text, `workflow:Tech News Digest`."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise ValueError(f"must be a printable text that is not empty, {got(value)}")
     return value
 
 
-def read_flag(value: Any) -> bool:
+def read_flag(value: object) -> bool:
     """Take True or False; other values that count as true or false are refused."""
     if not isinstance(value, bool):
         raise ValueError(f"must be True or False, {got(value)}")
     return value
 
 
-def _read_category(value: Any) -> str | None:
+def _read_category(value: object) -> str | None:
     return None if value is None else read_text(value)
 
 
-def read_seconds(value: Any) -> float | None:
+def read_seconds(value: object) -> float | None:
     """Take a time limit in seconds, or None for no limit."""
     if value is None:
         return None
@@ -95,33 +95,33 @@ def read_seconds(value: Any) -> float | None:
     return float(value)
 
 
-def _read_count(value: Any) -> int | None:
+def _read_count(value: object) -> int | None:
     # Not `isinstance`: True would be one call at a time.
     if value is not None and (type(value) is not int or value < 1):
         raise ValueError(f"must be a whole number above 0, or None for no limit, {got(value)}")
     return value
 
 
-def _read_queue(value: Any) -> int | None:
+def _read_queue(value: object) -> int | None:
     if value is not None and (type(value) is not int or value < 0):
         raise ValueError(f"must be a whole number of calls, or None for the limit, {got(value)}")
     return value
 
 
-def read_loop(value: Any) -> str:
+def read_loop(value: object) -> str:
     """Take the name of a loop."""
     if value not in ("trio", "asyncio"):
         raise ValueError(f"must be 'trio' or 'asyncio', {got(value)}")
     return str(value)
 
 
-def _read_task(value: Any) -> str | None:
+def _read_task(value: object) -> str | None:
     if value not in (None, "optional", "required"):
         raise ValueError(f"must be 'optional', 'required', or None for never, {got(value)}")
     return None if value is None else str(value)
 
 
-def read_requires(value: Any) -> "RequireScopes | None":
+def read_requires(value: object) -> "RequireScopes | None":
     """Take the scopes that a caller must hold, as `RequireScopes` or by name; None for none."""
     if value is None or isinstance(value, types.RequireScopes):
         return value
@@ -152,7 +152,7 @@ def _read_available(value: Any) -> Callable[[Any], object] | None:
     raise ValueError(f"must be a sync function of the context, like {example}, got {called(value)}")
 
 
-def _read_content_annotations(value: Any) -> ContentAnnotations | None:
+def _read_content_annotations(value: object) -> ContentAnnotations | None:
     hints = _read_hints(ContentAnnotations, value)
     if hints is None:
         return None
@@ -165,7 +165,7 @@ def _read_content_annotations(value: Any) -> ContentAnnotations | None:
     return hints
 
 
-def _read_hints(cls: type[_Hints], value: Any) -> _Hints | None:
+def _read_hints(cls: type[_Hints], value: object) -> _Hints | None:
     if value is None or isinstance(value, cls):
         return value
     if not isinstance(value, Mapping):
@@ -181,7 +181,7 @@ def _read_hints(cls: type[_Hints], value: Any) -> _Hints | None:
         raise ValueError(str(error)) from None
 
 
-def read_icons(value: Any) -> tuple[Icon, ...]:
+def read_icons(value: object) -> tuple[Icon, ...]:
     """Take a list of icons."""
     # A single value that is no icon: the check below refuses it, with the list to write.
     icons = tuple(value) if isinstance(value, Iterable) else (None,)
@@ -194,7 +194,7 @@ def read_icons(value: Any) -> tuple[Icon, ...]:
     return icons
 
 
-def _read_meta(value: Any) -> JSONObject | None:
+def _read_meta(value: object) -> JSONObject | None:
     """Take `_meta`: a mapping with keys that the protocol allows and JSON values, or None."""
     if value is None:
         return None
@@ -218,7 +218,7 @@ def _read_meta(value: Any) -> JSONObject | None:
     return dict(value)
 
 
-def _read_uri(value: Any) -> str:
+def _read_uri(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError(f"must be a text like 'config://app', {got(value)}")
     if "{" in value:
@@ -231,7 +231,7 @@ def _read_uri(value: Any) -> str:
     return value
 
 
-def _read_uri_template(value: Any) -> str:
+def _read_uri_template(value: object) -> str:
     """Take a template of absolute URIs from which its variables can be told."""
     if not isinstance(value, str) or not value:
         raise ValueError(f"must be a text like 'db://{{table}}/schema', {got(value)}")
@@ -249,20 +249,20 @@ def _read_uri_template(value: Any) -> str:
     return value
 
 
-def _read_mime_type(value: Any) -> str:
+def _read_mime_type(value: object) -> str:
     # RFC 6838, with parameters.
     if not isinstance(value, str) or not re.fullmatch(_MIME_TYPE, value):
         raise ValueError(f"must be a media type like 'application/json', {got(value)}")
     return value
 
 
-def _read_size(value: Any) -> int:
+def _read_size(value: object) -> int:
     if type(value) is not int or value < 0:
         raise ValueError(f"must be a whole number of bytes, {got(value)}")
     return value
 
 
-def read_prefix(value: Any) -> str:
+def read_prefix(value: object) -> str:
     """Take a word that is put before names, and before the schemes of URIs."""
     if not isinstance(value, str) or not re.fullmatch(_PREFIX, value):
         raise ValueError(
@@ -358,7 +358,7 @@ def options_of(place: str) -> dict[str, OptionReader]:
 
 
 def read_options(
-    table: Table, given: Mapping[str, Any]
+    table: Table, given: Mapping[str, object]
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Check options against a table.
 
@@ -392,7 +392,7 @@ def suggest(word: str, names: Iterable[str]) -> str:
     return f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
 
 
-def is_hidden(*rows: Mapping[str, Any]) -> bool:
+def is_hidden(*rows: Mapping[str, object]) -> bool:
     """Tell whether options hide a component.
 
     Args:

@@ -91,9 +91,9 @@ class Declaration:
         self,
         cls: type,
         kind: ComponentKind,
-        keywords: Mapping[str, Any],
+        keywords: Mapping[str, object],
         frame: FrameType,
-        body: Mapping[str, Any] = NOTHING,
+        body: Mapping[str, object] = NOTHING,
     ) -> None:
         self.cls = cls
         self.kind = kind
@@ -314,7 +314,7 @@ def _option_attributes(cls: type, table: Table) -> dict[str, Any]:
     return found
 
 
-def is_method(value: Any) -> bool:
+def is_method(value: object) -> bool:
     """Tell a method from data in a class body."""
     return hasattr(value, "__code__") or isinstance(value, staticmethod | classmethod)
 
@@ -331,7 +331,7 @@ class ComponentMeta(BodyMeta):
     _read_class: Callable[[Declaration], None]
 
     def __new__(
-        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: Any
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: object
     ) -> Any:
         cls = super().__new__(mcs, name, bases, namespace)
         # `attrs.define` and `dataclass(slots=True)` make a class a second time, from its namespace
@@ -346,12 +346,12 @@ class ComponentMeta(BodyMeta):
         return cls
 
     def __init__(
-        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **_: Any
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **_: object
     ) -> None:
         # The keywords end here: `type.__init__` refuses them.
         super().__init__(name, bases, namespace)
 
-    def __setattr__(cls, name: str, value: Any) -> None:
+    def __setattr__(cls, name: str, value: object) -> None:
         """Refuse a change of what the statement has read: nothing would come of it.
 
         Raises:
@@ -370,7 +370,7 @@ class ComponentMeta(BodyMeta):
         super().__setattr__(name, value)
 
 
-def class_of(target: Any) -> type:
+def class_of(target: object) -> type:
     """Give the class of an instance; a class is its own."""
     return target if isinstance(target, type) else type(target)
 
@@ -397,7 +397,7 @@ class FunctionComponent:
     __mcp__: tuple[Any, ...] = attrs.field(alias="mcp")
 
 
-def kind_of(target: Any) -> ComponentKind | None:
+def kind_of(target: object) -> ComponentKind | None:
     """Give the kind of a class, of an instance or of a function; None for anything else."""
     if isinstance(target, FunctionComponent):
         return target.kind

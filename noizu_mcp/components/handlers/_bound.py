@@ -35,7 +35,9 @@ class MountGuard(Protocol):
     def chains(self) -> Mapping[str, Any]:
         """Empty if there are no policies now."""
 
-    async def admit(self, kind: Any, name: str, arguments: Mapping[str, Any], ctx: Any) -> None:
+    async def admit(
+        self, kind: object, name: str, arguments: Mapping[str, object], ctx: object
+    ) -> None:
         """Ask them about a call; see `admit` of the server."""
 
 
@@ -217,7 +219,7 @@ class PromptSpec(Bound):
     required: tuple[str, ...]
     complete: Callable[[str], "Source | None"]
 
-    def prepare(self, given: Any) -> Any:
+    def prepare(self, given: object) -> Any:
         """Check the arguments of `prompts/get`, and turn them into the value that `get` takes.
 
         Args:
@@ -244,7 +246,7 @@ class PromptSpec(Bound):
             )
         return args
 
-    def _missing(self, missing: Sequence[str], given: Mapping[Any, Any]) -> str:
+    def _missing(self, missing: Sequence[str], given: Mapping[object, object]) -> str:
         """Name the missing arguments, and the names that they were probably sent under."""
         strangers = [str(name) for name in given if name not in self.arguments]
         meant = {name: nearest(name, strangers) for name in missing}

@@ -91,7 +91,7 @@ def complete_from(texts: Iterable[str], prefix: str) -> Completion:
     return Completion([text for text in texts if text.startswith(prefix)])
 
 
-def to_completion(value: Any) -> Completion:
+def to_completion(value: object) -> Completion:
     """Turn the value that a completing function returned into a completion.
 
     Args:

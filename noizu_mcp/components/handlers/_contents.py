@@ -24,7 +24,7 @@ _JSON: Final = "application/json"
 _CONTENTS_KEYS: Final = frozenset({"uri", "mimeType", "text", "blob", "_meta"})
 
 
-def to_contents(mime_type: str | None, uri: str, value: Any) -> list[ResourceContents]:
+def to_contents(mime_type: str | None, uri: str, value: object) -> list[ResourceContents]:
     """Turn the value that `read` returned into contents.
 
     Args:
@@ -61,7 +61,7 @@ def to_contents(mime_type: str | None, uri: str, value: Any) -> list[ResourceCon
 
 
 def _contents_of(
-    mime_type: str | None, uri: str, value: Any, *, in_list: bool = False
+    mime_type: str | None, uri: str, value: object, *, in_list: bool = False
 ) -> ResourceContents | None:
     """Make contents of one value; None for a value that is sent as its JSON."""
     if isinstance(value, ResourceContents):
@@ -79,7 +79,7 @@ def _contents_of(
     return found if found.mime_type else attrs.evolve(found, mime_type=mime_type)
 
 
-def to_listed(spec: TemplateSpec, value: Any) -> list[JSONObject]:
+def to_listed(spec: TemplateSpec, value: object) -> list[JSONObject]:
     """Turn the value that `list` of a template returned into entries of `resources/list`.
 
     Args:
@@ -126,7 +126,7 @@ def _listed(spec: TemplateSpec, item: Any) -> JSONObject:
     return wire
 
 
-def to_prompt_result(spec: PromptSpec | None, value: Any) -> PromptResult:
+def to_prompt_result(spec: PromptSpec | None, value: object) -> PromptResult:
     """Turn the value that `get` returned into a result.
 
     Args:
@@ -148,7 +148,7 @@ def to_prompt_result(spec: PromptSpec | None, value: Any) -> PromptResult:
     return result
 
 
-def _refuse_nothing(method: str, value: Any, instead: str) -> None:
+def _refuse_nothing(method: str, value: object, instead: str) -> None:
     """Refuse None and coroutines, which are surely not meant as an answer."""
     refuse_coroutine(value, method)
     if value is None:

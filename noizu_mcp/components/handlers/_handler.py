@@ -106,7 +106,7 @@ class Handler(Frozen):
             takes = len(self.passed)
             if self.mode == "async":
 
-                async def collect(*values: Any) -> list[Any]:
+                async def collect(*values: object) -> list[Any]:
                     return [item async for item in method(*values[:takes])]
 
                 return collect
@@ -133,7 +133,7 @@ def _caller(offers: str, given: str) -> Callable[[Any], Callable[..., Any]]:
     return made
 
 
-def refuse_coroutine(value: Any, name: str) -> None:
+def refuse_coroutine(value: object, name: str) -> None:
     """Refuse a coroutine that nobody awaits.
 
     Args:

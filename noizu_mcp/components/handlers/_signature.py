@@ -40,9 +40,9 @@ UNRESOLVED: Final = Parameter("unresolved", Parameter.KEYWORD_ONLY)
 
 def read_handler(
     attribute: str,
-    found: Any,
+    found: object,
     row: CallForm,
-    scope: Mapping[str, Any],
+    scope: Mapping[str, object],
     report: ProblemReporter,
     *,
     inline: bool = False,
@@ -124,9 +124,9 @@ class Signature:
 
     def __init__(
         self,
-        function: Any,
+        function: object,
         parameters: Iterable[Parameter],
-        scope: Mapping[str, Any],
+        scope: Mapping[str, object],
         report: ProblemReporter,
         *,
         first: tuple[str, ...] = ("self",),
@@ -174,7 +174,7 @@ class Signature:
         """Report a problem."""
         self._report(text, parameter)
 
-    def resolve(self, annotation: Any) -> Any:
+    def resolve(self, annotation: object) -> Any:
         """Evaluate an annotation that is text; UNRESOLVED if it does not evaluate."""
         if not isinstance(annotation, str):
             return with_types(annotation, self._types) if self._types else annotation
@@ -192,7 +192,7 @@ class Signature:
         return f"def {name}({', '.join((*self._first, *parameters))})"
 
 
-def _misfit(attribute: str, found: Any, signature: inspect.Signature) -> str | None:
+def _misfit(attribute: str, found: object, signature: inspect.Signature) -> str | None:
     """Say why a value in a class body cannot be read as a method; None if it can."""
     function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
     name = getattr(code_of(function), "__name__", attribute)
@@ -320,7 +320,7 @@ def _check_positions(
     return passed
 
 
-def code_of(function: Any) -> Any:
+def code_of(function: object) -> Any:
     """Give the function under a partial or a bound method, or in an instance with `__call__`."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -329,7 +329,7 @@ def code_of(function: Any) -> Any:
     return call if hasattr(call, "__code__") and not hasattr(function, "__code__") else function
 
 
-def is_async(function: Any) -> bool:
+def is_async(function: object) -> bool:
     """Tell whether a call is to be awaited; a decorator that passes a coroutine on is async too."""
     inner = code_of(function)
     return any(map(inspect.iscoroutinefunction, (function, inner, inspect.unwrap(inner))))
@@ -367,7 +367,7 @@ def written(p: Parameter) -> str:
     return f"{p.name}: {p.annotation.__name__ if plain else p.annotation}"
 
 
-def is_value(annotation: Any) -> bool:
+def is_value(annotation: object) -> bool:
     """Tell whether an annotation is that of one value, and not of an object."""
     made = typing.get_origin(annotation) or annotation
     return isinstance(made, type) and issubclass(made, _VALUES)
@@ -387,7 +387,7 @@ def is_context(p: Parameter) -> bool:
     return mentions(p.annotation, (Context,))
 
 
-def mentions(annotation: Any, classes: tuple[type, ...]) -> bool:
+def mentions(annotation: object, classes: tuple[type, ...]) -> bool:
     """Tell whether a class stands in an annotation: alone, in a union, in a list.
 
     Args:

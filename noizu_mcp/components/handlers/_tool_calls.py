@@ -39,7 +39,7 @@ class CallingRequest(Protocol):
 
 
 def prepare(
-    spec: ToolSpec, arguments: Any, caller: CallingRequest | None = None
+    spec: ToolSpec, arguments: object, caller: CallingRequest | None = None
 ) -> tuple[Any, ToolResult | None]:
     """Turn the arguments that a client sent into the value that the handler takes.
 
@@ -95,7 +95,7 @@ def violations_result(name: str, violations: Sequence[Violation]) -> ToolResult:
     )
 
 
-def to_result(spec: ToolSpec | None, value: Any) -> CheckedResult:
+def to_result(spec: ToolSpec | None, value: object) -> CheckedResult:
     """Turn the value that a handler returned into a result.
 
     Args:
@@ -113,7 +113,7 @@ def to_result(spec: ToolSpec | None, value: Any) -> CheckedResult:
         return _broken(spec, repr(error))
 
 
-def _to_result(spec: ToolSpec | None, value: Any) -> CheckedResult:
+def _to_result(spec: ToolSpec | None, value: object) -> CheckedResult:
     output = None if spec is None else spec.output
     if isinstance(value, ToolResult):
         # A ready result goes out as it is, once it is known to be JSON and to keep the contract.
@@ -145,7 +145,7 @@ def _to_result(spec: ToolSpec | None, value: Any) -> CheckedResult:
     return (ToolResult(text, ready) if structured else ToolResult(text)), None
 
 
-def text_of(ready: Any) -> str:
+def text_of(ready: object) -> str:
     """Write a dumped value as JSON text.
 
     Raises:
@@ -176,7 +176,7 @@ def _unstructured(spec: ToolSpec | None, result: ToolResult) -> CheckedResult:
     )
 
 
-def _blocks(output: Shape | None, value: Any) -> Any:
+def _blocks(output: Shape | None, value: object) -> Any:
     """Tell content from data: the blocks that a value is, or None when it is something else."""
     if isinstance(value, Content):
         return value
@@ -191,7 +191,7 @@ def _blocks(output: Shape | None, value: Any) -> Any:
     return None if declared else as_blocks(value)
 
 
-def _broken_schema(spec: ToolSpec | None, output: Shape, ready: Any) -> CheckedResult:
+def _broken_schema(spec: ToolSpec | None, output: Shape, ready: object) -> CheckedResult:
     return _broken(spec, "\n".join(describe(output.compiled.violations(ready))))
 
 

@@ -29,7 +29,7 @@ Complete = Callable[[str, str, Any], Awaitable[Any]]
 class _AsSent:
     """The texts of variables that are handed on as the URI has them."""
 
-    def read(self, values: Mapping[str, Any]) -> "tuple[Any, list[Violation]]":
+    def read(self, values: Mapping[str, object]) -> "tuple[Any, list[Violation]]":
         """Return the values, and no violations."""
         return values, []
 

@@ -182,7 +182,7 @@ def _maker(kind: ComponentKind) -> str:
     return kind.noun.replace(" ", "_")
 
 
-def as_registration(item: Any, feature: str = "") -> Registration:
+def as_registration(item: object, feature: str = "") -> Registration:
     """Take a registration as it is, and anything else as one without overrides.
 
     Args:
@@ -201,12 +201,12 @@ def as_registration(item: Any, feature: str = "") -> Registration:
     return Registration(target=item, overrides={})
 
 
-def label_of(target: Any) -> str:
+def label_of(target: object) -> str:
     """Name a target in messages: the name of its class, or of the function."""
     return target.label if isinstance(target, FunctionComponent) else class_of(target).__name__
 
 
-def keys_of(item: Any) -> Iterator[tuple[str, str]]:
+def keys_of(item: object) -> Iterator[tuple[str, str]]:
     """Yield the option that identifies each component of a registration, and its value.
 
     Args:
@@ -217,7 +217,9 @@ def keys_of(item: Any) -> Iterator[tuple[str, str]]:
         yield declared.key(registration.overrides)
 
 
-def check(items: Iterable[Any], feature: str = "tools", *, in_class: bool = True) -> list[Problem]:
+def check(
+    items: Iterable[object], feature: str = "tools", *, in_class: bool = True
+) -> list[Problem]:
     """Find the problems of a list of a server, without making an instance of anything.
 
     Args:
@@ -272,7 +274,7 @@ def expand(
 def expand(items: Iterable[Any], feature: Literal["prompts"]) -> list[PromptSpec]: ...
 @overload
 def expand(items: Iterable[Any], feature: str) -> list[Bound]: ...
-def expand(items: Iterable[Any], feature: str = "tools") -> Any:
+def expand(items: Iterable[object], feature: str = "tools") -> Any:
     """Bind registered components to instances, in their order.
 
     Args:

@@ -110,7 +110,7 @@ class ValueBuilder:
         writer = writers.get(type(node))
         return writer(node, name) if writer is not None else None
 
-    def _constant(self, prefix: str, value: Any) -> str:
+    def _constant(self, prefix: str, value: object) -> str:
         name = f"{prefix}{next(self._fresh)}"
         self.names[name] = value
         return name
@@ -274,7 +274,7 @@ class ValueBuilder:
         return f"({build}(dump({fresh})) if is_json({node}, {fresh} := {factory}) else {fresh})"
 
 
-def _is_of(kinds: frozenset[str], value: Any) -> bool:
+def _is_of(kinds: frozenset[str], value: object) -> bool:
     return type_of(value) in kinds
 
 
@@ -286,7 +286,7 @@ def _null_is_a_member(node: nodes.Node) -> bool:
     return any(result is not None for value, result in pairs if value is None)
 
 
-def is_immutable(value: Any) -> bool:
+def is_immutable(value: object) -> bool:
     """Tell if a default can be shared by all instances."""
     if isinstance(value, tuple):
         return all(map(is_immutable, value))
@@ -294,7 +294,7 @@ def is_immutable(value: Any) -> bool:
 
 
 def _picker(pairs: list[tuple[Test, str | None]], names: dict[str, Any]) -> Build:
-    def pick(value: Any) -> Any:
+    def pick(value: object) -> Any:
         for test, build in pairs:
             if test(value):
                 return value if build is None else names[build](value)
@@ -338,7 +338,7 @@ def _real(value: float) -> float:
 _SENT_FOR: Mapping[str, type] = {"text": str, "int": float, "float": int}
 
 
-def is_json(node: nodes.Node, value: Any) -> bool:
+def is_json(node: nodes.Node, value: object) -> bool:
     """Tell if a default is JSON, at least in part, where the typed value is something else.
 
     A mapping stands for an instance, text for a date or an enum member, 1 for 1.0. A default that
@@ -361,7 +361,7 @@ def is_json(node: nodes.Node, value: Any) -> bool:
     return False
 
 
-def _is_json_mapping(node: nodes.Node, value: Mapping[Any, Any]) -> bool:
+def _is_json_mapping(node: nodes.Node, value: Mapping[object, object]) -> bool:
     if isinstance(node, nodes.Map):
         items = value.items()
         return any(is_json(node.key, key) or is_json(node.value, item) for key, item in items)

@@ -47,15 +47,15 @@ def checked(
     # The nodes with something inside that may refuse a value; all others are passed over.
     risky: set[int] = set()
 
-    def search(value: Any, told: Container[Path] | None) -> Iterator[Violation]:
+    def search(value: object, told: Container[Path] | None) -> Iterator[Violation]:
         if not risky:
             risky.update(id(node) for node in walk(root) if is_risky(node))
         return _CulpritSearch(builder, risky, told).of(root, value, ())
 
-    def is_valid(value: Any) -> bool:
+    def is_valid(value: object) -> bool:
         return accepts(value) and not _refused(build, value)
 
-    def violations(value: Any) -> list[Violation]:
+    def violations(value: object) -> list[Violation]:
         found = compiled.violations(value)
         if not found:
             more = search(value, None)
@@ -70,7 +70,7 @@ def checked(
     return compiled._replace(is_valid=is_valid, violations=violations)
 
 
-def _refused(build: Build, value: Any) -> bool:
+def _refused(build: Build, value: object) -> bool:
     try:
         build(value)
     except REFUSALS:
@@ -101,7 +101,7 @@ class _CulpritSearch:
         self._told = told
         self._left = _MAX_PARTS
 
-    def of(self, node: Node, value: Any, path: Path) -> Iterator[Violation]:
+    def of(self, node: Node, value: object, path: Path) -> Iterator[Violation]:
         """Yield the violations of the value at the place of a node."""
         self._left -= 1
         if id(node) not in self._risky or self._left < 0:
@@ -126,7 +126,7 @@ class _CulpritSearch:
         if isinstance(node, Object) and self._told is None and not refused:
             yield from self._of_constructor(node, value, path)
 
-    def _of_union(self, node: Union, value: Any, path: Path) -> Iterator[Violation]:
+    def _of_union(self, node: Union, value: object, path: Path) -> Iterator[Violation]:
         if value is None:
             return
         options = node.options
@@ -137,14 +137,14 @@ class _CulpritSearch:
                 yield from self.of(branch, value, path)
                 return
 
-    def _of_constructor(self, node: Object, value: Any, path: Path) -> Iterator[Violation]:
+    def _of_constructor(self, node: Object, value: object, path: Path) -> Iterator[Violation]:
         try:
             self._builder.of(node)(value)
         except REFUSALS as error:
             yield refusal(path, value, reason_of(error))
 
 
-def _parts(node: Node, value: Any) -> Iterator[tuple[Node, str | int, Any]]:
+def _parts(node: Node, value: object) -> Iterator[tuple[Node, str | int, Any]]:
     """Yield the node, key and value of each part of a container; nothing for any other value."""
     if isinstance(node, (Array, Tuple)) and isinstance(value, (list, tuple)):
         inner = node.items if isinstance(node, Tuple) else repeat(node.item)

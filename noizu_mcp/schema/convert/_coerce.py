@@ -88,7 +88,7 @@ class TextReader:
         schema: The schema, which was compiled before.
     """
 
-    def __init__(self, schema: Any) -> None:
+    def __init__(self, schema: object) -> None:
         self._document = Document(schema)
         # Up to draft 7 all that stands beside a reference is ignored.
         self._is_old = DIALECTS.get(self._document.dialect) in ("4", "6", "7")
@@ -97,7 +97,7 @@ class TextReader:
         self._remembered: dict[tuple[tuple[int, ...], ...], PlaceOptions] = {}
         self._root = self._remember(self._expand(schema, ()))
 
-    def read(self, value: Any, limits: Limits) -> Any:
+    def read(self, value: object, limits: Limits) -> Any:
         """Return a value with such text read; see `coerce_text`."""
         if len(self._remembered) > _MAX_REMEMBERED:
             self._remembered.clear()
@@ -106,7 +106,7 @@ class TextReader:
         made = walk.value(self._root, value, 0)
         return value if made is value or is_deeper(made, limits.message_depth) else made
 
-    def _expand(self, schema: Any, outside: tuple[int, ...]) -> list[Together]:
+    def _expand(self, schema: object, outside: tuple[int, ...]) -> list[Together]:
         """Return the alternatives of a subschema.
 
         Args:
@@ -210,7 +210,7 @@ class _Walk:
         self._depth = limits.message_depth
         self._left = limits.message_values
 
-    def value(self, options: PlaceOptions | None, value: Any, depth: int) -> Any:
+    def value(self, options: PlaceOptions | None, value: object, depth: int) -> Any:
         """Return a value with the text in it read; the value itself if there is none.
 
         Args:
@@ -302,7 +302,7 @@ def _nodes(options: PlaceOptions) -> Iterable[Mapping[str, Any]]:
     return (node for alternative in options.alternatives for node in alternative)
 
 
-def _rest(node: Mapping[str, Any]) -> Any:
+def _rest(node: Mapping[str, object]) -> Any:
     """Return the schema of names that are not declared."""
     return True if "patternProperties" in node else node.get("additionalProperties", True)
 
@@ -352,7 +352,7 @@ def _marks(together: Together) -> _Marks | None:
     return required, chosen
 
 
-def _is_marked(marks: _Marks | None, value: Mapping[str, Any]) -> bool:
+def _is_marked(marks: _Marks | None, value: Mapping[str, object]) -> bool:
     """Tell if an object may mean an alternative."""
     if marks is None or not marks[0] <= value.keys():
         return False

@@ -129,7 +129,7 @@ def _by_attributes(fields: Iterable[tuple[str, str, bool]]) -> Dump:
     """Return a dumper by attribute; a field marked True is left out while it is None."""
     named = tuple(fields)
 
-    def dump(value: Any) -> JSONObject:
+    def dump(value: object) -> JSONObject:
         made = {}
         for attribute, name, may_be_absent in named:
             inner = getattr(value, attribute)
@@ -150,7 +150,7 @@ def _by_pydantic(value: Any) -> Any:
     return write(value, mode="json", by_alias=True, warnings=False)
 
 
-def _list(value: Iterable[Any]) -> list[Any]:
+def _list(value: Iterable[object]) -> list[Any]:
     return [dump_value(inner) for inner in value]
 
 
@@ -172,14 +172,14 @@ def _decimal(value: Any) -> str:
     return format(value, "f")
 
 
-def _refuse(value: Any) -> Any:
+def _refuse(value: object) -> Any:
     # Loaded with the first value that cannot be sent.
     from ._foreign_values import no_json
 
     raise TypeError(no_json(value))
 
 
-def _name(name: Any) -> str:
+def _name(name: object) -> str:
     """Return the text of a key that is not of the class `str` itself."""
     # Base64 is a form for values that nobody compares; as a key it would be a surprise.
     plain = name.value if isinstance(name, enum.Enum) else name
@@ -192,7 +192,7 @@ def _name(name: Any) -> str:
     raise TypeError(f"the keys of a JSON object are text, and {type(name).__qualname__} has none")
 
 
-def _clash(value: Mapping[Any, Any]) -> TypeError:
+def _clash(value: Mapping[object, object]) -> TypeError:
     """Make the error for a mapping that would lose an entry, as 1 and "1" are one key in JSON."""
     ((text, _),) = Counter(map(_name, value)).most_common(1)
     return TypeError(f"two keys of one object would both be {text!r} in JSON")

@@ -62,7 +62,7 @@ def _frame(value: Any) -> Any:
     return _without_missing(value).to_dict("records")
 
 
-def _series(value: Any) -> Any:
+def _series(value: object) -> Any:
     return _without_missing(value).tolist()
 
 
@@ -99,7 +99,7 @@ _INSTEAD: Final[Mapping[tuple[str, str], str]] = {
 _FORMS: Final = "return JSON values, an attrs class, a dataclass, a pydantic model, or Content"
 
 
-def no_json(value: Any) -> str:
+def no_json(value: object) -> str:
     """Return the problem of a value that has no JSON form: its type, and the form to return."""
     cls = type(value)
     known = [(base.__module__.partition(".")[0], base.__qualname__) for base in cls.__mro__]

@@ -14,7 +14,7 @@ REFUSALS: Final = (ValueError, TypeError, ArithmeticError)
 _MAX_TEXT = 500
 
 
-def refusal(path: Path, value: Any, text: str) -> Violation:
+def refusal(path: Path, value: object, text: str) -> Violation:
     """Return the violation of a value that its class refuses."""
     return Violation(path, "validator", " ".join(text.split()), got=value)
 
@@ -27,7 +27,7 @@ def reason_of(error: Exception) -> str:
     return shorten(text, _MAX_TEXT)
 
 
-def pydantic_violations(node: Pydantic, value: Any, path: Path) -> Iterator[Violation]:
+def pydantic_violations(node: Pydantic, value: object, path: Path) -> Iterator[Violation]:
     """Yield the violations that pydantic finds in a value which its schema accepts.
 
     Args:

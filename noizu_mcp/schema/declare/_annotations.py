@@ -36,7 +36,7 @@ _SCALARS: Mapping[Any, Callable[[], Node]] = {
 }
 
 
-def infer(state: ParseState, annotation: Any, scope: NameScope) -> Node:
+def infer(state: ParseState, annotation: object, scope: NameScope) -> Node:
     """Read an annotation that is no text.
 
     Raises:
@@ -54,7 +54,7 @@ def infer(state: ParseState, annotation: Any, scope: NameScope) -> Node:
     return _of_name(state, annotation, scope)
 
 
-def _of_class(state: ParseState, annotation: Any, cls: type, scope: NameScope) -> Node:
+def _of_class(state: ParseState, annotation: object, cls: type, scope: NameScope) -> Node:
     if issubclass(cls, enum.Enum):
         members = list(cls)
         if not members:
@@ -74,7 +74,7 @@ def _of_class(state: ParseState, annotation: Any, cls: type, scope: NameScope) -
     return _unsupported(state, annotation)
 
 
-def _unsupported(state: ParseState, annotation: Any) -> Node:
+def _unsupported(state: ParseState, annotation: object) -> Node:
     # Loaded with the first type of another library, or the first mistake.
     from ._foreign_types import no_form, result_node
 
@@ -84,7 +84,7 @@ def _unsupported(state: ParseState, annotation: Any) -> Node:
     return node or Node()
 
 
-def _of_name(state: ParseState, annotation: Any, scope: NameScope) -> Node:
+def _of_name(state: ParseState, annotation: object, scope: NameScope) -> Node:
     """Read an annotation that is a name for another: a type variable, a NewType, a named type."""
     if isinstance(annotation, TypeVar):
         return _variable(state, annotation, scope)
@@ -129,7 +129,7 @@ def _annotated(state: ParseState, annotation: Any, scope: NameScope) -> Node:
     return node
 
 
-def choice(state: ParseState, results: Iterable[Any], what: str) -> ScalarChoice:
+def choice(state: ParseState, results: Iterable[object], what: str) -> ScalarChoice:
     """Return the node of a choice between values; enum members stand for their values.
 
     Args:
@@ -149,7 +149,7 @@ def choice(state: ParseState, results: Iterable[Any], what: str) -> ScalarChoice
     return ScalarChoice(tuple(value for value, _ in pairs), tuple(result for _, result in pairs))
 
 
-def _union(state: ParseState, annotation: Any, scope: NameScope) -> Node:
+def _union(state: ParseState, annotation: object, scope: NameScope) -> Node:
     branches: list[Node] = []
     parts: list[Any] = [scope.resolve(part) for part in get_args(annotation)]
     models = [part for part in parts if _is_model(part)]
@@ -185,7 +185,7 @@ _FORMS: Mapping[Any, Callable[[ParseState, Any, NameScope], Node]] = {
 }
 
 
-def _tuple(state: ParseState, _cls: type, args: tuple[Any, ...], scope: NameScope) -> Node:
+def _tuple(state: ParseState, _cls: type, args: tuple[object, ...], scope: NameScope) -> Node:
     if len(args) == 2 and args[1] is Ellipsis:
         return Array(state.node(args[0], scope), tuple)
     if not args:
@@ -193,7 +193,7 @@ def _tuple(state: ParseState, _cls: type, args: tuple[Any, ...], scope: NameScop
     return Tuple([state.node(arg, scope) for arg in args])
 
 
-def _set(state: ParseState, cls: type, args: tuple[Any, ...], scope: NameScope) -> Node:
+def _set(state: ParseState, cls: type, args: tuple[object, ...], scope: NameScope) -> Node:
     item = state.node(args[0], scope) if args else Scalar("string")
     if not _is_hashable(item):
         state.fault(
@@ -214,7 +214,7 @@ def _is_hashable(node: Node) -> bool:
     return isinstance(node, (Scalar, ScalarChoice))
 
 
-def _map(state: ParseState, _cls: type, args: tuple[Any, ...], scope: NameScope) -> Node:
+def _map(state: ParseState, _cls: type, args: tuple[object, ...], scope: NameScope) -> Node:
     key, value = (state.node(arg, scope) for arg in args) if args else (Scalar("string"), Node())
     texts = isinstance(key, ScalarChoice) and all(type(name) is str for name in key.values)
     if not texts and not (isinstance(key, Scalar) and key.kind == "string" and key.cast is None):
@@ -262,7 +262,7 @@ def output_annotation(annotation: Any) -> bool:
     return not _is_result_class(annotation)
 
 
-def _is_result_class(annotation: Any) -> bool:
+def _is_result_class(annotation: object) -> bool:
     """Tell if a class is one of this package and not a form: Content, ToolResult."""
     if get_origin(annotation) in (TypingUnion, UnionType):
         return any(map(_is_result_class, get_args(annotation)))

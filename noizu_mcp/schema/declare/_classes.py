@@ -42,7 +42,7 @@ _PLAIN_DEFAULTS = (str, int, float, bool, NoneType, Enum, tuple)
 
 def freeze(
     cls: type,
-    keywords: Mapping[str, Any] | None = None,
+    keywords: Mapping[str, object] | None = None,
     found: Iterable[tuple[str, str]] = (),
 ) -> None:
     """Make a class a frozen attrs class, in place, from its annotations.
@@ -109,7 +109,7 @@ def _attributes(cls: type, problems: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _attribute(
-    cls: type, name: str, annotation: Any, value: Any, problems: list[tuple[str, str]]
+    cls: type, name: str, annotation: object, value: object, problems: list[tuple[str, str]]
 ) -> Any:
     marker = value if isinstance(value, Marker) else None
     options = marker.options if marker is not None else {}
@@ -145,7 +145,7 @@ def is_class_form(cls: type) -> bool:
     return hasattr(cls, "__dataclass_fields__") or is_typed_dict(cls) or is_plain(cls)
 
 
-def has_fields(annotation: Any) -> bool:
+def has_fields(annotation: object) -> bool:
     """Tell if an annotation is a class whose instances have the fields that it declares."""
     if not isinstance(annotation, type) or is_typed_dict(annotation):
         return False
@@ -159,7 +159,7 @@ def is_pydantic(cls: type) -> bool:
     return offers and "pydantic" in sys.modules
 
 
-def is_typed_dict(cls: Any) -> bool:
+def is_typed_dict(cls: object) -> bool:
     """Tell if a class is a TypedDict, of typing or of typing_extensions."""
     return is_typeddict(cls) or (isinstance(cls, type) and hasattr(cls, "__required_keys__"))
 
@@ -191,7 +191,7 @@ _FACTORY: Any = attrs.Factory
 
 
 def read_class(
-    state: ParseState, cls: type, args: tuple[tuple[Any, NameScope], ...] = ()
+    state: ParseState, cls: type, args: tuple[tuple[object, NameScope], ...] = ()
 ) -> Object:
     """Read a class with fields; it has one node in each declaration.
 

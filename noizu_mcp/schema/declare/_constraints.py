@@ -22,7 +22,7 @@ _ANCHORED = {"fullmatch": "^(?:{})$", "match": "^(?:{})", "search": "{}"}
 _SCALARS = (str, int, float, bool, type(None))
 
 
-def annotated_options(node: Node, constraint: Any) -> dict[str, Any] | str:
+def annotated_options(node: Node, constraint: object) -> dict[str, Any] | str:
     """Read an entry of `Annotated[...]` as annotated-types defines them.
 
     Returns:
@@ -52,7 +52,7 @@ def _size_option(node: Node, name: str) -> str:
     return _SIZES[name][1 if counted and not text else 0]
 
 
-def apply_validator(node: Node, validator: Any) -> list[str]:
+def apply_validator(node: Node, validator: object) -> list[str]:
     """Put the demands of an attrs validator on a node, where JSON Schema has a keyword for them.
 
     The validator itself still runs when the instance is made, so no demand is lost.

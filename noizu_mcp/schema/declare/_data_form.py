@@ -35,7 +35,7 @@ class DataArguments:
     def __contains__(self, name: object) -> bool:
         return name in self.__dict__
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """Return the value of a declared name, or `default` if the name is not declared."""
         return self.__dict__.get(name, default)
 
@@ -71,7 +71,7 @@ def record_class(name: str, fields: list[str]) -> type[DataArguments]:
 _NO_NAMES = NameScope({})
 
 
-def is_field(value: Any) -> bool:
+def is_field(value: object) -> bool:
     """Tell if a value of a mapping declares a field: a marker, or a type."""
     if isinstance(value, (Marker, type)) or value is Any or _is_maker(value):
         return True
@@ -80,12 +80,12 @@ def is_field(value: Any) -> bool:
     return named or get_origin(value) is not None
 
 
-def _is_maker(value: Any) -> bool:
+def _is_maker(value: object) -> bool:
     """Tell if a value is a function of the data form that was not called: `f.string`."""
     return isinstance(value, FunctionType) and value.__annotations__.get("return") is Marker
 
 
-def read_data(state: ParseState, declared: Mapping[Any, Any], name: str) -> Object:
+def read_data(state: ParseState, declared: Mapping[object, object], name: str) -> Object:
     """Read a mapping of names to fields and types.
 
     Args:
@@ -105,7 +105,7 @@ def read_data(state: ParseState, declared: Mapping[Any, Any], name: str) -> Obje
     return Object(name, "direct", record_class(name, [field.name for field in fields]), fields)
 
 
-def _node(state: ParseState, value: Any) -> Node:
+def _node(state: ParseState, value: object) -> Node:
     """Read a field or a type, without the constraints of the field."""
     if not isinstance(value, Marker):
         return _typed(state, value)
@@ -133,7 +133,7 @@ def _typed(state: ParseState, value: Any) -> Node:
     return state.node(value, _NO_NAMES)
 
 
-def _item(state: ParseState, value: Any) -> Node:
+def _item(state: ParseState, value: object) -> Node:
     if value is MISSING:
         state.fault("f.array needs the field or type of its items; write f.array(f.string())")
         return Node()
@@ -165,7 +165,7 @@ def _enum(state: ParseState, values: Any) -> Node:
     return choice(state, members, "f.enum")
 
 
-def _object(state: ParseState, declared: Any) -> Node:
+def _object(state: ParseState, declared: object) -> Node:
     if not isinstance(declared, Mapping):
         got = "" if declared is MISSING else f", got {declared!r}"
         state.fault(

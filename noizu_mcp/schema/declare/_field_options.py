@@ -40,7 +40,7 @@ _OWN = {
 }
 
 
-def _is_titles(value: Any) -> bool:
+def _is_titles(value: object) -> bool:
     return isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values())
 
 
@@ -126,7 +126,7 @@ def constrain(node: Node, options: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def _constrain(targets: Sequence[Node], option: str, value: Any) -> Iterator[str]:
+def _constrain(targets: Sequence[Node], option: str, value: object) -> Iterator[str]:
     takers = [target for target in targets if option in _KEYWORDS.get(family(target), ())]
     if not takers:
         from ._mistakes import misfit
@@ -192,7 +192,7 @@ def form_titles(node: Node) -> dict[str, Titles]:
     return found
 
 
-def _title_choices(node: Node, titles: Mapping[Any, str]) -> list[str]:
+def _title_choices(node: Node, titles: Mapping[object, str]) -> list[str]:
     """Put titles on an enum, on a list of one, or on the enums of a union.
 
     Returns:

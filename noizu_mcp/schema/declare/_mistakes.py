@@ -154,7 +154,7 @@ _FOREIGN = {
 }
 
 
-def foreign_field(value: Any) -> str | None:
+def foreign_field(value: object) -> str | None:
     """Return the problem of a value that another library's field function made, or None."""
     cls = type(value)
     maker = _FOREIGN.get((cls.__module__, cls.__qualname__))

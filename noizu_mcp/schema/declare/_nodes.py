@@ -141,7 +141,7 @@ class Node:
         keywords: JSON Schema keywords of this place: constraints, description.
     """
 
-    def __init__(self, *values: Any) -> None:
+    def __init__(self, *values: object) -> None:
         self.keywords: dict[str, Any] = {}
         vars(self).update(zip(type(self).__annotations__, values, strict=False))
 
@@ -245,7 +245,7 @@ class ObjectField:
     title: str | None = None
     complete: Any = None
 
-    def __init__(self, name: str, node: Node, **about: Any) -> None:
+    def __init__(self, name: str, node: Node, **about: object) -> None:
         self.node = node
         self.name = self.attribute = self.keyword = name
         vars(self).update(about)

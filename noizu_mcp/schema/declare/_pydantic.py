@@ -35,7 +35,7 @@ _OF_TWO_FORMS = frozenset(
 
 
 def read_pydantic(
-    annotation: Any, *, output: bool, strict: bool, descriptions: Mapping[str, str]
+    annotation: object, *, output: bool, strict: bool, descriptions: Mapping[str, str]
 ) -> Pydantic | list[Fault]:
     """Read a class, or another annotation, that pydantic describes and validates.
 
@@ -75,7 +75,7 @@ def _describe(schema: JSONObject, descriptions: Mapping[str, str]) -> None:
             schema["properties"][name] = ordered({"description": descriptions[name], **own})
 
 
-def _fields_of(cls: Any) -> Mapping[str, Any]:
+def _fields_of(cls: object) -> Mapping[str, Any]:
     """Return the fields of a model or a dataclass of pydantic; none for another type."""
     # The second name is that of models before 2.10.
     fields = getattr(cls, "__pydantic_fields__", None) or getattr(cls, "model_fields", None)
@@ -99,7 +99,7 @@ def _validator(adapter: Any) -> Callable[[Any], Any]:
     return lambda value: validate_json(json_text(value))
 
 
-def _tells_json(core_schema: Any) -> bool:
+def _tells_json(core_schema: object) -> bool:
     """Tell if a validator accepts other values as JSON than as Python objects.
 
     Strict models do, and those with a JSON form of bytes.
@@ -139,7 +139,7 @@ class _Inliner:
         self._parts = 0
         self.kept: JSONObject = {}
 
-    def schema(self, node: Any) -> Any:
+    def schema(self, node: object) -> Any:
         """Return a schema, or a part of it; raises `FormTooLarge`."""
         if not isinstance(node, dict):
             return node
@@ -188,7 +188,7 @@ class _Inliner:
         return {"$ref": reference}
 
 
-def _named(schema: Any) -> Iterator[str]:
+def _named(schema: object) -> Iterator[str]:
     """Yield the names of the definitions to which a schema refers."""
     waiting = [schema]
     while waiting:
@@ -283,7 +283,7 @@ def _is_described(info: Any) -> bool:
 _READ = ("description", "examples", "title")
 
 
-def split_entries(entries: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+def split_entries(entries: Iterable[object]) -> tuple[list[Any], list[Any]]:
     """Tell the entries of `Annotated` that only pydantic can read from the others.
 
     Args:
@@ -309,7 +309,7 @@ def _is_theirs(entry: Any) -> bool:
     return module in ("pydantic", "pydantic_core") or hasattr(entry, "__get_pydantic_core_schema__")
 
 
-def _general(entry: Any) -> dict[str, Any] | None:
+def _general(entry: object) -> dict[str, Any] | None:
     """Return the settings of pydantic in an entry; None for a constraint that others know too."""
     of_pydantic = type(entry).__module__.partition(".")[0] == "pydantic"
     return dict(vars(entry)) if of_pydantic else None

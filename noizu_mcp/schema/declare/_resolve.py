@@ -43,7 +43,7 @@ class NameScope(NamedTuple):
     local: bool = False
     variables: Mapping[Any, Any] = MappingProxyType({})
 
-    def resolve(self, annotation: Any) -> Any:
+    def resolve(self, annotation: object) -> Any:
         """Return an annotation with text replaced by the object that it names.
 
         Raises:
@@ -101,7 +101,7 @@ def substitute(annotation: Any, scope: NameScope) -> tuple[Any, NameScope]:
 
 
 def type_arguments(
-    cls: type, args: Iterable[tuple[Any, NameScope]] | None = None
+    cls: type, args: Iterable[tuple[object, NameScope]] | None = None
 ) -> dict[type, Types]:
     """Find the types that stand for the type variables of a class and of its generic bases.
 
@@ -132,7 +132,7 @@ def type_arguments(
     return found
 
 
-def _substitute_known(annotation: Any, scope: NameScope) -> tuple[Any, NameScope]:
+def _substitute_known(annotation: object, scope: NameScope) -> tuple[Any, NameScope]:
     """Replace type variables; text that names something unknown stays, and is a fault later."""
     try:
         return substitute(annotation, scope)
@@ -140,16 +140,16 @@ def _substitute_known(annotation: Any, scope: NameScope) -> tuple[Any, NameScope
         return annotation, scope
 
 
-def _has_variables(annotation: Any) -> bool:
+def _has_variables(annotation: object) -> bool:
     plain = isinstance(annotation, type) and get_origin(annotation) is None
     return isinstance(annotation, TypeVar) or (not plain and bool(_parameters(annotation)))
 
 
-def _parameters(cls: Any) -> tuple[Any, ...]:
+def _parameters(cls: object) -> tuple[Any, ...]:
     return getattr(cls, "__parameters__", ())
 
 
-def with_types(annotation: Any, types: Types) -> Any:
+def with_types(annotation: object, types: Types) -> Any:
     """Replace the type variables of an annotation that is no text."""
     return substitute(annotation, NameScope({}, variables=types))[0]
 
@@ -186,7 +186,7 @@ def _frames(names: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
         frame = frame.f_back
 
 
-def class_scope(cls: type, variables: Mapping[Any, Any]) -> NameScope:
+def class_scope(cls: type, variables: Mapping[object, object]) -> NameScope:
     """Return the scope of the annotations in the body of a class."""
     module = sys.modules.get(cls.__module__)
     names = module.__dict__ if module is not None else {}

@@ -90,7 +90,7 @@ class ParseState:
         finally:
             self.path, self.owner = outside
 
-    def node(self, annotation: Any, scope: NameScope) -> Node:
+    def node(self, annotation: object, scope: NameScope) -> Node:
         """Read an annotation.
 
         Args:
@@ -108,7 +108,7 @@ class ParseState:
         except Unresolved as error:
             return self._unknown(error)
 
-    def pydantic_node(self, annotation: Any) -> Node:
+    def pydantic_node(self, annotation: object) -> Node:
         """Read a type that pydantic describes and validates."""
         # Loaded with the first one.
         from ._pydantic import read_pydantic
@@ -129,7 +129,7 @@ class ParseState:
         return found
 
     def annotated_node(
-        self, annotation: Any, entries: Iterable[Any], scope: NameScope
+        self, annotation: object, entries: Iterable[object], scope: NameScope
     ) -> tuple[Node, list[Any]]:
         """Read an annotation with the entries of `Annotated` that are about its type.
 
@@ -163,7 +163,7 @@ class ParseState:
         for problem in marker_problems(marker):
             self.fault(problem)
 
-    def constrain(self, node: Node, options: Mapping[str, Any]) -> None:
+    def constrain(self, node: Node, options: Mapping[str, object]) -> None:
         """Put those options on a node that are about its type."""
         self.titled = self.titled or not options.keys().isdisjoint(("title", "titles"))
         for problem in constrain(node, options):
@@ -240,7 +240,7 @@ class ParseState:
         field.complete = options.get("complete")
         return field
 
-    def entry_options(self, node: Node, entries: Iterable[Any]) -> dict[str, Any]:
+    def entry_options(self, node: Node, entries: Iterable[object]) -> dict[str, Any]:
         """Return the options that the entries of `Annotated[...]` say, ours and those of others."""
         options: dict[str, Any] = {}
         for entry in entries:

@@ -52,9 +52,9 @@ class CompiledSchema(NamedTuple):
 
 
 def compile_schema(
-    schema: Mapping[str, Any] | bool,
+    schema: Mapping[str, object] | bool,
     engine: EngineName | None = None,
-    documents: Mapping[str, Any] | None = None,
+    documents: Mapping[str, object] | None = None,
     *,
     trusted: bool = True,
 ) -> CompiledSchema:
@@ -103,7 +103,7 @@ def _broken_pattern_caps(document: Document) -> list[str]:
 
 
 def compile_document(
-    schema: Mapping[str, Any] | bool,
+    schema: Mapping[str, object] | bool,
     document: Document,
     engine: EngineName | None,
     *,
@@ -149,7 +149,7 @@ def _compile(
         made = made or load_engine(engine).compile_document(Document(root), trusted=trusted)
         return made
 
-    def is_valid(value: Any) -> bool:
+    def is_valid(value: object) -> bool:
         nonlocal verdict
         if verdict is None:
             verdict = compiled()[0]
@@ -179,8 +179,8 @@ def match_pattern(engine: EngineName | None, pattern: str) -> Callable[[str], bo
 
 
 def _explainer(
-    root: Any,
-    documents: Mapping[str, Any],
+    root: object,
+    documents: Mapping[str, object],
     engine: EngineName | None,
     compile_part: CompilePart | None,
 ) -> Explain:
@@ -192,13 +192,13 @@ def _explainer(
     ).explain
 
 
-def _is_valid_within(verdict: Verdict, value: Any) -> bool:
+def _is_valid_within(verdict: Verdict, value: object) -> bool:
     """Judge a value with a limit on depth: engines recurse, and a C stack does not forgive."""
     return not is_deeper(value, MAX_VALUE_DEPTH) and verdict(value)
 
 
 def _violations(
-    verdict: Verdict, explain: Callable[[], Explain], recursive: bool, value: Any
+    verdict: Verdict, explain: Callable[[], Explain], recursive: bool, value: object
 ) -> list[Violation]:
     """Return the violations of a value, `[]` exactly if the verdict accepts it.
 

@@ -90,7 +90,7 @@ def match_pattern(pattern: str, *, trusted: bool = True) -> Callable[[str], bool
 def guarded(verdict: Verdict) -> Verdict:
     """Return a verdict that rejects a value that the engine cannot read, instead of raising."""
 
-    def is_valid(value: Any) -> bool:
+    def is_valid(value: object) -> bool:
         try:
             return verdict(value)
         # UnicodeEncodeError, which is one, for a lone surrogate.

@@ -84,7 +84,7 @@ def compile_document(document: Document, *, trusted: bool) -> tuple[Verdict, Com
     return Explainer(document, match_pattern).judge, _refuse_part
 
 
-def _refuse_part(_part: Any) -> Verdict:
+def _refuse_part(_part: object) -> Verdict:
     """Refuse to compile a part of a schema: the walk goes through the parts by itself."""
     raise ValueError("the Python engine compiles whole schemas")
 
@@ -93,7 +93,7 @@ def _generated(document: Document) -> Verdict:
     """Return a verdict in Python code."""
     function = _generate(_Writer(document).document(), remember=document.survey.recursive)
 
-    def is_valid(value: Any) -> bool:
+    def is_valid(value: object) -> bool:
         try:
             function(value, {})
         except Mismatch:
@@ -246,7 +246,7 @@ class Generator(CodeGeneratorDraft07):
     _definition: Any
     _variable: Any
 
-    def exc(self, *_args: Any, **_kwargs: Any) -> None:
+    def exc(self, *_args: object, **_kwargs: object) -> None:
         """Write the rejection: no message, whatever the original has to say."""
         self.l("raise Mismatch")
 

@@ -91,7 +91,7 @@ class Document:
         self._repeated: dict[str, None] = {}
         self._add("", root, self.nodes)
 
-    def _add(self, base: str, root: Any, nodes: list[tuple[Path, JSONObject]]) -> None:
+    def _add(self, base: str, root: object, nodes: list[tuple[Path, JSONObject]]) -> None:
         """Register the nodes below one, with their addresses and anchors."""
         found = list(walk(root))
         nodes += found
@@ -321,14 +321,14 @@ class Document:
             yield Fault((*path, "$ref"), text)
 
 
-def as_plain(schema: Any) -> JSONObject | bool | None:
+def as_plain(schema: object) -> JSONObject | bool | None:
     """Return a schema that the engines accept, a dict or a bool; None if it is neither."""
     if isinstance(schema, (dict, bool)):
         return schema
     return dict(schema) if isinstance(schema, Mapping) else None
 
 
-def is_local(ref: Any) -> bool:
+def is_local(ref: object) -> bool:
     """Tell if a reference stays inside its own document."""
     return isinstance(ref, str) and ref.startswith("#")
 

@@ -33,7 +33,7 @@ class KeywordRule(NamedTuple):
     wanted: str
 
 
-def _is_names(value: Any) -> bool:
+def _is_names(value: object) -> bool:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         return False
     return len(set(value)) == len(value)
@@ -45,7 +45,7 @@ def _is_type(value: Any) -> bool:
     return _is_names(value) and bool(value) and all(name in TYPES for name in value)
 
 
-def _is_schema(value: Any) -> bool:
+def _is_schema(value: object) -> bool:
     return isinstance(value, (dict, bool))
 
 
@@ -114,7 +114,7 @@ RULES: Mapping[str, KeywordRule] = {
 }
 
 
-def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
+def subschemas(schema: Mapping[str, object]) -> Iterator[tuple[Path, Any]]:
     """Yield every direct subschema with its path; a keyword with a wrong value is passed over."""
     for keyword, value in schema.items():
         if keyword in ONE_SCHEMA:
@@ -126,7 +126,7 @@ def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
             yield from (((keyword, index), item) for index, item in enumerate(value))
 
 
-def walk(schema: Any) -> Iterator[tuple[Path, dict[Any, Any]]]:
+def walk(schema: object) -> Iterator[tuple[Path, dict[Any, Any]]]:
     """Yield every schema object below and including this one, parents first, without recursion."""
     waiting: list[tuple[Path, Any]] = [((), schema)]
     while waiting:
@@ -151,7 +151,7 @@ def keyword_faults(nodes: Iterable[tuple[Path, Mapping[str, object]]]) -> list[F
     ]
 
 
-def dialect_of(schema: Mapping[str, Any] | bool) -> str:
+def dialect_of(schema: Mapping[str, object] | bool) -> str:
     """Return the URI of the dialect of a schema, 2020-12 by default (spec, basic, 1.19)."""
     declared = schema.get("$schema", LATEST) if isinstance(schema, Mapping) else LATEST
     return declared.removesuffix("#") if isinstance(declared, str) else repr(declared)
@@ -196,7 +196,7 @@ _KEYWORDS = (
 _ORDER = {name: place for place, name in enumerate(_KEYWORDS)}
 
 
-def ordered(schema: Mapping[str, Any]) -> dict[str, Any]:
+def ordered(schema: Mapping[str, object]) -> dict[str, Any]:
     """Return a schema object with its keywords in the one order."""
     if len(schema) < 2:
         return dict(schema)

@@ -21,7 +21,7 @@ MAX_VALUE_DEPTH = 128
 _MAX_SEARCHED = 10_000
 
 
-def type_of(value: Any) -> str:
+def type_of(value: object) -> str:
     """Return the JSON type of a value; a float without fraction is a number here.
 
     What JSON cannot express (NaN, an infinity, a class of its own) is "not JSON".
@@ -34,7 +34,7 @@ def type_of(value: Any) -> str:
     return found
 
 
-def kind_and_value(value: Any) -> str:
+def kind_and_value(value: object) -> str:
     """Return the type and the text of a value, for messages: `string "3"`."""
     kind = type_of(value)
     if kind == "null":
@@ -59,7 +59,7 @@ def has_type(value: Any, wanted: str) -> bool:
     return found == "number" and wanted == "integer" and bool(value.is_integer())
 
 
-def identity(value: Any) -> Hashable:
+def identity(value: object) -> Hashable:
     """Return a key that two values share exactly if they are equal as JSON.
 
     1 and 1.0 are equal, 1 and true are not, and the order of members does not count. Numbers are
@@ -83,7 +83,7 @@ def identity(value: Any) -> Hashable:
     return ("other", None if value is None else id(value))
 
 
-def equal_pairs(items: Iterable[Any]) -> Iterator[tuple[int, int]]:
+def equal_pairs(items: Iterable[object]) -> Iterator[tuple[int, int]]:
     """Yield the places of each item that equals an earlier one, the earlier first."""
     seen: dict[Hashable, int] = {}
     for index, item in enumerate(items):
@@ -137,7 +137,7 @@ def is_deeper(value: Any, limit: int) -> bool:
 
 
 def find_not_json(
-    value: Any, most: float = _MAX_SEARCHED, depth: float = inf
+    value: object, most: float = _MAX_SEARCHED, depth: float = inf
 ) -> tuple[Path, str] | None:
     """Return the first place of a value that JSON cannot express, with the reason, or None.
 

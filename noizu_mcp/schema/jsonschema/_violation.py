@@ -98,7 +98,7 @@ def place(path: Iterable[str | int]) -> str:
     return shorten(text.encode("utf-8", "backslashreplace").decode("utf-8"), _MAX_PLACE)
 
 
-def show(value: Any, limit: int = MAX_SHOWN) -> str:
+def show(value: object, limit: int = MAX_SHOWN) -> str:
     """Return a value as JSON text on one line, at most `limit` characters long.
 
     Never raises. A value that JSON cannot express is shown in the nearest form.
@@ -111,7 +111,7 @@ def shorten(text: str, limit: int = MAX_SHOWN) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _small(value: Any) -> Any:
+def _small(value: object) -> Any:
     """Return the value if it is short JSON, else its beginning as text."""
     text = show(value, MAX_SHOWN + 1)
     if len(text) > MAX_SHOWN or "…" in text or not _is_plain(value):
@@ -119,7 +119,7 @@ def _small(value: Any) -> Any:
     return value
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     """Tell if the value can be sent as it is: JSON types only, finite, UTF-8 (and small)."""
     try:
         dumps(value, ensure_ascii=False, allow_nan=False).encode()
@@ -128,7 +128,7 @@ def _is_plain(value: Any) -> bool:
     return True
 
 
-def _render(value: Any, depth: int) -> str:
+def _render(value: object, depth: int) -> str:
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, (int, float, type(None))):
@@ -141,7 +141,7 @@ def _render(value: Any, depth: int) -> str:
     return f"<{type(value).__name__}>"
 
 
-def _scalar(value: Any) -> str:
+def _scalar(value: object) -> str:
     if isinstance(value, int) and abs(value) >= _LARGEST_SHOWN:
         # str() of an int of more than 4300 digits raises; its size is all that a reader needs.
         return f"{'-' if value < 0 else ''}<integer of {value.bit_length()} bits>"

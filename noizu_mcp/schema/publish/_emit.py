@@ -217,7 +217,7 @@ class Emitter:
             made["x-mcp-header"] = field.header
         return made if len(made) == own else ordered(made)
 
-    def _json(self, value: Any, what: str, place: FieldPlace) -> Any:
+    def _json(self, value: object, what: str, place: FieldPlace) -> Any:
         try:
             return dump_value(value)
         except (TypeError, ValueError, RecursionError) as error:
@@ -237,7 +237,7 @@ def _choice(node: nodes.ScalarChoice) -> JSONObject:
     return {"type": types[0] if len(types) == 1 else types, "enum": list(node.values)}
 
 
-def _renamed(schema: Any, names: Mapping[str, str]) -> Any:
+def _renamed(schema: object, names: Mapping[str, str]) -> Any:
     """Return a schema whose references name other definitions; the schema itself if none change."""
     if not names or not isinstance(schema, (dict, list)):
         return schema

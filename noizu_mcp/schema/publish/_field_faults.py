@@ -34,7 +34,7 @@ _WORDS = {
 def all_faults(
     state: ParseState,
     node: Node,
-    schema: Mapping[str, Any],
+    schema: Mapping[str, object],
     places: Mapping[Path, FieldPlace],
     found: list[Fault],
 ) -> list[Fault]:
@@ -70,7 +70,7 @@ def _at_fields(found: Iterable[Fault], places: Mapping[Path, FieldPlace]) -> Ite
 
 
 def _own_value_faults(
-    schema: Mapping[str, Any], places: Mapping[Path, FieldPlace]
+    schema: Mapping[str, object], places: Mapping[Path, FieldPlace]
 ) -> Iterator[Fault]:
     """Yield a fault for each default and example that its own field refuses."""
     for path, at, value, violations in rejected_values(Document(schema)):
@@ -79,7 +79,7 @@ def _own_value_faults(
             yield Fault(places[path].names, _text(name, value, violations), places[path].owner)
 
 
-def _text(name: str, value: Any, violations: list[Violation]) -> str:
+def _text(name: str, value: object, violations: list[Violation]) -> str:
     first = violations[0]
     if first.keyword in _WORDS and not first.path:
         reason = _WORDS[first.keyword].format(show(first.expected))

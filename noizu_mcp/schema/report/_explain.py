@@ -30,7 +30,9 @@ from ._walk import BaseExplainer, KeywordCheck, ViolationList, Walk
 _ARRAY = (list, tuple)
 
 
-def _reference(out: ViolationList, keyword: str, node: JSONObject, value: Any, path: Path) -> None:
+def _reference(
+    out: ViolationList, keyword: str, node: JSONObject, value: object, path: Path
+) -> None:
     target = out.walk.target(keyword, node)
     if target is None:
         explainer = out.walk.explainer
@@ -42,23 +44,27 @@ def _reference(out: ViolationList, keyword: str, node: JSONObject, value: Any, p
         out.merge(out.walk.attempt(target, value, path))
 
 
-def _by_engine(out: ViolationList, keyword: str, node: JSONObject, value: Any, path: Path) -> None:
+def _by_engine(
+    out: ViolationList, keyword: str, node: JSONObject, value: object, path: Path
+) -> None:
     """Judge a part of a value by a keyword that the engine knows more of."""
     if not out.walk.explainer.accepts(keyword, node[keyword], value):
         out.add(broken(path, keyword, node[keyword], value))
 
 
-def _enum(out: ViolationList, _keyword: str, node: JSONObject, value: Any, path: Path) -> None:
+def _enum(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     if identity(value) not in out.walk.explainer.choices(node):
         out.add(broken(path, "enum", node["enum"], value))
 
 
-def _pattern(out: ViolationList, _keyword: str, node: JSONObject, value: Any, path: Path) -> None:
+def _pattern(
+    out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path
+) -> None:
     if isinstance(value, str) and not out.walk.explainer.matches(node["pattern"], value):
         out.add(broken(path, "pattern", node["pattern"], value))
 
 
-def _items(out: ViolationList, _keyword: str, node: JSONObject, value: Any, path: Path) -> None:
+def _items(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     if isinstance(value, _ARRAY):
         first, rest = _item_schemas(node)
         for index, item in enumerate(value):
@@ -73,7 +79,9 @@ def _item_schemas(node: JSONObject) -> tuple[list[Any], Any]:
     return (rest, node.get("additionalItems", True)) if isinstance(rest, list) else (first, rest)
 
 
-def _contains(out: ViolationList, _keyword: str, node: JSONObject, value: Any, path: Path) -> None:
+def _contains(
+    out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path
+) -> None:
     if not isinstance(value, _ARRAY):
         return
     least, most = node.get("minContains", 1), node.get("maxContains", len(value))
@@ -86,7 +94,7 @@ def _contains(out: ViolationList, _keyword: str, node: JSONObject, value: Any, p
         out.add(broken(path, "maxContains", most, count))
 
 
-def _unique(out: ViolationList, _keyword: str, node: JSONObject, value: Any, path: Path) -> None:
+def _unique(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     if node["uniqueItems"] and isinstance(value, _ARRAY):
         # A key for an item costs a fraction of a step.
         out.walk.step(len(value) // 10)
@@ -95,7 +103,7 @@ def _unique(out: ViolationList, _keyword: str, node: JSONObject, value: Any, pat
 
 
 def _properties(
-    out: ViolationList, _keyword: str, node: JSONObject, value: Any, path: Path
+    out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path
 ) -> None:
     if not isinstance(value, dict):
         return
@@ -109,7 +117,7 @@ def _properties(
 
 
 def _additional(
-    out: ViolationList, _keyword: str, node: JSONObject, value: Any, path: Path
+    out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path
 ) -> None:
     if isinstance(value, dict):
         own, declared = node["additionalProperties"], node.get("properties", {})
@@ -122,14 +130,16 @@ def _additional(
                 out.walk.judge(own, value[name], (*path, name), out)
 
 
-def _is_declared(walk: Walk, node: JSONObject, name: Any) -> bool:
+def _is_declared(walk: Walk, node: JSONObject, name: object) -> bool:
     patterns = node.get("patternProperties", {})
     return name in node.get("properties", {}) or any(
         walk.explainer.matches(pattern, name) for pattern in patterns
     )
 
 
-def _required(out: ViolationList, _keyword: str, node: JSONObject, value: Any, path: Path) -> None:
+def _required(
+    out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path
+) -> None:
     if isinstance(value, dict):
         known = node.get("properties", ())
         for name in node["required"]:
@@ -137,7 +147,7 @@ def _required(out: ViolationList, _keyword: str, node: JSONObject, value: Any, p
                 out.add(missing(path, name, value, known))
 
 
-def _names(out: ViolationList, _keyword: str, node: JSONObject, value: Any, path: Path) -> None:
+def _names(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     if isinstance(value, dict):
         for name in value:
             faults = out.walk.attempt(node["propertyNames"], name, path)
@@ -157,12 +167,12 @@ def _dependent(out: ViolationList, keyword: str, node: JSONObject, value: Any, p
                 out.add(depends(path, name, because))
 
 
-def _all_of(out: ViolationList, _keyword: str, node: JSONObject, value: Any, path: Path) -> None:
+def _all_of(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     for own in node["allOf"]:
         out.walk.judge(own, value, path, out)
 
 
-def _any_of(out: ViolationList, _keyword: str, node: JSONObject, value: Any, path: Path) -> None:
+def _any_of(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     branches: list[list[Violation]] = []
     for own in node["anyOf"]:
         branches.append(out.walk.attempt(own, value, path))
@@ -171,7 +181,7 @@ def _any_of(out: ViolationList, _keyword: str, node: JSONObject, value: Any, pat
     out.merge(nothing_fits(path, "anyOf", branches, value))
 
 
-def _one_of(out: ViolationList, _keyword: str, node: JSONObject, value: Any, path: Path) -> None:
+def _one_of(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     branches = [out.walk.attempt(own, value, path) for own in node["oneOf"]]
     fitting = branches.count([])
     if fitting > 1:
@@ -180,19 +190,19 @@ def _one_of(out: ViolationList, _keyword: str, node: JSONObject, value: Any, pat
         out.merge(nothing_fits(path, "oneOf", branches, value))
 
 
-def _not(out: ViolationList, _keyword: str, node: JSONObject, value: Any, path: Path) -> None:
+def _not(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     if not out.walk.attempt(node["not"], value, path):
         out.add(broken(path, "not", None, value))
 
 
-def _if(out: ViolationList, _keyword: str, node: JSONObject, value: Any, path: Path) -> None:
+def _if(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     branch = "else" if out.walk.attempt(node["if"], value, path) else "then"
     if branch in node:
         out.walk.judge(node[branch], value, path, out)
 
 
 def _unevaluated(
-    out: ViolationList, keyword: str, node: JSONObject, value: Any, path: Path
+    out: ViolationList, keyword: str, node: JSONObject, value: object, path: Path
 ) -> None:
     if not isinstance(value, dict if keyword == "unevaluatedProperties" else _ARRAY):
         return
@@ -287,7 +297,9 @@ def _limit(
         holds: The comparison of measure and limit.
     """
 
-    def check(out: ViolationList, keyword: str, node: JSONObject, value: Any, path: Path) -> None:
+    def check(
+        out: ViolationList, keyword: str, node: JSONObject, value: object, path: Path
+    ) -> None:
         if concerns(value) and not holds(measure(value), node[keyword]):
             out.add(broken(path, keyword, node[keyword], value))
 
@@ -309,7 +321,7 @@ def _exclusive(bound: str, holds: Callable[[Any, Any], bool]) -> KeywordCheck:
     check = _number(holds)
 
     def check_exclusive(
-        out: ViolationList, keyword: str, node: JSONObject, value: Any, path: Path
+        out: ViolationList, keyword: str, node: JSONObject, value: object, path: Path
     ) -> None:
         if not isinstance(node[keyword], bool):
             check(out, keyword, node, value, path)

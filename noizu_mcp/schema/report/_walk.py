@@ -92,7 +92,7 @@ class BaseExplainer:
         self.is_dynamic = bool(document.documents) or bool(used.intersection(REFERENCES[1:]))
         self.contains_evaluates = self._draft >= 202012
 
-    def explain(self, value: Any, schema: Any = None) -> list[Violation]:
+    def explain(self, value: object, schema: object = None) -> list[Violation]:
         """Return the violations of a value against the schema or a subschema of it.
 
         Each of them is certain. Some are missing if there are more than `MAX_VIOLATIONS`, or if the
@@ -104,7 +104,7 @@ class BaseExplainer:
             current.judge(self.document.root if schema is None else schema, value, (), found)
         return found.violations
 
-    def judge(self, value: Any) -> bool:
+    def judge(self, value: object) -> bool:
         """Tell if a value fits the schema; False too if it is too large or too deep to tell."""
         current = Walk(self, MAX_JUDGED)
         found = ViolationList(current)
@@ -114,7 +114,7 @@ class BaseExplainer:
             return False
         return not found.violations and find_not_json(value, MAX_JUDGED, _MAX_LEVELS) is None
 
-    def matches(self, pattern: str, text: Any) -> bool:
+    def matches(self, pattern: str, text: object) -> bool:
         """Tell if a pattern is found in a text; a name that is no text has no pattern."""
         return isinstance(text, str) and self._matcher(pattern)(text)
 
@@ -146,7 +146,7 @@ class BaseExplainer:
             )
         return plan
 
-    def fits(self, schema: JSONObject, value: Any) -> bool:
+    def fits(self, schema: JSONObject, value: object) -> bool:
         """Tell if the engine accepts a value for a subschema; False too if it cannot tell."""
         if id(schema) not in self._verdicts:
             self._verdicts[id(schema)] = self._verdict(schema)
@@ -162,7 +162,7 @@ class BaseExplainer:
             return self._compile_part(schema) if self._compile_part else None
         return None
 
-    def accepts(self, keyword: str, wanted: str, value: Any) -> bool:
+    def accepts(self, keyword: str, wanted: str, value: object) -> bool:
         """Tell if the engine accepts a value for one keyword; True if it cannot tell."""
         # A reference may lead to a part that only the whole schema has.
         with suppress(ValueError):
@@ -224,7 +224,7 @@ class Walk:
             self.step()
             yield part
 
-    def judge(self, schema: Any, value: Any, path: Path, out: ViolationList) -> None:
+    def judge(self, schema: object, value: object, path: Path, out: ViolationList) -> None:
         """Add the violations of a subschema to those found."""
         self.step()
         if not isinstance(schema, dict):
@@ -249,7 +249,7 @@ class Walk:
             check(out, keyword, schema, value, path)
         self._scope = outer
 
-    def attempt(self, schema: Any, value: Any, path: Path) -> list[Violation]:
+    def attempt(self, schema: object, value: object, path: Path) -> list[Violation]:
         """Return the violations of a subschema without reporting them."""
         if not self.explainer.refers:
             return self._fresh(schema, value, path)
@@ -262,7 +262,7 @@ class Walk:
             known = self._judged[key] = self._fresh(schema, value, path)
         return known
 
-    def _fresh(self, schema: Any, value: Any, path: Path) -> list[Violation]:
+    def _fresh(self, schema: object, value: object, path: Path) -> list[Violation]:
         found, outer = ViolationList(self), self._scope
         with suppress(_FullError):
             self.judge(schema, value, path, found)
