@@ -26,11 +26,11 @@ _MAKERS: Final = ("types", "typing", "abc")
 
 
 class _Replaced(NamedTuple):
-    """A definition that nothing had read when another one took its name."""
+    """A definition that was replaced before anything had read it."""
 
     name: str
-    old: Any
-    new: Any
+    old: object
+    new: object
     before: _Place
     place: _Place
 
@@ -49,7 +49,7 @@ class ClassBody(dict[str, Any]):
         # Where each name was stored that has not been read since.
         self._unread: dict[str, _Place] = {}
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> object:
         # `x.setter`, `call = cached(call)` and `tools += […]` read the old value: it is not lost.
         self._unread.pop(name, None)
         return super().__getitem__(name)
@@ -81,7 +81,7 @@ class ClassBody(dict[str, Any]):
             self._replaced.append(_Replaced(name, old, value, before, place))
         self._unread[key + name] = place
 
-    def replaced(self) -> Iterator[Any]:
+    def replaced(self) -> Iterator[object]:
         """Yield the values that others have replaced, unread."""
         return (each.old for each in self._replaced)
 
@@ -113,7 +113,7 @@ class ClassBody(dict[str, Any]):
 
 
 class _Annotations(dict[str, Any]):
-    """The annotations of a body: a name that stands there twice is noted."""
+    """The annotations of a body; records a name that is annotated twice."""
 
     def __init__(self, body: ClassBody) -> None:
         super().__init__()
@@ -159,7 +159,7 @@ class BodyMeta(_Base):
     A class that Python itself cannot make is a `DefinitionError` at the line of its statement.
     """
 
-    # A class of this metaclass is no protocol, and that of protocols asks each class whether it is.
+    # Classes of this metaclass are not protocols; the check of `Protocol` would cost time.
     __instancecheck__ = ABCMeta.__instancecheck__
 
     @classmethod
@@ -171,7 +171,7 @@ class BodyMeta(_Base):
     ) -> Any:
         frame = statement_frame()
         ordinary = dict(namespace)
-        # Else it would be the module of this file, for a class that `type(…)` makes.
+        # A class that `type(…)` makes would get the module of this file.
         ordinary.setdefault("__module__", frame.f_globals.get("__name__", "__main__"))
         if isinstance(ordinary.get("__annotations__"), _Annotations):
             ordinary["__annotations__"] = dict(ordinary["__annotations__"])
@@ -200,7 +200,7 @@ def _is_of_python(error: BaseException) -> bool:
 def statement_frame() -> FrameType:
     """Find the frame that runs a class statement: the first one outside of metaclasses."""
     frame = sys._getframe(1)
-    # `types.new_class` is a frame of its own.
+    # `types.new_class` has a frame, too.
     while frame.f_back is not None and (
         frame.f_code.co_name in ("__new__", "__init_subclass__")
         or frame.f_globals.get("__name__") in _MAKERS

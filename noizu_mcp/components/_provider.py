@@ -178,7 +178,7 @@ class BaseProvider(metaclass=BodyMeta):
 
     @property
     def name(self) -> str:
-        """The name of the provider in logs and metrics; by default that of its class."""
+        """The name of the provider in logs and metrics; by default the name of its class."""
         return type(self).__name__
 
     @property
@@ -296,7 +296,7 @@ class ResourceProvider(BaseProvider):
             ctx: The request.
 
         Raises:
-            McpError: Nobody may watch it.
+            McpError: The resource cannot be watched.
         """
 
     async def unsubscribe(self, uri: str, ctx: Context) -> None:

@@ -128,7 +128,7 @@ class TemplateOverrides(Overrides, total=False):
     Attributes:
         mime_type: Another media type.
         annotations: For whom its resources are, and how much they matter.
-        subscribable: True if clients may ask to be told when one of them changes.
+        subscribable: True if clients may subscribe to changes of one of them.
     """
 
     mime_type: str

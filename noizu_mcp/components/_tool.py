@@ -37,9 +37,9 @@ class ToolOverrides(ToolOptions, Overrides, total=False):
 class MethodOptions(ToolOptions, total=False):
     """The options of `@mcp(…)`.
 
-    They are those that a registration may change, and those of the method or the function. The name
-    is its name by default, the description the first paragraph of its docstring; `category=None`
-    means none, whatever a kit says.
+    They are the options that a registration may change, and options of the method or the function.
+    The name is its name by default, the description the first paragraph of its docstring.
+    `category=None` removes the category of a kit.
 
     Attributes:
         input: The arguments, in any of the four forms.

@@ -82,7 +82,7 @@ class Toolkit(metaclass=ComponentMeta):
         DefinitionError: From the class statement; it lists all problems of the class.
     """
 
-    # A kit is registered where tools are; only its statement differs: it has no method of its own.
+    # A kit is registered among the tools; only its statement differs: a kit has no method `call`.
     __mcp_kind__: ClassVar = TOOL._replace(options=options_of("Toolkit"), members={}, methods={})
     __mcp__: ClassVar[tuple[Declared, ...]] = ()
 
@@ -119,10 +119,9 @@ class Toolkit(metaclass=ComponentMeta):
 
 
 def _marked_methods(declaration: Declaration) -> dict[str, tuple[type, Any, dict[str, Any]]]:
-    """Find the marked methods, those of bases first; each with its class and its options.
+    """Find the marked methods, inherited ones first; each with its class and its options.
 
-    An override stays the tool that it overrides, with or without a line of its own; None in its
-    place takes the tool away.
+    An override stays a tool, with or without its own `@mcp`; None in its place removes the tool.
     """
     found: dict[str, tuple[type, Any, dict[str, Any]]] = {}
     # From the last base to the class itself: the nearest method counts, and a tool that is

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from math import inf
-from typing import Any
 
 from .._errors import SchemaError
 from .._pointer import Path
@@ -90,7 +89,7 @@ def read_schema(
 
 def rejected_values(
     document: Document, engine: EngineName | None = None
-) -> Iterator[tuple[Path, Path, Any, list[Violation]]]:
+) -> Iterator[tuple[Path, Path, object, list[Violation]]]:
     """Yield each default and example that its own schema rejects.
 
     Args:
@@ -112,14 +111,14 @@ def rejected_values(
 
     explainer = Explainer(document, partial(match_pattern, engine))
     for path, place, node, value in own:
-        # ValueError for a wrong pattern, which is a fault of its own.
+        # A wrong pattern raises ValueError; it is reported separately.
         with suppress(ValueError):
             violations = explainer.explain(value, node)
             if violations:
                 yield path, place, value, violations
 
 
-def _own_values(node: Mapping[str, object]) -> Iterator[tuple[Path, Any]]:
+def _own_values(node: Mapping[str, object]) -> Iterator[tuple[Path, object]]:
     if "default" in node:
         yield ("default",), node["default"]
     examples = node.get("examples")

@@ -88,7 +88,7 @@ class Shape(Frozen):
         fits, built = self.try_build(value)
         return built, [] if fits else self.compiled.violations(value)
 
-    def try_build(self, value: object) -> tuple[bool, Any]:
+    def try_build(self, value: object) -> tuple[bool, object]:
         """Tell if a JSON value fits, and return the typed one if it does.
 
         Args:
@@ -149,7 +149,7 @@ def read_shape(
         declared: A class with fields, any concrete annotation, a mapping (fields as data, or a JSON
             Schema), JSON text, or a ready `Shape`.
         strict: True to publish `additionalProperties: false` for typed and data forms.
-        descriptions: Descriptions for fields of the root that have none of their own.
+        descriptions: Descriptions for fields of the root that are declared without one.
         input: True if the root must be an object.
         types: The types of type variables, for a class inside of a generic one.
 
@@ -259,7 +259,7 @@ def read_parameters(
     return read
 
 
-def read_fields(declared: object) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def read_fields(declared: object) -> tuple[Mapping[str, object], Mapping[str, object]]:
     """Read the fields of a form that may be wrong, so that advice can be given on all of it.
 
     Args:
@@ -285,7 +285,7 @@ def read_fields(declared: object) -> tuple[Mapping[str, Any], Mapping[str, Any]]
     return schema["properties"], _completions(node.fields)
 
 
-def _completions(fields: Iterable[ObjectField]) -> dict[str, Any]:
+def _completions(fields: Iterable[ObjectField]) -> dict[str, object]:
     return {field.name: field.complete for field in fields if field.complete is not None}
 
 
@@ -357,10 +357,10 @@ def _shape(
 
 def _tester(
     state: ParseState, name: str, emitter: Emitter
-) -> Callable[[Node], Callable[[Any], bool]]:
+) -> Callable[[Node], Callable[[object], bool]]:
     """Return the function that compiles a test for a branch of a union."""
 
-    def compile_test(branch: Node) -> Callable[[Any], bool]:
+    def compile_test(branch: Node) -> Callable[[object], bool]:
         part = emitter.with_definitions(emitter.schema(branch, (), FieldPlace((), None)))
         alone = compile_schema(part)
         if state.risky:
@@ -433,7 +433,7 @@ def _is_keyword(item: tuple[Any, Any]) -> bool:
 
 
 def _copy_schema(schema: Mapping[object, object]) -> tuple[JSONObject | None, list[Fault]]:
-    """Return a mapping as plain JSON in containers of its own, or its faults."""
+    """Return a mapping as plain JSON in new containers, or its faults."""
     try:
         return _dump.dump_value(dict(schema)), []
     except (TypeError, ValueError, RecursionError) as error:
@@ -454,7 +454,7 @@ def _decode_schema(text: str) -> tuple[JSONObject | None, list[Fault]]:
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         faults.append(Fault((), message, None, line, column))
 
-    def pairs(found: list[tuple[str, Any]]) -> JSONObject:
+    def pairs(found: list[tuple[str, object]]) -> JSONObject:
         made: JSONObject = {}
         for name, value in found:
             if name in made:

@@ -215,7 +215,7 @@ _KINDS = {
     "boolean": "boolean",
     "array": "list",
 }
-# Keywords that forbid no answer: nobody picks one choice twice.
+# Keywords that forbid no answer: a form offers each choice once.
 _HARMLESS = ("$comment", "examples", "deprecated", "readOnly", "writeOnly", "uniqueItems")
 _HINTS = {
     "pattern": "use a format or choices (Literal), or check the answer in the handler",

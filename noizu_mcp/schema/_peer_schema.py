@@ -17,7 +17,7 @@ from .engines._engine import choose_engine, load_engine
 from .jsonschema._document import Document, as_plain
 from .jsonschema._violation import Violation
 
-#: Checks of a value whose violations are told one by one.
+#: Checks of a value up to which its violations are listed one by one.
 MAX_EXPLAINED: Final = 100_000
 #: Characters of texts, times the number of patterns; to match them takes about a second.
 MAX_MATCHED: Final = 200_000

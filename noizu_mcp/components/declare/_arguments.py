@@ -16,7 +16,7 @@ class Arguments(NamedTuple):
     """Declared arguments or variables.
 
     Attributes:
-        name: The declaration: the class `Arguments`, or `arguments`; empty if there is none.
+        name: The declaration: the class `Arguments`, or `arguments`; empty without a declaration.
         owner: The class, if it is a class.
         shape: The fields; None if none are declared, and after problems.
         fields: The schema of each, also after problems.
@@ -42,7 +42,8 @@ def read_arguments(reader: ComponentReader, handler: Handler | None) -> Argument
     """
     name, declared = _find(reader)
     described = reader.descriptions(handler)
-    if declared is None and handler is not None:  # also where a class takes away those of its base
+    # A class may also remove the arguments of its base.
+    if declared is None and handler is not None:
         method = next(iter(reader.kind.methods))
         whole = handler.taking("args")
         if handler.properties:
@@ -86,7 +87,7 @@ def _arguments(
     return Arguments(name, owner, shape, fields, sources)
 
 
-def _find(reader: ComponentReader) -> tuple[str, Any]:
+def _find(reader: ComponentReader) -> tuple[str, object]:
     """Find the nearest declaration: its name, and its value."""
     for body in reader.declaration.bodies():
         # A component may well have a method of that name.

@@ -1,7 +1,7 @@
 """The input and the output of a tool, from the many forms in which a class can declare them.
 
 `input_schema` wins over `input` and the nested class `Input`; a declaration in a class wins over
-those of its bases; the annotations of the handler count when nothing else is there.
+declarations in its bases; the annotations of the handler count where nothing else declares it.
 """
 
 import functools
@@ -31,7 +31,7 @@ _NO_OBJECTS: Final = (str, int, float, bool, bytes, None)
 SchemaSide = Literal["input", "output"]
 
 
-# One object for all: it is compiled once, and recognised by its identity.
+# One object: it is compiled once, and recognised by its identity.
 @functools.cache
 def open_object() -> Shape:
     """Give the input of a tool that declares none: any object, delivered as it came."""
@@ -70,7 +70,7 @@ class ClassSchemas:
         strict = options.get("strict", False)
         self._reading: dict[str, Any] = {"strict": strict, "descriptions": descriptions}
         self._on_function = on_function
-        self._given: dict[SchemaSide, Any] = {}
+        self._given: dict[SchemaSide, object] = {}
         # Nearest first: a class, its bases and mixins.
         places: list[Mapping[str, Any]] = [options] if on_function else [*declaration.bodies()]
         has_input, self.input = self._declared("input", places)
@@ -177,7 +177,7 @@ class ClassSchemas:
     def _returned(self, handler: Handler) -> Shape | None:
         """Read the output that a return annotation declares, if it declares any."""
         annotation = handler.returns
-        # Not ignored: the tool would be without its output schema, and nobody would be told.
+        # Not ignored: the tool would silently lack its output schema.
         if annotation is UNRESOLVED:
             self._unresolved("result", "output")
             return None
@@ -205,8 +205,8 @@ def call_problems(
 
     Args:
         handler: The method that answers its calls.
-        options: Its options, those of its kit too.
-        own: The names of those that are its own.
+        options: Its options, including options of its kit.
+        own: The names of its own options.
 
     Yields:
         The option, and the text of the problem.

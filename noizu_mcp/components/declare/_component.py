@@ -29,7 +29,7 @@ class Declared(Frozen):
 
     Attributes:
         kind: The kind.
-        options: The options, checked; the one that identifies it is always among them.
+        options: The options, checked; they include the identifying option.
         handler: The method that answers.
         source: Where the class or the method stands, for logs.
         members: The fields of the definition that no option gives.
@@ -54,7 +54,7 @@ class Declared(Frozen):
         """Describe it as its list does on 2026-07-28: `tools/list`, `prompts/list`.
 
         Args:
-            overrides: Options of a registration, which replace those of the class.
+            overrides: Options of a registration, which replace options of the class.
 
         Returns:
             A JSON-ready dict without null members.
@@ -77,7 +77,7 @@ class Declared(Frozen):
 
         Args:
             instance: The object that has the method.
-            overrides: Options of the registration, which replace those of the class.
+            overrides: Options of the registration, which replace options of the class.
 
         Returns:
             A bound component of the class that the kind names.
@@ -123,7 +123,7 @@ class Component:
         if not cls.__mcp__:
             noun = cls.__mcp_kind__.noun
             raise TypeError(f"{cls.__name__} is abstract: there is no {noun} to describe")
-        # A copy: schemas in it are those of the class, which all servers share.
+        # A copy: all servers share the schemas of the class.
         return copy.deepcopy(cls.__mcp__[0].definition())
 
     @classmethod
@@ -136,7 +136,7 @@ class ComponentReader:
 
     Attributes:
         declaration: The statement; takes the problems.
-        options: The options, those of bases too.
+        options: The options, inherited ones included.
         handlers: The methods of the kind that are there and right.
         in_class: True if it is a class, False if it is a function.
     """
@@ -157,7 +157,7 @@ class ComponentReader:
         for name, value in vars(self.cls).items():
             if is_marked(value):
                 self.problem(name, f"@mcp marks the tools of a Toolkit; {kind.instead_of_mark}")
-        # The docstring of the class itself: one that it inherits tells of another component.
+        # The docstring of the class itself: an inherited docstring describes another component.
         summary = docstring_summary(vars(self.cls).get("__doc__"))
         if summary is not None and "description" not in declaration.own:
             self.options["description"] = summary
@@ -231,7 +231,7 @@ class ComponentReader:
         return None
 
     def descriptions(self, handler: Handler | None, /) -> dict[str, str]:
-        """Read the descriptions of arguments in docstrings; that of the class goes first."""
+        """Read the descriptions of arguments in docstrings; the class wins over the handler."""
         described = docstring_parameters(handler.function.__doc__) if handler else {}
         return described | docstring_parameters(vars(self.cls).get("__doc__"))
 

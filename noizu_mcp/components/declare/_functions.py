@@ -1,4 +1,4 @@
-"""Functions as components: read once, by the row of a kind, as the method of a class is."""
+"""Functions as components: read once, as their kind says, like the method of a class."""
 
 import functools
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ def is_function(target: object) -> bool:
     if isinstance(target, type | Mark) or kind_of(target) is not None:
         return False
     owner = kind_of(getattr(target, "__self__", None))
-    # A method of a component belongs to it; that of a server may be a component by itself.
+    # A method of a component belongs to it; a method of a server may be a component.
     return callable(target) and (owner is None or owner.feature == "servers")
 
 
@@ -60,7 +60,7 @@ def read_function(
         function: A function, a coroutine function, a bound method, a `functools.partial`, or an
             object with `__call__`.
         given: The options that only the registration of a function has, checked.
-        overrides: The other options of the registration, checked; None for one that is wrong.
+        overrides: The other options of the registration, checked; None for a wrong option.
         frame: The line that registers it, which is shown for problems of its options.
 
     Returns:
@@ -156,13 +156,13 @@ class _Statement(Declaration):
     def owner_of(self, member: str) -> None:
         """A function has no class."""
 
-    def bodies(self) -> Iterator[dict[str, Any]]:
+    def bodies(self) -> Iterator[dict[str, object]]:
         """Yield the options."""
         yield self.options
 
 
 class _FunctionReader(ComponentReader):
-    """Reads a function by the row of its kind."""
+    """Reads a function as its kind says."""
 
     in_class = False
     declaration: _Statement
@@ -234,7 +234,7 @@ class _FunctionReader(ComponentReader):
         """Do nothing: a function has no body that could declare an input."""
 
 
-def _names_around(function: Any) -> dict[str, Any]:
+def _names_around(function: Any) -> dict[str, object]:
     """Give the names of the functions around a function, for annotations written as text."""
     names: dict[str, Any] = {}
     if "<locals>" in function.__qualname__:

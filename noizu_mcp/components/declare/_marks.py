@@ -23,13 +23,13 @@ class Mark:
 
     def __init__(self, options: Mapping[str, object], stray: tuple[object, ...] = ()) -> None:
         self.options = options
-        self.misplaced: Any = None
+        self.misplaced: object = None
         self.stray = stray
 
     def __call__(self, method: object) -> Any:
         return self.put(method, calling_frame())
 
-    def put(self, method: object, frame: FrameType) -> Any:
+    def put(self, method: object, frame: FrameType) -> object:
         """Mark a method.
 
         Args:
@@ -71,7 +71,7 @@ class Mark:
         return f"@mcp marks methods and this is a {kind}; write def … under it"
 
 
-def _function_of(value: object) -> Any:
+def _function_of(value: object) -> object:
     return value.__func__ if isinstance(value, staticmethod | classmethod) else value
 
 
@@ -108,7 +108,7 @@ def lost_marks(body: Mapping[str, object]) -> Iterator[tuple[str, int]]:
     """
     if not isinstance(body, ClassBody):
         return
-    # Those that another definition replaces are judged as such.
+    # `replacements` reports definitions that others replace.
     values = [*dict.values(body), *body.replaced()]
     found = (getattr(each, _MARKS, ()) for value in values for each in _inner_functions(value))
     kept = {id(mark) for marks in found for mark in marks}
@@ -117,7 +117,7 @@ def lost_marks(body: Mapping[str, object]) -> Iterator[tuple[str, int]]:
             yield function.__name__, function.__code__.co_firstlineno
 
 
-def _inner_functions(value: object) -> list[Any]:
+def _inner_functions(value: object) -> list[object]:
     """Give a value of a class body, and the functions that are directly in it."""
     # `property` keeps its function in `fget`; `cached_property`, `partial` and their kin in `func`.
     return [_function_of(value), *(getattr(value, name, None) for name in ("fget", "func"))]

@@ -22,7 +22,7 @@ from ...types import Annotations, ContentAnnotations, Icon
 if TYPE_CHECKING:
     from ...types import RequireScopes
 
-OptionReader = Callable[[Any], Any]
+OptionReader = Callable[[object], Any]
 Table = Mapping[str, OptionReader]
 
 _Hints = TypeVar("_Hints", Annotations, ContentAnnotations)
@@ -39,17 +39,17 @@ _META_KEY: Final = (
 )
 _RESERVED_LABELS: Final = ("modelcontextprotocol", "mcp")
 
-# Its letters are those of names; the scheme of a URI begins with a letter (RFC 3986, section 3.1).
+# The letters of names; the scheme of a URI begins with a letter (RFC 3986, section 3.1).
 _PREFIX: Final = r"[A-Za-z][A-Za-z0-9_.-]{0,63}"
 _RESTRICTED_NAME: Final = r"[A-Za-z0-9!#$&^_.+-]+"
 _MIME_TYPE: Final = rf"{_RESTRICTED_NAME}/{_RESTRICTED_NAME}(?:\s*;[ -~]+)?"
 
 
-def _of_one_tool(_: object) -> Any:
+def _of_one_tool(_: object) -> object:
     raise ValueError("a kit has many tools; write it in the @mcp(…) of each")
 
 
-def read_any(value: object) -> Any:
+def read_any(value: object) -> object:
     """Take any value; it is checked where it is used."""
     return value
 
@@ -126,7 +126,7 @@ def read_requires(value: object) -> "RequireScopes | None":
     if value is None or isinstance(value, types.RequireScopes):
         return value
     names = (value,) if isinstance(value, str) else value
-    # A set has no order, and clients are told the scopes in theirs.
+    # A set has no order, and clients receive the scopes in order.
     if not isinstance(names, list | tuple):
         raise ValueError(
             f"must be RequireScopes('read'), the name of a scope or a list of names, {got(value)}"
@@ -134,7 +134,7 @@ def read_requires(value: object) -> "RequireScopes | None":
     return types.RequireScopes(*names)
 
 
-def _read_available(value: Any) -> Callable[[Any], object] | None:
+def _read_available(value: Any) -> Callable[[object], object] | None:
     """Take the function that decides who may list and use a component; None for everybody."""
     if value is None:
         return None
@@ -170,7 +170,7 @@ def _read_hints(cls: type[_Hints], value: object) -> _Hints | None:
         return value
     if not isinstance(value, Mapping):
         raise ValueError(f"must be {cls.__name__}(…) or a mapping of its fields, {got(value)}")
-    # `extra` keeps unknown members that came over the wire; authors have none.
+    # `extra` keeps unknown members that came over the wire; authors do not set it.
     fields = [a.name for a in attrs.fields(cls) if a.name != "extra"]
     for key in value:
         if key not in fields:
@@ -183,7 +183,7 @@ def _read_hints(cls: type[_Hints], value: object) -> _Hints | None:
 
 def read_icons(value: object) -> tuple[Icon, ...]:
     """Take a list of icons."""
-    # A single value that is no icon: the check below refuses it, with the list to write.
+    # The check below refuses a single value that is not an icon.
     icons = tuple(value) if isinstance(value, Iterable) else (None,)
     if not all(isinstance(icon, Icon) for icon in icons):
         raise ValueError(f"must be a list of Icon(src), {got(value)}")
@@ -232,7 +232,7 @@ def _read_uri(value: object) -> str:
 
 
 def _read_uri_template(value: object) -> str:
-    """Take a template of absolute URIs from which its variables can be told."""
+    """Take a template of absolute URIs that tells its variables apart."""
     if not isinstance(value, str) or not value:
         raise ValueError(f"must be a text like 'db://{{table}}/schema', {got(value)}")
     # Most servers have no templates; without this their import would pay for the parser.
@@ -304,8 +304,8 @@ _SCHEMAS: Final = ("input", "output", "input_schema", "output_schema")
 _ROWS: Final[tuple[tuple[str, OptionReader, str], ...]] = (
     ("uri", _read_uri, "Resource resource"),
     ("uri_template", _read_uri_template, "ResourceTemplate template_function"),
-    # A name in source code keeps the rule of the specification; a registration may compute one, and
-    # that of a resource is for people.
+    # A name in source code keeps the rule of the specification; a registration may compute a name,
+    # and the name of a resource is for people.
     ("name", read_declared_name, "Tool mcp Prompt"),
     ("name", _read_run_time_name, f"{_CONTENTS} tool prompt"),
     ("title", read_text, _ALL),

@@ -47,7 +47,7 @@ class ComponentKind(NamedTuple):
             requests; a component must have it.
         parts: Reads the parts of the body that only this kind has. Takes the `ComponentReader`, and
             the method that answers: None for an abstract base, and after problems. Returns the
-            fields of `Declared` beside those that all kinds have; of no use after problems.
+            fields of `Declared` beside the common ones; meaningless after problems.
         instead_of_mark: The advice on an `@mcp` in the body.
         overrides: The options that a registration may change, each with its reader.
         of_functions: The other options that a registration of a function may give.
@@ -83,7 +83,7 @@ class Declaration:
         abstract: True if the class is a base for others, and no component itself.
         body: The namespace of the statement, as it was when the statement ended.
         known: The names that a body may declare something by.
-        scope: The names that annotations written as text may use beside those of the module.
+        scope: The names that annotations written as text may use, beside the globals of the module.
         problems: The problems found so far.
     """
 
@@ -99,7 +99,7 @@ class Declaration:
         self.kind = kind
         self.frame = frame
         self.body = body
-        # Annotations as text may name classes of the function around, and those of the body.
+        # Annotations as text may name classes of the enclosing function and of the body.
         self.scope = {**frame.f_locals, **vars(cls)}
         table = kind.options
         self.known = {*table, *kind.members, *kind.methods, *kind.inputs}
@@ -120,8 +120,8 @@ class Declaration:
         self.abstract = bool(self.own.get("abstract", False)) or unfinished(cls) is not None
         self._check_body()
 
-    def _attributes(self, table: Table) -> dict[str, Any]:
-        """Give the options that the body has as attributes, without those that have no value."""
+    def _attributes(self, table: Table) -> dict[str, object]:
+        """Give the options that the body has as attributes, without options that have no value."""
         found = _option_attributes(self.cls, table)
         for name, value in [*found.items()]:
             if hasattr(type(value), "__get__") and not is_method(value):
@@ -163,8 +163,8 @@ class Declaration:
         values = [vars(cls).get(member) for cls in self.cls.__mro__]
         return None if any(marked_options(value) is not None for value in values) else owner
 
-    def _options_of(self, base: type, table: Table) -> dict[str, Any]:
-        """Give the options of a base; those of a mixin are attributes that nobody checked yet."""
+    def _options_of(self, base: type, table: Table) -> dict[str, object]:
+        """Give the options of a base; the options of a mixin are attributes, not checked before."""
         found: dict[str, Any] | None = vars(base).get("__mcp_options__")
         if found is not None:
             return found
@@ -180,7 +180,7 @@ class Declaration:
 
     @cached_property
     def types(self) -> Mapping[type, Types]:
-        """The types of the type variables of each generic base; those of its own may be any."""
+        """The types of the type variables of each generic base; its own may be any type."""
         if not hasattr(self.cls, "__orig_bases__"):
             return {}
         return type_arguments(self.cls)
@@ -229,7 +229,7 @@ class Declaration:
         self.problems.append(Problem(where, text, file, line))
 
     def take(self, problem: Problem, member: str) -> None:
-        """Note a problem that was found elsewhere; one with a line of its own keeps it.
+        """Add a problem that was found elsewhere; a line that is known stays.
 
         Args:
             problem: The problem; `where` begins at the class.
@@ -256,8 +256,8 @@ class Declaration:
         """Find the class that has an attribute: the new one or the nearest base."""
         return next((cls for cls in self.cls.__mro__ if member in vars(cls)), None)
 
-    def bodies(self) -> Iterator[dict[str, Any]]:
-        """Yield the body of the class and those of its bases, nearest first, options included."""
+    def bodies(self) -> Iterator[dict[str, object]]:
+        """Yield the bodies of the class and its bases, nearest first, options included."""
         for cls in self.cls.__mro__:
             yield {**vars(cls), **vars(cls).get("__mcp_options__", NOTHING)}
 
@@ -283,7 +283,7 @@ class Declaration:
             text = fault.text
             if fault.line is not None:
                 text = f"{text} (line {fault.line}, column {fault.column} of the text)"
-            # A key of a mapping that is written out has a line of its own.
+            # A key of a literal mapping has its own line.
             key = ".".join([member, *steps]) if fault.owner is None else "".join(steps[-1:])
             self.problem(".".join([path, *steps]), text, key, fault.owner)
 
@@ -298,13 +298,13 @@ class Declaration:
 
 
 def _is_nested(cls: type, name: str, value: Any) -> bool:
-    """Tell whether a value of a class body is a component of its own; a server lists its own."""
+    """Tell whether a value of a class body is a nested component class."""
     defined = getattr(value, "__qualname__", None) == f"{cls.__qualname__}.{name}"
     shown = defined and isinstance(value, ComponentMeta) and not name.startswith("_")
     return shown and not is_abstract(value)
 
 
-def _option_attributes(cls: type, table: Table) -> dict[str, Any]:
+def _option_attributes(cls: type, table: Table) -> dict[str, object]:
     """Find the options that a class body gives as attributes; a method is never an option."""
     found = {k: v for k, v in vars(cls).items() if k in table and not is_method(v)}
     function = vars(cls).get("available")
@@ -346,7 +346,7 @@ class ComponentMeta(BodyMeta):
         return cls
 
     def __init__(
-        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **_: object
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, object], /, **_: object
     ) -> None:
         # The keywords end here: `type.__init__` refuses them.
         super().__init__(name, bases, namespace)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from inspect import isclass
-from typing import Any, Final
+from typing import Final
 
 from ...types import ToolDefinition
 from ..handlers._bound import ToolSpec
@@ -13,7 +13,7 @@ from ._options import options_of
 from ._statement import ComponentKind
 
 
-def _read_parts(reader: ComponentReader, handler: Handler | None) -> Mapping[str, Any]:
+def _read_parts(reader: ComponentReader, handler: Handler | None) -> Mapping[str, object]:
     """Read the schemas, and check the options that depend on `call`."""
     if handler is not None:
         for option, text in call_problems(handler, reader.options, reader.declaration.own):

@@ -1,4 +1,4 @@
-"""Slips of the pen in the names of a class body."""
+"""Misspelled names in a class body."""
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Final
@@ -18,7 +18,7 @@ def find_typos(
 ) -> Iterator[tuple[str, str]]:
     """Find attributes whose names are misspelled options or members of the kind.
 
-    A component may have attributes of its own, so a name alone proves nothing. Only an attribute
+    A component may have other attributes, so a name alone proves nothing. Only an attribute
     that would be right under the other name counts: `tool = [Search]` in a server, which has
     `tools`. Without this check it would be ignored silently.
 
@@ -53,7 +53,7 @@ def find_typos(
 
 
 def _is_slip(word: str, meant: str) -> bool:
-    """Tell a slip of the pen from another word; `nearest` judges the rest."""
+    """Tell a misspelling from another word; `nearest` judges the rest."""
     left, right = (text.lower().replace("_", "") for text in (word, meant))
     if len(left) == len(right):
         return len(left) >= _LONG or sorted(left) == sorted(right)

@@ -102,7 +102,7 @@ def to_listed(spec: TemplateSpec, value: object) -> list[JSONObject]:
 
 
 def _listed(spec: TemplateSpec, item: Any) -> JSONObject:
-    # A `Resource` class or an instance of one, told by its kind: templates are no entries.
+    # A `Resource` class or instance; a template is not an entry.
     declared = getattr(item, "__mcp__", ())
     if declared and declared[0].kind.key == "uri":
         definition: JSONObject = item.definition()
@@ -120,7 +120,7 @@ def _listed(spec: TemplateSpec, item: Any) -> JSONObject:
         raise TypeError(
             f"expected a ResourceDefinition, a mapping, a URI or a Resource, got {item!r}"
         )
-    # Most instances of a template have one type; an entry with a type of its own keeps it.
+    # Most instances of a template have one type; an entry that has a type keeps it.
     if spec.mime_type is not None:
         wire.setdefault("mimeType", spec.mime_type)
     return wire
@@ -135,7 +135,7 @@ def to_prompt_result(spec: PromptSpec | None, value: object) -> PromptResult:
             `PromptResult`.
 
     Returns:
-        The result, with the description of the prompt if it has none of its own.
+        The result, with the description of the prompt if it lacks one.
 
     Raises:
         TypeError: The value is anything else.

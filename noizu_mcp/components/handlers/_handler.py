@@ -1,7 +1,7 @@
 """Methods and functions that answer requests, and how a request calls them.
 
 A request calls one function with all values that the handler is offered; this function passes on
-those that the handler takes.
+the values that the handler takes.
 """
 
 import functools
@@ -32,7 +32,7 @@ class CallForm(NamedTuple):
     Attributes:
         offers: A name for each value, in order; the last one is the context.
         least: The number of values that a method must take which is read by position; None for a
-            handler whose parameters are told by their names.
+            handler whose parameters are recognised by their names.
         may_yield: True if the method may be a generator.
     """
 
@@ -64,7 +64,7 @@ class Handler(Frozen):
         offers: The names of the values that it may take.
         passed: The parameters that take one of these values, each with the name of the value.
         properties: The parameters that are properties of the input.
-        returns: The annotation of the result; `Parameter.empty` if there is none.
+        returns: The annotation of the result; `Parameter.empty` without an annotation.
         yields: True for a generator; its items become a list.
     """
 
@@ -74,7 +74,7 @@ class Handler(Frozen):
     offers: tuple[str, ...]
     passed: tuple[tuple[Parameter, str], ...]
     properties: tuple[Parameter, ...]
-    returns: Any
+    returns: object
     yields: bool
 
     @property
@@ -123,10 +123,10 @@ class Handler(Frozen):
 
 
 @functools.cache
-def _caller(offers: str, given: str) -> Callable[[Any], Callable[..., Any]]:
+def _caller(offers: str, given: str) -> Callable[[object], Callable[..., object]]:
     """Make the function that makes a call of some shape: `lambda args, ctx: method(ctx, args)`."""
-    # Written as code: a call then costs no more than one that the author would write. All names
-    # are those of parameters, so that they are identifiers.
+    # Generated code: a call costs no more than handwritten code. All names are names of
+    # parameters, so they are identifiers.
     made: Callable[[Any], Callable[..., Any]] = eval(
         f"lambda method: lambda {offers}: method({given})", {}
     )
@@ -134,7 +134,7 @@ def _caller(offers: str, given: str) -> Callable[[Any], Callable[..., Any]]:
 
 
 def refuse_coroutine(value: object, name: str) -> None:
-    """Refuse a coroutine that nobody awaits.
+    """Refuse a coroutine that a sync function returned.
 
     Args:
         value: The value that a sync function returned.

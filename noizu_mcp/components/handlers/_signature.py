@@ -349,7 +349,7 @@ def takes_object(p: Parameter, owner: type | None) -> bool:
 
 
 def annotated(p: Parameter) -> str:
-    """Write a parameter with a type, for a message: that of its default, or any."""
+    """Write a parameter with a type, for a message: the type of its default, or any."""
     if p.default is p.empty or p.default is None:
         return f"{p.name}: str" + (" | None = None" if p.default is None else "")
     cls = type(p.default)
@@ -368,7 +368,7 @@ def written(p: Parameter) -> str:
 
 
 def is_value(annotation: object) -> bool:
-    """Tell whether an annotation is that of one value, and not of an object."""
+    """Tell whether an annotation describes one value, not an object."""
     made = typing.get_origin(annotation) or annotation
     return isinstance(made, type) and issubclass(made, _VALUES)
 

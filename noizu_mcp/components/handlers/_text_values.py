@@ -126,7 +126,7 @@ class TextValues:
         shape, faults = self.shape.on_engine(engine)
         return None if shape is None else TextValues(shape, self.lists), faults
 
-    def _cast(self, name: str, value: object) -> Any:
+    def _cast(self, name: str, value: object) -> object:
         cast = self._casts.get(name)
         if cast is not None and isinstance(value, str):
             return cast(value)

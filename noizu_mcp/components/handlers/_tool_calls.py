@@ -40,7 +40,7 @@ class CallingRequest(Protocol):
 
 def prepare(
     spec: ToolSpec, arguments: object, caller: CallingRequest | None = None
-) -> tuple[Any, ToolResult | None]:
+) -> tuple[object, ToolResult | None]:
     """Turn the arguments that a client sent into the value that the handler takes.
 
     Args:
@@ -140,7 +140,7 @@ def _to_result(spec: ToolSpec | None, value: object) -> CheckedResult:
     # server/tools, Structured Content: "SHOULD also return the serialized JSON in a TextContent
     # block", for clients that know no structured content.
     text = (Content.text(ready if isinstance(ready, str) else text_of(ready)),)
-    # Up to 2025-11-25 structured content is an object; without a schema nobody asked for others.
+    # Up to 2025-11-25 structured content is an object; without a schema no other form is declared.
     structured = output is not None or isinstance(ready, dict)
     return (ToolResult(text, ready) if structured else ToolResult(text)), None
 
@@ -176,7 +176,7 @@ def _unstructured(spec: ToolSpec | None, result: ToolResult) -> CheckedResult:
     )
 
 
-def _blocks(output: Shape | None, value: object) -> Any:
+def _blocks(output: Shape | None, value: object) -> object:
     """Tell content from data: the blocks that a value is, or None when it is something else."""
     if isinstance(value, Content):
         return value

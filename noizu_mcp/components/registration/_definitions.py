@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...schema import Violation
 
 #: Completes an argument or a variable: takes its name, the text typed so far, and the context.
-Complete = Callable[[str, str, Any], Awaitable[Any]]
+Complete = Callable[[str, str, object], Awaitable[object]]
 
 
 class _AsSent:
@@ -34,7 +34,7 @@ class _AsSent:
         return values, []
 
 
-_AS_SENT: Final[Any] = _AsSent()
+_AS_SENT: Final[object] = _AsSent()
 
 
 @overload
@@ -61,7 +61,7 @@ def bind_definition(
 ) -> TemplateSpec: ...
 def bind_definition(
     definition: Any,
-    handler: Callable[..., Awaitable[Any]],
+    handler: Callable[..., Awaitable[object]],
     complete: Complete | None = None,
     **options: Any,
 ) -> Bound:

@@ -80,7 +80,7 @@ class SharedOptions(TypedDict, total=False):
 
 
 class Overrides(SharedOptions, total=False):
-    """The options of every registration; that of a prompt has no others.
+    """The options of every registration; a prompt has no others.
 
     Attributes:
         prefix: A word that is put before the names of all tools of a kit, before the name of a tool
@@ -96,7 +96,7 @@ class Registration(Frozen):
 
     Attributes:
         target: A component class, a ready instance of one, or a function that was read.
-        overrides: Options that replace those of the component, checked.
+        overrides: Options that replace options of the component, checked.
     """
 
     target: Any
@@ -125,7 +125,7 @@ def refuses_decorating(function: Callable[_P, Registration]) -> Callable[_P, Reg
 
 
 def register(
-    kind: ComponentKind, target: Any, overrides: Mapping[str, Any], maker: str | None = None
+    kind: ComponentKind, target: Any, overrides: Mapping[str, object], maker: str | None = None
 ) -> Registration:
     """Make a registration for a public function, at whose caller errors point.
 
@@ -187,7 +187,7 @@ def as_registration(item: object, feature: str = "") -> Registration:
 
     Args:
         item: A registration, a component class, an instance, or a function.
-        feature: The list that it stands in: a function is a tool or a prompt. Without it a function
+        feature: The list with the item: a function is a tool or a prompt. Without it a function
             is not read.
     """
     if isinstance(item, Registration):
@@ -248,7 +248,7 @@ def check(
         # Only right items have keys, and a wrong one has its problem already.
         if not texts:
             keys.update(keys_of(registration))
-            if in_class and feature != "resources":  # the names of these are for people
+            if in_class and feature != "resources":  # names of resources are for people
                 try:
                     read_declared_name(registration.overrides.get("name", "-"))
                 except ValueError as error:
@@ -274,7 +274,7 @@ def expand(
 def expand(items: Iterable[Any], feature: Literal["prompts"]) -> list[PromptSpec]: ...
 @overload
 def expand(items: Iterable[Any], feature: str) -> list[Bound]: ...
-def expand(items: Iterable[object], feature: str = "tools") -> Any:
+def expand(items: Iterable[object], feature: str = "tools") -> object:
     """Bind registered components to instances, in their order.
 
     Args:
@@ -300,7 +300,7 @@ def expand(items: Iterable[object], feature: str = "tools") -> Any:
     return bound
 
 
-def _problems(target: Any, overrides: Mapping[str, Any], feature: str) -> list[str]:
+def _problems(target: Any, overrides: Mapping[str, object], feature: str) -> list[str]:
     """Find the reasons why a target cannot be registered with these overrides."""
     kind = kind_of(target)
     if kind is None or kind.feature != feature:

@@ -52,7 +52,7 @@ class ValueBuilder:
         self.lines: list[str] = []
         self.objects: dict[int, str] = {}
         self.unions: dict[int, list[tuple[Test, nodes.Node]]] = {}
-        self.defaults: list[tuple[nodes.ObjectField, Any]] = []
+        self.defaults: list[tuple[nodes.ObjectField, object]] = []
         self._fresh = count()
 
     def compile(self, root: nodes.Node) -> Build | None:

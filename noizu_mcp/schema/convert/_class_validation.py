@@ -23,7 +23,7 @@ _MAX_PARTS = 50_000
 
 
 def is_risky(root: Node) -> bool:
-    """Tell if a value that the schema accepts may be one that cannot be built."""
+    """Tell if building may fail for a value that the schema accepts."""
     return any(
         (isinstance(node, Object) and node.risky)
         or isinstance(node, Pydantic)
@@ -144,7 +144,7 @@ class _CulpritSearch:
             yield refusal(path, value, reason_of(error))
 
 
-def _parts(node: Node, value: object) -> Iterator[tuple[Node, str | int, Any]]:
+def _parts(node: Node, value: object) -> Iterator[tuple[Node, str | int, object]]:
     """Yield the node, key and value of each part of a container; nothing for any other value."""
     if isinstance(node, (Array, Tuple)) and isinstance(value, (list, tuple)):
         inner = node.items if isinstance(node, Tuple) else repeat(node.item)

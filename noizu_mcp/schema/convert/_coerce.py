@@ -40,7 +40,7 @@ _ALL: Final = frozenset(TYPES)
 _readers: "WeakKeyDictionary[Any, TextReader]" = WeakKeyDictionary()
 
 
-def coerce_text(shape: Any, value: Any, limits: Limits) -> Any:
+def coerce_text(shape: Any, value: Any, limits: Limits) -> object:
     """Read the text in a value that stands for other types.
 
     Args:
@@ -59,7 +59,7 @@ def coerce_text(shape: Any, value: Any, limits: Limits) -> Any:
 
 
 class PlaceOptions:
-    """The alternatives that may apply at one place, and those of the places inside.
+    """The alternatives that may apply at one place, and at the places inside it.
 
     Attributes:
         alternatives: The alternatives; with none, nothing is known to fit.
@@ -67,7 +67,7 @@ class PlaceOptions:
         marks: For each alternative, the values that tell it: names, with the choices of each.
         members: The options of members, by name; None where anything is allowed.
         first: The number of first items that have schemas of their own.
-        items: The options of items, by index; those of all that are left come after the first.
+        items: The options of items, by index; the last entry is for all further items.
         chosen: The options that are left of these, by the alternatives that fit.
     """
 
@@ -162,7 +162,7 @@ class TextReader:
             options.items[key] = self._options(found)
         return options.items[key]
 
-    def _options(self, found: Iterable[list[Any]]) -> PlaceOptions | None:
+    def _options(self, found: Iterable[list[object]]) -> PlaceOptions | None:
         """Return the options of a place from the subschemas that each alternative has for it."""
         alternatives: list[Together] = []
         for together in found:
@@ -181,7 +181,9 @@ class TextReader:
             made = self._remembered[key] = PlaceOptions(alternatives)
         return made
 
-    def choose(self, options: PlaceOptions, value: dict[str, Any] | list[Any]) -> PlaceOptions:
+    def choose(
+        self, options: PlaceOptions, value: dict[str, object] | list[object]
+    ) -> PlaceOptions:
         """Return the options that are left for a container: by its type, names and constants."""
         if not options.marks:
             return options
@@ -211,12 +213,12 @@ class _Walk:
         self._left = limits.message_values
 
     def value(self, options: PlaceOptions | None, value: object, depth: int) -> Any:
-        """Return a value with the text in it read; the value itself if there is none.
+        """Return a value with the text in it read; the value itself if it has no such text.
 
         Args:
             options: The options of its place; None where anything is allowed.
             value: The value.
-            depth: How deep it stands in the whole.
+            depth: The number of containers around it.
         """
         if options is None or depth > self._depth:
             return value
@@ -250,7 +252,7 @@ class _Walk:
                 made[index] = read
         return value if made is None else made
 
-    def _text(self, options: PlaceOptions, text: str, depth: int) -> Any:
+    def _text(self, options: PlaceOptions, text: str, depth: int) -> object:
         kinds = options.kinds
         if "string" in kinds:
             return text
@@ -265,8 +267,8 @@ class _Walk:
             return text if parsed is None else self.value(options, parsed, depth)
         return text
 
-    def _parse(self, text: str) -> Any:
-        """Return the value of JSON text; None if it is none, or more than a message may hold."""
+    def _parse(self, text: str) -> object:
+        """Decode JSON text; None if it is not JSON, or exceeds the limits of a message."""
         # Each value but the first has one of these before it; those in strings are counted too.
         values = text.count(",") + text.count("[") + text.count("{")
         if values > self._left:

@@ -48,8 +48,8 @@ def dump_value(value: Any) -> Any:
         JSON in new containers: the value is not changed, and shares nothing that can change.
 
     Raises:
-        TypeError: The value, or one inside it, has no JSON form; or a key has no text, or that of
-            another key of its mapping.
+        TypeError: The value, or a value inside it, has no JSON form; or a key has no text, or
+            the text of another key of its mapping.
         ValueError: A key is NaN or an infinity.
         RecursionError: The value contains itself.
     """
@@ -144,7 +144,7 @@ def _by_attributes(fields: Iterable[tuple[str, str, bool]]) -> Dump:
     return dump
 
 
-def _by_pydantic(value: Any) -> Any:
+def _by_pydantic(value: Any) -> object:
     # The contract is checked afterwards, by the schema: pydantic need not warn.
     write = value.__pydantic_serializer__.to_python
     return write(value, mode="json", by_alias=True, warnings=False)
@@ -172,7 +172,7 @@ def _decimal(value: Any) -> str:
     return format(value, "f")
 
 
-def _refuse(value: object) -> Any:
+def _refuse(value: object) -> object:
     # Loaded with the first value that cannot be sent.
     from ._foreign_values import no_json
 
@@ -181,7 +181,7 @@ def _refuse(value: object) -> Any:
 
 def _name(name: object) -> str:
     """Return the text of a key that is not of the class `str` itself."""
-    # Base64 is a form for values that nobody compares; as a key it would be a surprise.
+    # As a key, base64 would surprise: keys are compared and read by people.
     plain = name.value if isinstance(name, enum.Enum) else name
     with suppress(TypeError):
         plain = _refuse(plain) if isinstance(plain, bytes) else dump_value(plain)

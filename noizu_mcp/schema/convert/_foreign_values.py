@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-# Units of numpy that are finer than those of the classes of `datetime`.
+# Units of numpy that are finer than microseconds, the unit of `datetime`.
 _FINE: Final = ("ns", "ps", "fs", "as")
 
 
-def plain_converter(cls: type) -> Callable[[Any], Any] | None:
+def plain_converter(cls: type) -> Callable[[object], object] | None:
     """Return the function that turns values of a class into dicts, lists and scalars.
 
     Args:
@@ -55,7 +55,7 @@ def _exact_time(value: Any) -> Any:
     return value.astype(f"{name}[us]") if unit in _FINE else value
 
 
-def _frame(value: Any) -> Any:
+def _frame(value: Any) -> object:
     """Write a frame of pandas as its rows; the index is left out."""
     if not value.columns.is_unique:
         raise ValueError("two columns of the DataFrame have one name")

@@ -76,11 +76,11 @@ def freeze(
     setattr(cls, PROBLEMS, tuple(problems))
 
 
-def _attributes(cls: type, problems: list[tuple[str, str]]) -> dict[str, Any]:
+def _attributes(cls: type, problems: list[tuple[str, str]]) -> dict[str, object]:
     """Return the attrs attributes of a class body, and take their values out of it."""
-    these: dict[str, Any] = {}
+    these: dict[str, object] = {}
     taken: dict[str, str] = {}
-    annotations: dict[str, Any] = get_annotations(cls)
+    annotations: dict[str, object] = get_annotations(cls)
     for name, annotation in annotations.items():
         if isinstance(annotation, str):
             if _CLASS_VARIABLE.match(annotation):
@@ -110,7 +110,7 @@ def _attributes(cls: type, problems: list[tuple[str, str]]) -> dict[str, Any]:
 
 def _attribute(
     cls: type, name: str, annotation: object, value: object, problems: list[tuple[str, str]]
-) -> Any:
+) -> object:
     marker = value if isinstance(value, Marker) else None
     options = marker.options if marker is not None else {}
     default = options.get("default", MISSING) if marker is not None else value

@@ -22,12 +22,12 @@ _ANCHORED = {"fullmatch": "^(?:{})$", "match": "^(?:{})", "search": "{}"}
 _SCALARS = (str, int, float, bool, type(None))
 
 
-def annotated_options(node: Node, constraint: object) -> dict[str, Any] | str:
+def annotated_options(node: Node, constraint: object) -> dict[str, object] | str:
     """Read an entry of `Annotated[...]` as annotated-types defines them.
 
     Returns:
-        Options of a field, none for an entry that is not a constraint; or the problem of one that
-        no schema can express.
+        Options of a field, `{}` for an entry that is not a constraint; or the problem of a
+        constraint that no schema can express.
     """
     if isinstance(constraint, type):
         return {}
@@ -58,7 +58,7 @@ def apply_validator(node: Node, validator: object) -> list[str]:
     The validator itself still runs when the instance is made, so no demand is lost.
 
     Returns:
-        The problems: a bound on a type that has none.
+        The problems: a bound on a type that takes no bounds.
     """
     if isinstance(validator, (list, tuple)):
         return [problem for part in validator for problem in apply_validator(node, part)]

@@ -19,11 +19,11 @@ from ._state import ParseState
 class DataArguments:
     """The arguments of the data form: `args.path`, or `args["path"]` if the name is no identifier.
 
-    Every declared name is there; one that was absent and has no default is None. A declared name
+    Every declared name is an attribute; it is None for an absent field without a default. A field
     hides a method of this class: with a field `get`, `args.get` is its value.
     """
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> object:
         return self.__dict__[name]
 
     def __iter__(self) -> Iterator[str]:

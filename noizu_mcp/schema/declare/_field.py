@@ -90,7 +90,7 @@ def _is_marker(value: object) -> bool:
 
 
 def _direct_default(value: Any) -> Any:
-    """Return the default of a parameter in Python; MISSING for a marker that has none."""
+    """Return the default of a parameter in Python; MISSING for a marker without a default."""
     if isinstance(value, Marker):
         return deepcopy(value.options["default"]) if "default" in value.options else MISSING
     if is_field_info(value):

@@ -45,7 +45,7 @@ def _is_titles(value: object) -> bool:
 
 
 # The test of an option's value, and its name in messages.
-_Takes = tuple[Callable[[Any], bool], str]
+_Takes = tuple[Callable[[object], bool], str]
 _A_TEXT: _Takes = (lambda value: isinstance(value, str), "text")
 _A_FLAG: _Takes = (lambda value: isinstance(value, bool), "True or False")
 _A_NUMBER: _Takes = (is_number, "a number")
@@ -101,7 +101,7 @@ def constrain(node: Node, options: Mapping[str, Any]) -> list[str]:
 
     Args:
         node: The type of the field.
-        options: All options of the field; those of the field itself are left alone.
+        options: All options of the field; options that are not about the type are ignored.
 
     Returns:
         The problems: an option of another type, a value that its keyword cannot have.
@@ -177,7 +177,7 @@ def family(node: Node) -> str:
 # they are noise.
 
 #: The title of one field, and the titles of its choices by their JSON values.
-Titles = tuple[str | None, Mapping[Any, str]]
+Titles = tuple[str | None, Mapping[object, str]]
 
 
 def form_titles(node: Node) -> dict[str, Titles]:

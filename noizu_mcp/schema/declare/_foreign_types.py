@@ -1,4 +1,4 @@
-"""Types that have no JSON Schema: those of other libraries in results, and advice for all others.
+"""Types without a JSON Schema: types of other libraries in results, and advice for all others.
 
 The libraries are large, so their types are known by their names. The file is loaded with the first
 such type.

@@ -28,7 +28,7 @@ class Missing:
     """The type of `MISSING`."""
 
 
-#: The default of a field that has none; None is a default.
+#: Stands for the absence of a default, since None is a default.
 MISSING: Final = Missing()
 
 
@@ -50,7 +50,7 @@ class Format(NamedTuple):
 
 
 def _uuid(cls: type) -> Callable[[str], Any]:
-    def parse(text: str) -> Any:
+    def parse(text: str) -> object:
         # UUID() also takes braces and `urn:`, which `format: uuid` (RFC 4122) does not allow.
         if len(text) != 36:
             raise ValueError("not 36 characters")
@@ -83,7 +83,7 @@ _UNITS: Final = ("weeks", "days", "hours", "minutes", "seconds")
 
 
 def _duration(cls: type) -> Callable[[str], Any]:
-    def parse(text: str) -> Any:
+    def parse(text: str) -> object:
         found = re.fullmatch(_DURATION, text)
         if found is None:
             raise ValueError("not an ISO 8601 duration")
@@ -102,7 +102,7 @@ _DECIMAL = r"^-?[0-9]+(\.[0-9]+)?$"
 # annotation (JSON Schema 2020-12, validation, section 7.2.1), so text that does not parse is
 # refused after the schema accepted it; see `convert/_class_validation.py`.
 # The module and name of a class → the name in messages, the keywords, the maker of the parser.
-# A class may be defined in a module inside of the one that people import it from (pathlib, 3.13).
+# The top-level module counts: since 3.13 the classes of pathlib are defined in a submodule.
 _FORMATS: Mapping[tuple[str, str], tuple[str, dict[str, Any], Callable[[Any], Any]]] = {
     ("datetime", "datetime"): ("date-time", {"format": "date-time"}, _ISO),
     ("datetime", "date"): ("date", {"format": "date"}, _ISO),
@@ -125,7 +125,7 @@ _TOTAL: Final = ("decimal", "path")
 
 
 def text_format(cls: type) -> Format | None:
-    """Return the text form of a class, or None if it has none."""
+    """Return the text form of a class; None if it does not travel as text."""
     made = _FORMATS.get((cls.__module__.partition(".")[0], cls.__qualname__))
     if made is None:
         return None

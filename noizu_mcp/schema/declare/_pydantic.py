@@ -43,7 +43,7 @@ def read_pydantic(
         annotation: The annotation; no part of it is text.
         output: True if it describes a result.
         strict: True to forbid names that are not declared.
-        descriptions: Descriptions for fields that have none of their own.
+        descriptions: Descriptions for fields that pydantic describes without one.
 
     Returns:
         The node; or the faults, such as fields that have no JSON Schema.
@@ -69,7 +69,7 @@ def read_pydantic(
 
 
 def _describe(schema: JSONObject, descriptions: Mapping[str, str]) -> None:
-    """Give descriptions to those properties of a schema that have none."""
+    """Add descriptions to the properties of a schema that lack one."""
     for name, own in schema.get("properties", {}).items():
         if name in descriptions and isinstance(own, dict):
             schema["properties"][name] = ordered({"description": descriptions[name], **own})
@@ -77,7 +77,7 @@ def _describe(schema: JSONObject, descriptions: Mapping[str, str]) -> None:
 
 def _fields_of(cls: object) -> Mapping[str, Any]:
     """Return the fields of a model or a dataclass of pydantic; none for another type."""
-    # The second name is that of models before 2.10.
+    # Before 2.10 the attribute is `model_fields`.
     fields = getattr(cls, "__pydantic_fields__", None) or getattr(cls, "model_fields", None)
     return fields if isinstance(fields, dict) else {}
 
@@ -92,7 +92,7 @@ def _titles(cls: type | None) -> dict[str, str]:
 def _validator(adapter: Any) -> Callable[[Any], Any]:
     """Return the function that validates a value which was decoded from JSON."""
     if not _tells_json(adapter.core_schema):
-        validate: Callable[[Any], Any] = adapter.validator.validate_python
+        validate: Callable[[object], object] = adapter.validator.validate_python
         return validate
     # Only here, since it writes the value once more.
     validate_json = adapter.validator.validate_json
@@ -104,7 +104,7 @@ def _tells_json(core_schema: object) -> bool:
 
     Strict models do, and those with a JSON form of bytes.
     """
-    waiting: list[Any] = [core_schema]
+    waiting: list[object] = [core_schema]
     while waiting:
         node = waiting.pop()
         if isinstance(node, dict):
@@ -121,7 +121,7 @@ def _tells_json(core_schema: object) -> bool:
 
 
 class _Inliner:
-    """Writes a schema of pydantic without references, but for types that contain themselves.
+    """Writes a schema of pydantic without references, except to types that contain themselves.
 
     Args:
         written: The schema, with the types that it refers to in `$defs`.
@@ -149,7 +149,7 @@ class _Inliner:
         made: JSONObject = {}
         for keyword, value in node.items():
             if keyword == "const":
-                made["enum"] = [value]  # as a Literal of ours is written
+                made["enum"] = [value]  # as the emitter writes a Literal
             elif keyword not in _LEFT_OUT:
                 made[keyword] = self._inside(keyword, value)
         if "properties" in made:
@@ -167,7 +167,7 @@ class _Inliner:
         if self._strict:
             made.setdefault("additionalProperties", False)
 
-    def _inside(self, keyword: str, value: Any) -> Any:
+    def _inside(self, keyword: str, value: Any) -> object:
         """Return the value of a keyword with the schemas in it written out."""
         if keyword in ONE_SCHEMA:
             return self.schema(value)
@@ -277,13 +277,13 @@ def _is_described(info: Any) -> bool:
     return True
 
 
-# `pydantic.Field(...)` and other metadata beside types of ours.
+# `pydantic.Field(...)` and other metadata beside types that pydantic does not read.
 
 # Their values that say nothing of JSON, or that are read as options.
 _READ = ("description", "examples", "title")
 
 
-def split_entries(entries: Iterable[object]) -> tuple[list[Any], list[Any]]:
+def split_entries(entries: Iterable[object]) -> tuple[list[object], list[object]]:
     """Tell the entries of `Annotated` that only pydantic can read from the others.
 
     Args:
@@ -309,13 +309,13 @@ def _is_theirs(entry: Any) -> bool:
     return module in ("pydantic", "pydantic_core") or hasattr(entry, "__get_pydantic_core_schema__")
 
 
-def _general(entry: object) -> dict[str, Any] | None:
+def _general(entry: object) -> dict[str, object] | None:
     """Return the settings of pydantic in an entry; None for a constraint that others know too."""
     of_pydantic = type(entry).__module__.partition(".")[0] == "pydantic"
     return dict(vars(entry)) if of_pydantic else None
 
 
-def read_field_info(info: Any) -> tuple[dict[str, Any], list[Any], str | None]:
+def read_field_info(info: Any) -> tuple[dict[str, object], list[object], str | None]:
     """Read `pydantic.Field(...)`, which `split_entries` has left to us, as options of a field.
 
     Args:

@@ -12,7 +12,7 @@ from types import FrameType, MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, ForwardRef, NamedTuple, TypeVar, Union, get_args, get_origin
 
 #: The type of each type variable, with the scope of its names.
-Types = Mapping[Any, "tuple[Any, NameScope]"]
+Types = Mapping[object, "tuple[Any, NameScope]"]
 #: No type variables.
 NO_TYPES: Types = MappingProxyType({})
 #: On a `Schema` class: names that were found in a function's frame, which is gone on later reads.
@@ -43,7 +43,7 @@ class NameScope(NamedTuple):
     local: bool = False
     variables: Mapping[Any, Any] = MappingProxyType({})
 
-    def resolve(self, annotation: object) -> Any:
+    def resolve(self, annotation: object) -> object:
         """Return an annotation with text replaced by the object that it names.
 
         Raises:
@@ -63,7 +63,7 @@ class NameScope(NamedTuple):
         except Exception as error:
             raise Unresolved(f"cannot evaluate the annotation {annotation!r}: {error}") from None
 
-    def find(self, name: str) -> Any:
+    def find(self, name: str) -> object:
         """Return the object that a name stands for.
 
         Raises:
@@ -83,7 +83,7 @@ class NameScope(NamedTuple):
         raise KeyError(name)
 
 
-def substitute(annotation: Any, scope: NameScope) -> tuple[Any, NameScope]:
+def substitute(annotation: Any, scope: NameScope) -> tuple[object, NameScope]:
     """Replace the type variables of an annotation; return it with the scope of its names.
 
     Raises:
@@ -124,15 +124,15 @@ def type_arguments(
                 scope = class_scope(each, found.get(each, {}))
                 pairs = zip(_parameters(origin), get_args(alias), strict=False)
                 known = {v: _substitute_known(arg, scope) for v, arg in pairs}
-                # A type with a variable in it that stands for nothing is none. Others than plain
-                # variables stand for several types, or for parameters.
+                # A type with an unbound variable in it is not known. Variables of other kinds
+                # stand for several types, or for parameters.
                 plain = all(isinstance(v, TypeVar) for v in known)
                 known = {v: pair for v, pair in known.items() if not _has_variables(pair[0])}
                 found[origin] = known if plain else {}
     return found
 
 
-def _substitute_known(annotation: object, scope: NameScope) -> tuple[Any, NameScope]:
+def _substitute_known(annotation: object, scope: NameScope) -> tuple[object, NameScope]:
     """Replace type variables; text that names something unknown stays, and is a fault later."""
     try:
         return substitute(annotation, scope)
@@ -145,11 +145,11 @@ def _has_variables(annotation: object) -> bool:
     return isinstance(annotation, TypeVar) or (not plain and bool(_parameters(annotation)))
 
 
-def _parameters(cls: object) -> tuple[Any, ...]:
+def _parameters(cls: object) -> tuple[object, ...]:
     return getattr(cls, "__parameters__", ())
 
 
-def with_types(annotation: object, types: Types) -> Any:
+def with_types(annotation: object, types: Types) -> object:
     """Replace the type variables of an annotation that is no text."""
     return substitute(annotation, NameScope({}, variables=types))[0]
 
@@ -161,11 +161,11 @@ class _Names(dict[str, Any]):
         super().__init__()
         self._scope = scope
 
-    def __missing__(self, name: str) -> Any:
+    def __missing__(self, name: str) -> object:
         return self._scope.find(name)
 
 
-def _frames(names: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _frames(names: dict[str, object]) -> Iterator[Mapping[str, object]]:
     """Yield the names of the running code, from the inside out.
 
     Args:
@@ -218,7 +218,7 @@ def may_be_none(annotation: Any, owner: type) -> bool:
 
     Args:
         annotation: The annotation.
-        owner: The class in whose body it stands.
+        owner: The class whose body contains it.
     """
     try:
         annotation = class_scope(owner, {}).resolve(annotation)

@@ -1,7 +1,7 @@
 """The state of reading a declaration, and the fields that it reads.
 
 A declaration is read once, from the top down. An annotation becomes a node, a class becomes an
-object node with a field for each of its own. A problem is noted with the path of the field, and
+object node with its fields. A problem is noted with the path of the field, and
 reading goes on with a node for any value, so that all problems are reported together.
 """
 
@@ -31,7 +31,7 @@ class ParseState:
         output: True if the declaration describes a result. Attributes that no parameter of the
             constructor sets are part of it.
         strict: True to forbid names that are not declared.
-        descriptions: Descriptions for fields of the root that have none of their own.
+        descriptions: Descriptions for fields of the root that are declared without one.
         types: The types of the type variables of a class around the declaration.
 
     Attributes:
@@ -66,9 +66,9 @@ class ParseState:
         self.faults: list[Fault] = []
         self.path: tuple[str | int, ...] = ()
         self.owner: type | None = None
-        self.classes: list[tuple[type, tuple[Any, ...], Object]] = []
+        self.classes: list[tuple[type, tuple[object, ...], Object]] = []
         self.open: set[int] = set()
-        self.aliases: list[Any] = []
+        self.aliases: list[object] = []
         self.unresolved = False
         self.risky = False
         self.headers = False
@@ -94,7 +94,7 @@ class ParseState:
         """Read an annotation.
 
         Args:
-            annotation: Any annotation, text included. One that has no schema is a fault.
+            annotation: Any annotation, text included. A type without a schema is a fault.
             scope: The names that it may use.
 
         Returns:
@@ -130,13 +130,13 @@ class ParseState:
 
     def annotated_node(
         self, annotation: object, entries: Iterable[object], scope: NameScope
-    ) -> tuple[Node, list[Any]]:
+    ) -> tuple[Node, list[object]]:
         """Read an annotation with the entries of `Annotated` that are about its type.
 
         Args:
             annotation: The annotation, without the entries.
-            entries: The entries; those of pydantic that no option of ours can say are read with the
-                annotation, by pydantic.
+            entries: The entries; pydantic reads the annotation with the entries that no option of
+                a field expresses.
             scope: The names that the annotation may use.
 
         Returns:
@@ -240,8 +240,8 @@ class ParseState:
         field.complete = options.get("complete")
         return field
 
-    def entry_options(self, node: Node, entries: Iterable[object]) -> dict[str, Any]:
-        """Return the options that the entries of `Annotated[...]` say, ours and those of others."""
+    def entry_options(self, node: Node, entries: Iterable[object]) -> dict[str, object]:
+        """Return the options that the entries of `Annotated[...]` express."""
         options: dict[str, Any] = {}
         for entry in entries:
             if isinstance(entry, Marker):
@@ -275,7 +275,7 @@ class ParseState:
         return options
 
 
-def _unwrap(annotation: Any, scope: NameScope) -> tuple[Any, list[Any], bool | None]:
+def _unwrap(annotation: Any, scope: NameScope) -> tuple[object, list[Any], bool | None]:
     """Take off the parts of an annotation that are about the field, not about its type.
 
     Returns:
@@ -301,7 +301,7 @@ def _unwrap(annotation: Any, scope: NameScope) -> tuple[Any, list[Any], bool | N
             return annotation, entries, required
 
 
-def _default_of(info: Any) -> dict[str, Any]:
+def _default_of(info: Any) -> dict[str, object]:
     """Return the default of `pydantic.Field(...)`, as attributes of `ObjectField`."""
     if info.is_required():
         return {}

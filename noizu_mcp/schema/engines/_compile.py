@@ -29,7 +29,7 @@ from ._engine import choose_engine, load_engine
 MAX_PATTERNS = 100
 MAX_PATTERN_SIZE = 10_000
 
-Explain = Callable[[Any], list[Violation]]
+Explain = Callable[[object], list[Violation]]
 
 
 class CompiledSchema(NamedTuple):
@@ -47,7 +47,7 @@ class CompiledSchema(NamedTuple):
 
     schema: Mapping[str, Any] | bool
     is_valid: Callable[[Any], bool]
-    violations: Callable[[Any], list[Violation]]
+    violations: Callable[[object], list[Violation]]
     engine: EngineName | None
 
 

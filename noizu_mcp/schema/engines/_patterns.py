@@ -26,7 +26,7 @@ import attrs
 MAX_STEPS = 256
 #: A longer pattern is a table that belongs into `enum`.
 MAX_PATTERN = 2000
-# Python compiles a bounded repetition by copying in places; nobody writes more by hand.
+# Python compiles some bounded repetitions by copying; larger ones are not written by hand.
 _MAX_COUNT = 1000
 _MAX_NESTING = 30
 

@@ -153,7 +153,7 @@ class _Writer:
             whole["definitions"][name] = self._inline(target, 0)
         return whole
 
-    def _function(self, node: Any) -> Any:
+    def _function(self, node: Any) -> object:
         """Return a reference to a subschema, which gets a function of its own."""
         if isinstance(node, bool):
             return node
@@ -162,11 +162,11 @@ class _Writer:
             self._waiting.append((self._names[id(node)], node))
         return {"$ref": f"#/definitions/{self._names[id(node)]}"}
 
-    def _inline(self, node: Any, depth: int) -> Any:
+    def _inline(self, node: Any, depth: int) -> object:
         if isinstance(node, bool) or depth > _INLINE_DEPTH:
             return self._function(node)
         out: JSONObject = {}
-        aside: list[Any] = []
+        aside: list[object] = []
         for keyword, value in node.items():
             if keyword in _COPIED:
                 out[keyword] = value
@@ -201,7 +201,7 @@ class _Writer:
         if own not in (True, {}):
             out[keyword] = own
 
-    def _aside(self, keyword: str, value: Any, node: JSONObject) -> Iterator[Any]:
+    def _aside(self, keyword: str, value: Any, node: JSONObject) -> Iterator[object]:
         """Yield the schema for a keyword that the generator mixes up beside others."""
         if keyword == "$ref":
             yield self._function(self._document.find(value, node))

@@ -26,7 +26,7 @@ KIB = 1024
 
 # The largest tool schema seen in the wild is a few dozen KiB; a megabyte is an attack or a mistake.
 MAX_SCHEMA_SIZE = 256 * KIB
-# Nobody reads further, and the engines recurse: the native one stops near 255.
+# Deeper schemas are not written by people, and the engines recurse: the native one stops near 255.
 MAX_SCHEMA_DEPTH = 64
 # Nodes visited for one value. 1e5 take about 10 ms natively; doubling reaches 1e60 in a page.
 MAX_SCHEMA_COST = 100_000
@@ -80,13 +80,13 @@ class Document:
         dynamic: The nodes with a `$dynamicAnchor`, by base URI and name.
     """
 
-    def __init__(self, root: Any, documents: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, root: Any, documents: Mapping[str, object] | None = None) -> None:
         self.root = root
         self.dialect = dialect_of(root)
         self.nodes: list[tuple[Path, JSONObject]] = []
         self.dynamic: dict[tuple[str, str], JSONObject] = {}
         self.documents = documents or {}
-        self._places: dict[str, Any] = {"": root}
+        self._places: dict[str, object] = {"": root}
         self._bases: dict[int, str] = {}
         self._repeated: dict[str, None] = {}
         self._add("", root, self.nodes)
@@ -129,7 +129,7 @@ class Document:
         """Return the URI to which a reference of a node leads."""
         return _join(self.base_of(node), ref)
 
-    def find(self, ref: str, node: JSONObject) -> Any:
+    def find(self, ref: str, node: JSONObject) -> object:
         """Return the target of a reference.
 
         Args:
@@ -191,7 +191,7 @@ class Document:
         return list(found.values())
 
     def patterns(self) -> set[str]:
-        """Return the regular expressions of all nodes, also those that only a reference finds."""
+        """Return the regular expressions of all nodes, also of nodes behind references."""
         nodes = [*self.reachable(), *(node for _path, node in self.nodes)]
         return {pattern for node in nodes for _place, pattern in patterns_of(node)}
 
@@ -363,7 +363,7 @@ def _join(base: str, ref: str) -> str:
     return base + ref if ref.startswith("#") else urljoin(base, ref)
 
 
-def _follow(root: Any, pointer: str) -> Any:
+def _follow(root: Any, pointer: str) -> object:
     node = root
     for part in pointer.split("/")[1:]:
         step: str | int = unescape(part)

@@ -49,7 +49,7 @@ def _is_schema(value: object) -> bool:
     return isinstance(value, (dict, bool))
 
 
-def _is_map_of(*kinds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def _is_map_of(*kinds: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: (
         isinstance(value, dict)
         and all(any(holds(item) for holds in kinds) for item in value.values())
@@ -114,7 +114,7 @@ RULES: Mapping[str, KeywordRule] = {
 }
 
 
-def subschemas(schema: Mapping[str, object]) -> Iterator[tuple[Path, Any]]:
+def subschemas(schema: Mapping[str, object]) -> Iterator[tuple[Path, object]]:
     """Yield every direct subschema with its path; a keyword with a wrong value is passed over."""
     for keyword, value in schema.items():
         if keyword in ONE_SCHEMA:
@@ -128,7 +128,7 @@ def subschemas(schema: Mapping[str, object]) -> Iterator[tuple[Path, Any]]:
 
 def walk(schema: object) -> Iterator[tuple[Path, dict[Any, Any]]]:
     """Yield every schema object below and including this one, parents first, without recursion."""
-    waiting: list[tuple[Path, Any]] = [((), schema)]
+    waiting: list[tuple[Path, object]] = [((), schema)]
     while waiting:
         path, node = waiting.pop()
         if isinstance(node, dict):
@@ -196,7 +196,7 @@ _KEYWORDS = (
 _ORDER = {name: place for place, name in enumerate(_KEYWORDS)}
 
 
-def ordered(schema: Mapping[str, object]) -> dict[str, Any]:
+def ordered(schema: Mapping[str, object]) -> dict[str, object]:
     """Return a schema object with its keywords in the one order."""
     if len(schema) < 2:
         return dict(schema)

@@ -10,7 +10,7 @@ from ..._value import JSONObject
 from ._violation import show
 
 #: Tells if a value fits a schema.
-Verdict = Callable[[Any], bool]
+Verdict = Callable[[object], bool]
 #: Compiles a part of a schema; raises ValueError where an engine cannot.
 CompilePart = Callable[[JSONObject], Verdict]
 
@@ -24,7 +24,7 @@ _MAX_SEARCHED = 10_000
 def type_of(value: object) -> str:
     """Return the JSON type of a value; a float without fraction is a number here.
 
-    What JSON cannot express (NaN, an infinity, a class of its own) is "not JSON".
+    A value that JSON cannot express (NaN, an infinity, another class) is "not JSON".
     """
     if isinstance(value, float):
         return "number" if isfinite(value) else "not JSON"
@@ -146,7 +146,7 @@ def find_not_json(
         most: The number of places at which the search gives up.
         depth: The deepest place that is allowed.
     """
-    waiting: list[tuple[Path, Any]] = [((), value)]
+    waiting: list[tuple[Path, object]] = [((), value)]
     count = 0
     while waiting and count < most:
         count += 1

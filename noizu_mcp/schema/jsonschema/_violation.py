@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ..._pointer import Path, pointer
 from ..._value import JSONObject
 
-# Nobody corrects more at a time, and each of them costs time to find and room to tell.
+# More are not corrected at a time, and each costs time to find and room in the message.
 MAX_VIOLATIONS = 100
 # A message is read by a model: a value is there to be recognised, not to be copied.
 MAX_SHOWN = 60
@@ -111,7 +111,7 @@ def shorten(text: str, limit: int = MAX_SHOWN) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _small(value: object) -> Any:
+def _small(value: object) -> object:
     """Return the value if it is short JSON, else its beginning as text."""
     text = show(value, MAX_SHOWN + 1)
     if len(text) > MAX_SHOWN or "…" in text or not _is_plain(value):

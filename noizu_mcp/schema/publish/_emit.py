@@ -166,7 +166,7 @@ class Emitter:
         return made
 
     def _definition_name(self, name: str, body: JSONObject) -> str:
-        """Return the name for a definition of pydantic; one that is there already keeps its own."""
+        """Return the name for a definition of pydantic; an equal definition keeps its name."""
         for known, known_body, given in self._given:
             if known == name and known_body == body:
                 return given
@@ -217,7 +217,7 @@ class Emitter:
             made["x-mcp-header"] = field.header
         return made if len(made) == own else ordered(made)
 
-    def _json(self, value: object, what: str, place: FieldPlace) -> Any:
+    def _json(self, value: object, what: str, place: FieldPlace) -> object:
         try:
             return dump_value(value)
         except (TypeError, ValueError, RecursionError) as error:

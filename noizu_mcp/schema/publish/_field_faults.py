@@ -1,4 +1,4 @@
-"""Faults of an emitted schema, told as faults of the fields that it comes from.
+"""Faults of an emitted schema, reported at the fields that it comes from.
 
 The file is loaded with the first fault: a form without any needs none of it.
 """
@@ -58,7 +58,7 @@ def all_faults(
 
 
 def _at_fields(found: Iterable[Fault], places: Mapping[Path, FieldPlace]) -> Iterator[Fault]:
-    """Yield the faults of a schema as faults of fields, but for those of defaults and examples."""
+    """Yield the faults of a schema as faults of fields; those of values have their own text."""
     for fault in found:
         path = fault.path
         length = next((n for n in range(len(path), 0, -1) if path[:n] in places), 0)

@@ -36,7 +36,7 @@ def _reference(
     target = out.walk.target(keyword, node)
     if target is None:
         explainer = out.walk.explainer
-        # The engine judges the reference alone, so it is told where the reference leads.
+        # The engine judges the reference alone, so it needs the absolute address.
         address = explainer.document.address_of(node[keyword], node)
         if not explainer.accepts("$ref", address, value):
             out.add(broken(path, keyword, node[keyword], value))
@@ -72,7 +72,7 @@ def _items(out: ViolationList, _keyword: str, node: JSONObject, value: object, p
             out.walk.judge(own, item, (*path, index), out)
 
 
-def _item_schemas(node: JSONObject) -> tuple[list[Any], Any]:
+def _item_schemas(node: JSONObject) -> tuple[list[object], object]:
     """Return the schemas of the first items, and of the rest."""
     first, rest = node.get("prefixItems", []), node.get("items", True)
     # A list is the form before 2020-12.
@@ -219,7 +219,7 @@ def _unevaluated(
 
 def _evaluated(
     walk: Walk, node: Any, value: Any, path: Path, known: dict[str, None], *, inner: bool = True
-) -> set[Any]:
+) -> set[object]:
     """Return the names or indexes of a value that a subschema has judged (2020-12 core 11).
 
     Args:
@@ -260,7 +260,7 @@ def _evaluated(
     return seen
 
 
-def _parts_in_force(walk: Walk, node: JSONObject, value: Any, path: Path) -> Iterator[Any]:
+def _parts_in_force(walk: Walk, node: JSONObject, value: Any, path: Path) -> Iterator[object]:
     """Yield the subschemas that judge the value itself, without the alternatives that it breaks.
 
     If it breaks all of them, the fault is theirs, and all are yielded.
@@ -335,7 +335,7 @@ def _size(kind: type | tuple[type, ...], holds: Callable[[Any, Any], bool]) -> K
     return _limit(lambda value: isinstance(value, kind), len, holds)
 
 
-# In the order in which violations are told: the value itself, its parts, then alternatives.
+# In the order in which violations are reported: the value itself, its parts, alternatives.
 _IN_ORDER: tuple[tuple[str, KeywordCheck], ...] = (
     ("$ref", _reference),
     ("$dynamicRef", _reference),

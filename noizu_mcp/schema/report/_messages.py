@@ -200,7 +200,7 @@ def _brief(path: Path, fault: Violation) -> str:
     return f"{where}: {text}" if where and not text.startswith("/") else where + text
 
 
-def _not_a_choice(path: Path, choices: list[Any], got: object) -> Violation:
+def _not_a_choice(path: Path, choices: list[object], got: object) -> Violation:
     words = [word for word in choices if isinstance(word, str)]
     meant = nearest(got, words) if isinstance(got, str) else None
     hint = f", did you mean {show(meant)}?" if meant else ""

@@ -63,7 +63,7 @@ class BaseExplainer:
             it, or raises ValueError. Without it the parts that fit are walked too.
     """
 
-    #: The check of each keyword, and its place in the order in which violations are told.
+    #: The check of each keyword, and its place in the order of the report.
     table: ClassVar[Mapping[str, tuple[int, str, "KeywordCheck"]]]
 
     def __init__(
@@ -157,7 +157,7 @@ class BaseExplainer:
         # A reference means something else, or nothing, outside of the whole schema.
         if any(keyword in node for _path, node in walk_schema(schema) for keyword in REFERENCES):
             return None
-        # What only a reference leads to may be no valid schema in all that nobody judges by.
+        # A part that only a reference reaches may have keywords with invalid values.
         with suppress(ValueError):
             return self._compile_part(schema) if self._compile_part else None
         return None
@@ -277,4 +277,4 @@ class Walk:
             return None
 
 
-KeywordCheck = Callable[[ViolationList, str, JSONObject, Any, Path], None]
+KeywordCheck = Callable[[ViolationList, str, JSONObject, object, Path], None]
