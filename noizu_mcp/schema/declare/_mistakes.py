@@ -150,7 +150,7 @@ _KINDS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool
 _FOREIGN = {
     ("pydantic.fields", "FieldInfo"): "pydantic's Field(...)",
     ("attr._make", "_CountingAttr"): "attrs.field(...)",
-    ("dataclasses", "ObjectField"): "dataclasses.field(...)",
+    ("dataclasses", "Field"): "dataclasses.field(...)",
 }
 
 
