@@ -130,7 +130,7 @@ _NOT_STRICT = (
     "strict=True cannot change a raw schema; write additionalProperties: false in it, and leave"
     " strict out"
 )
-# Values that are no declaration of an object.
+# Types of values that do not declare an object.
 _NO_FORMS = (type(None), bool, int, float, bytes, list, tuple, set, frozenset, FunctionType)
 
 
@@ -245,7 +245,7 @@ def read_parameters(
     node = Object(plain.__name__, "arguments", dict, [])
     for parameter in parameters:
         name, annotation, default = parameter.name, parameter.annotation, parameter.default
-        # `a: int = field(...)` gives options, of which one may be the default.
+        # `a: int = field(...)` gives options; `default` may be one of them.
         marker = default if isinstance(default, Marker) or is_field_info(default) else None
         with state.at(name, None):
             about = {} if default is Parameter.empty or marker is not None else {"default": default}

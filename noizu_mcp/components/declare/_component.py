@@ -1,4 +1,4 @@
-"""Components as their classes declare them: read by the row of their kind, described, and bound.
+"""Components as their classes declare them: read as their kind says, described, and bound.
 
 The statement of a class that is one component leaves a `Declared`. A registration binds it to an
 instance: the component that a server lists and serves.
@@ -132,7 +132,7 @@ class Component:
 
 
 class ComponentReader:
-    """Reads the statement of one component, by the row of its kind.
+    """Reads the statement of one component.
 
     Attributes:
         declaration: The statement; takes the problems.

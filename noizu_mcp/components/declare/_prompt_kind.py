@@ -1,4 +1,4 @@
-"""The kind of prompts: the row by which their classes and functions are read."""
+"""The kind of prompts: how their classes and functions are read."""
 
 from collections.abc import Mapping
 from inspect import isclass

@@ -31,7 +31,7 @@ _NEVER_INHERITED: Final = ("name", "title", "abstract")
 
 
 class ComponentKind(NamedTuple):
-    """One kind of component: the row by which its classes are read, registered and described.
+    """One kind of component: how its classes are read, registered and described.
 
     Attributes:
         feature: The list of a server that holds it: `tools`, `resources`, `prompts`.
@@ -377,7 +377,7 @@ def class_of(target: object) -> type:
 
 @attrs.frozen(eq=False)
 class FunctionComponent:
-    """A function that is one component, read by the row of a kind.
+    """A function that is one component.
 
     Attributes:
         kind: The kind.

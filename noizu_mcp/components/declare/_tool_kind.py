@@ -1,4 +1,4 @@
-"""The kind of tools: the row by which their classes, kits and functions are read."""
+"""The kind of tools: how their classes, kits and functions are read."""
 
 from collections.abc import Mapping
 from inspect import isclass

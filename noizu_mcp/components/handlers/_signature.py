@@ -209,7 +209,7 @@ def _misfit(attribute: str, found: object, signature: inspect.Signature) -> str 
 def _sort(
     signature: Signature, row: CallForm, *, declared: bool
 ) -> tuple[list[tuple[Parameter, str]], list[Parameter]]:
-    """Tell the parameters that take a value of the row from the properties of the input."""
+    """Tell the parameters that take an offered value from the properties of the input."""
     has_input, example = "args" in row.offers, signature.example(*row.offers)
     taken: dict[str, str] = {}
     others: list[Parameter] = []

@@ -38,7 +38,7 @@ def dump_value(value: Any) -> Any:
     sets and tuples lists, dates and durations ISO 8601 text, paths, UUIDs and addresses text,
     bytes base64. Arrays and series of numpy, pandas and polars become lists, frames lists of
     objects; a missing value of pandas is null. A field that was absent (None where null does not
-    fit) is left out. A key that is no text becomes one, as `json.dumps` would write it: 1 is "1",
+    fit) is left out. A key that is not text becomes text, as `json.dumps` would write it: 1 is "1",
     True is "true", a date its ISO 8601 text.
 
     Args:

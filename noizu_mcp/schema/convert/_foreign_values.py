@@ -67,7 +67,7 @@ def _series(value: object) -> Any:
 
 
 def _without_missing(value: Any) -> Any:
-    # NaN, NaT and NA are how pandas writes that there is no value.
+    # pandas writes a missing value as NaN, NaT or NA.
     return value.astype(object).where(value.notna(), None)
 
 

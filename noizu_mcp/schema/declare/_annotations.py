@@ -37,7 +37,7 @@ _SCALARS: Mapping[Any, Callable[[], Node]] = {
 
 
 def infer(state: ParseState, annotation: object, scope: NameScope) -> Node:
-    """Read an annotation that is no text.
+    """Read an annotation that is not text.
 
     Raises:
         Unresolved: If text in it names something unknown.

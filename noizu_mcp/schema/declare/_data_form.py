@@ -17,7 +17,7 @@ from ._state import ParseState
 
 @attrs.frozen(slots=False, eq=False, repr=False, init=False)
 class DataArguments:
-    """The arguments of the data form: `args.path`, or `args["path"]` if the name is no identifier.
+    """The arguments of the data form: `args.path`; `args["path"]` for other names than identifiers.
 
     Every declared name is an attribute; it is None for an absent field without a default. A field
     hides a method of this class: with a field `get`, `args.get` is its value.

@@ -150,7 +150,7 @@ def _parameters(cls: object) -> tuple[object, ...]:
 
 
 def with_types(annotation: object, types: Types) -> object:
-    """Replace the type variables of an annotation that is no text."""
+    """Replace the type variables of an annotation that is not text."""
     return substitute(annotation, NameScope({}, variables=types))[0]
 
 

@@ -26,7 +26,7 @@ class ParseState:
     """The state of reading one declaration.
 
     Args:
-        infer: Reads an annotation that is no text; raises `Unresolved`. It is passed, because it
+        infer: Reads an annotation that is not text; raises `Unresolved`. It is passed, because it
             reads classes, which in turn read their annotations by this state.
         output: True if the declaration describes a result. Attributes that no parameter of the
             constructor sets are part of it.

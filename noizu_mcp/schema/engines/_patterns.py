@@ -82,7 +82,7 @@ def translate(pattern: str) -> str:
     if reader.kind:
         raise PatternRefusedError('a ")" without its "("')
     steps = whole.ways(frozenset()) * (1 if whole.anchored else whole.longest)
-    # Not `>`: the ways of nothing, an infinity times 0, are no number.
+    # Not `>`: an infinity times 0 is NaN.
     if not steps <= MAX_STEPS:
         raise PatternRefusedError(
             "it can take too long, because one text may match it in many ways; begin it with ^, "

@@ -98,7 +98,7 @@ def _generated(document: Document) -> Verdict:
             function(value, {})
         except Mismatch:
             return False
-        # Deeper than the stack, or not JSON, such as a key that is no string.
+        # Deeper than the stack, or not JSON, such as a key that is not a string.
         except (RecursionError, TypeError, ValueError):
             return False
         return True
@@ -225,7 +225,7 @@ _TYPES = {
     "boolean": "isinstance({0}, bool)",
     "object": "isinstance({0}, dict)",
     "array": "isinstance({0}, (list, tuple))",
-    # A lone surrogate cannot be sent, so it is no JSON string; few texts need a second look.
+    # A lone surrogate cannot be sent, so it is not a JSON string; ASCII texts have none.
     "string": "isinstance({0}, str) and ({0}.isascii() or is_encodable({0}))",
     # The difference is 0 for everything but NaN and the infinities.
     "number": "isinstance({0}, (int, float)) and not isinstance({0}, bool) and {0} - {0} == 0",

@@ -95,7 +95,7 @@ def equal_pairs(items: Iterable[object]) -> Iterator[tuple[int, int]]:
 def is_multiple(value: Any, divisor: float) -> bool:
     """Tell if a number is a multiple of another, in decimal: 0.3 is a multiple of 0.1.
 
-    NaN and the infinities are no numbers, so no rule for numbers can reject them.
+    NaN and the infinities are not JSON numbers, so rules for numbers do not reject them.
     """
     if isinstance(value, int) and isinstance(divisor, int):
         return value % divisor == 0

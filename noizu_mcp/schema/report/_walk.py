@@ -25,7 +25,7 @@ from ._messages import broken, several_types
 MAX_STEPS = 50_000
 # A verdict is worth more steps than words: about three seconds.
 MAX_JUDGED = 1_000_000
-# Levels of a value; deeper ones are no JSON that anybody sends.
+# Levels of a value; deeper JSON is not sent in practice.
 _MAX_LEVELS = 1000
 # The words for a violation take longer to find.
 _STEPS_FOR_WORDS = 10
@@ -115,7 +115,7 @@ class BaseExplainer:
         return not found.violations and find_not_json(value, MAX_JUDGED, _MAX_LEVELS) is None
 
     def matches(self, pattern: str, text: object) -> bool:
-        """Tell if a pattern is found in a text; a name that is no text has no pattern."""
+        """Tell if a pattern is found in a text; a name that is not text matches no pattern."""
         return isinstance(text, str) and self._matcher(pattern)(text)
 
     def choices(self, schema: JSONObject) -> frozenset[Hashable]:
