@@ -21,9 +21,8 @@ from ..components import (
     Changes,
     Context,
     Registration,
+    Renaming,
     ToolProvider,
-    add_prefix,
-    read_prefix,
     read_requires,
     read_seconds,
     tool,
@@ -119,7 +118,7 @@ class OpenAPI(ToolProvider, shared=True):
         self._base_url = None if base_url is None else read_base(base_url)
         self._headers = headers if callable(headers) else _lower(headers or {})
         self._auth = dict(auth or {})
-        self._prefix = read_prefix(prefix) if prefix else ""
+        self._renaming = Renaming(prefix)
         self._output_schemas = output_schemas
         self._call_timeout = _seconds(call_timeout)
         self._max_answer = _bytes(max_answer)
@@ -152,11 +151,11 @@ class OpenAPI(ToolProvider, shared=True):
     @property
     def name(self) -> str:
         """The name of the provider in logs and metrics."""
-        return f"OpenAPI {self._prefix or self._url.partition('?')[0]}".strip()
+        return f"OpenAPI {self._renaming.prefix or self._url.partition('?')[0]}".strip()
 
     def namespace(self, key: str) -> str:
         """Return the prefix of the names; see `BaseProvider`."""
-        return add_prefix(self._prefix, key, "") if self._prefix else ""
+        return self._renaming.start(key)
 
     async def tools(self, _ctx: Context) -> Iterable[Registration]:
         """List the tools; see `ToolProvider`."""
@@ -273,12 +272,11 @@ class OpenAPI(ToolProvider, shared=True):
         async def call(args: dict[str, Any], ctx: Context) -> ToolResult:
             return await self._call(operation, args, ctx.server)
 
-        name = operation.name
         for wrong in (*DISPENSABLE, None):
             try:
                 return tool(
                     call,
-                    name=add_prefix(self._prefix, "name", name) if self._prefix else name,
+                    name=self._renaming.rename("name", operation.name),
                     annotations=operation.annotations,
                     timeout=self._call_timeout,
                     requires=self._requires,

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from .._errors import McpError, ProtocolError
 from .._value import JSONObject
+from ..components import Renaming
 from ..jsonrpc import INTERNAL_ERROR
 from ..types import InputRequest, InputRequired
 
@@ -14,16 +15,16 @@ Result = TypeVar("Result")
 def read_answer(
     name: str,
     result: JSONObject,
-    rewrite: Callable[[JSONObject], JSONObject],
     read: Callable[[JSONObject], Result],
+    names: Renaming,
 ) -> Result | InputRequired:
     """Read a result of the server: the last one, or questions to the caller.
 
     Args:
         name: The name of the server, for errors.
         result: The result.
-        rewrite: Rewrites the URIs in a last result.
         read: Reads a last result.
+        names: The names of the server, and those that clients see.
 
     Raises:
         McpError: It is malformed (-32603).
@@ -33,7 +34,9 @@ def read_answer(
         text = f"{name} gave an unknown kind of result: {str(kind)[:60]!r}"
         raise McpError(INTERNAL_ERROR, text)
     try:
-        return _read_questions(result) if kind == "input_required" else read(rewrite(result))
+        if kind == "input_required":
+            return _read_questions(result)
+        return names.rename_answer(read(result))
     except (ProtocolError, TypeError, ValueError) as error:
         text = f"{name} gave a malformed result: {error}"
         raise McpError(INTERNAL_ERROR, text) from error

@@ -336,7 +336,7 @@ async def test_a_call_after_the_end(version):
     server = front(Mount(Billing, prefix="b"))
     async with connect(server, version=version) as client:
         await names(client)
-        (mounted,) = next(iter(server.bus.running)).provider_lists.mounts.values()
+        (mounted,) = next(iter(server.bus.running)).provider_lists.served.values()
         mounted.end()
         await trio.testing.wait_all_tasks_blocked()
         for name in ("b_charge", "b_short"):
@@ -582,7 +582,7 @@ async def test_an_availability_after_the_end():
     async with connect(server, version=STATELESS, principal=ADA) as client:
         await names(client)
         spec = tools_of(server)["g_ada"]
-        (mounted,) = next(iter(server.bus.running)).provider_lists.mounts.values()
+        (mounted,) = next(iter(server.bus.running)).provider_lists.served.values()
         mounted.end()
         await trio.testing.wait_all_tasks_blocked()
         assert not spec.available(None)
@@ -690,7 +690,7 @@ async def test_mounting_again_at_once():
     server = front(mount)
     async with connect(server) as client:
         running = next(iter(server.bus.running))
-        (first,) = running.provider_lists.mounts.values()
+        (first,) = running.provider_lists.served.values()
         entry = server.providers.entries[0]
         server.bus.running.clear()  # as a thread would, before the loop hears of it
         server.providers.remove(mount)
@@ -701,7 +701,7 @@ async def test_mounting_again_at_once():
         assert (await client.call_tool("short", {})).text == "billing"
         assert billing.lives in (["begins", "begins", "ends"], ["begins", "ends", "begins"])
         assert server.providers.entries[0] is not entry
-        assert first not in running.provider_lists.mounts.values()
+        assert first not in running.provider_lists.served.values()
 
 
 # Overrides

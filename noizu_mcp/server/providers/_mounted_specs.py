@@ -7,9 +7,7 @@ that the mounted server serves are those under which a client can read them.
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
-
-import attrs
+from typing import Any, Final
 
 from ... import components, types
 from ..._errors import DeniedHidden
@@ -25,20 +23,15 @@ from ...components import (
     open_object,
 )
 from ...engine import run_user_code
-from ...types import Content, PromptMessage, RequireScopes, ResourceContents, ToolResult
+from ...types import RequireScopes
 from ...uri import UriTemplate
 from ..registry._availability import is_available
 from ..registry._collection import Collection
-
-if TYPE_CHECKING:
-    from .._server import Server
-    from ._mount import Mount, MountedServer
-    from ._mounted_context import MountedContext
+from ._mounted_calls import MountedCalls
+from ._mounted_context import MountedContext
 
 #: Pages of a list that a mounted server computes; more would be a cursor that never ends.
 MOST_PAGES: Final = 1000
-#: The types of block that name a resource.
-_WITH_URI: Final = ("resource_link", "resource")
 #: The method that computes each list, and the one that serves an item of it.
 _METHODS: Final = {
     "tools": ("list_tools", "call_tool"),
@@ -46,13 +39,6 @@ _METHODS: Final = {
     "resources": ("list_resources", "read_resource"),
     "resourceTemplates": ("list_resource_templates", "read_resource"),
 }
-#: The values that have content, and the member that holds it.
-_PARTS: Final[tuple[tuple[Any, str], ...]] = (
-    (ToolResult, "content"),
-    (PromptMessage, "content"),
-    (types.ReadResult, "contents"),
-    (types.PromptResult, "messages"),
-)
 _LISTED: Final = {
     ToolSpec: "tools",
     PromptSpec: "prompts",
@@ -78,30 +64,20 @@ class MountedGuard:
     """The policies of a mounted server, as they stand before one of its components.
 
     Args:
-        server: The mounted server.
-        mounted: The same while it is served.
+        calls: The calls of the mounted server.
         spec: The component, as the mounted server has it.
-        own_name: Gives the name or URI of a call in the mounted server.
     """
 
-    __slots__ = ("_mounted", "_own_name", "_server", "_spec")
+    __slots__ = ("_calls", "_spec")
 
-    def __init__(
-        self,
-        server: "Server",
-        mounted: "MountedServer",
-        spec: Any,
-        own_name: Callable[[str, Any], str],
-    ) -> None:
-        self._server = server
-        self._mounted = mounted
+    def __init__(self, calls: MountedCalls, spec: Any) -> None:
+        self._calls = calls
         self._spec = spec
-        self._own_name = own_name
 
     @property
     def chains(self) -> Mapping[str, Any]:
-        """The policies; those of a server that is mounted in turn, too."""
-        own: Mapping[str, Any] = self._server.policies.chains
+        """The policies; also those of a server that the mounted server mounts."""
+        own: Mapping[str, Any] = self._calls.server.policies.chains
         return own or ({} if self._spec.guard is None else self._spec.guard.chains)
 
     async def admit(self, kind: Any, name: str, arguments: Mapping[str, Any], ctx: Any) -> None:
@@ -113,9 +89,10 @@ class MountedGuard:
         """
         from ..calls._policy_checks import admit, refusal
 
-        inner: Any = self._mounted.context(ctx)
+        inner: Any = self._calls.need_context(ctx)
+        own = name.removeprefix(self._calls.names.start(self._spec.key))
         try:
-            rest = admit(kind, self._own_name(name, self._spec), arguments, self._spec, inner)
+            rest = admit(kind, own, arguments, self._spec, inner)
             if rest is not None:
                 await rest
         except DeniedHidden as denied:
@@ -127,19 +104,18 @@ class MountedSpecs:
     """Lists the components of a mounted server.
 
     Args:
-        mount: The mount, which knows the new names.
-        mounted: The server while it is served.
+        calls: The calls of the server.
     """
 
-    def __init__(self, mount: "Mount", mounted: "MountedServer") -> None:
-        self._mount = mount
-        self._mounted = mounted
-        self._server: Server = mount.server
-        # The new component of each one that was listed last: it stays the same object while others
-        # change.
+    def __init__(self, calls: MountedCalls) -> None:
+        self._calls = calls
+        self._server = calls.server
+        self._names = calls.names
+        # The new component of each component that was listed last: it stays the same object while
+        # others change.
         self._made: dict[str, dict[Bound, Bound]] = {}
 
-    async def list_all(self, feature: str, ctx: "MountedContext") -> list[Bound]:
+    async def list_all(self, feature: str, ctx: MountedContext) -> list[Bound]:
         """List the components of a feature, hidden ones too.
 
         Args:
@@ -164,7 +140,7 @@ class MountedSpecs:
         return found
 
     async def _computed(
-        self, collection: Collection[Any], method: str, ctx: "MountedContext"
+        self, collection: Collection[Any], method: str, ctx: MountedContext
     ) -> list[Bound]:
         """List what an override lists; the other registrations are hidden, as in the server."""
         specs = dict(collection.seen_by(ctx).specs)
@@ -188,18 +164,16 @@ class MountedSpecs:
 
     def _remake(self, spec: Any, **changes: Any) -> Any:
         """Make the component that the other server has: its name, its defaults, its handler."""
-        rename = self._mount.rename
         fields = {**vars(spec), **self._defaults(spec), **changes}
         definition: JSONObject = dict(fields["definition"])
-        option = "uri_template" if spec.key == "uriTemplate" else spec.key
         old = str(definition[spec.key])
-        new = definition[spec.key] = rename(option, old)
+        new = definition[spec.key] = self._names.rename(spec.key, old)
         if fields["name"] == old:  # resources have names for people, too
             fields["name"] = definition["name"] = new
         fields["definition"] = definition
         if spec.available is not None:
             fields["available"] = partial(self._is_available, spec)
-        fields["guard"] = MountedGuard(self._server, self._mounted, spec, self._own_name)
+        fields["guard"] = MountedGuard(self._calls, spec)
         inner = self._inner(spec, fields)
         fields["invoke"] = self._handler(fields["mode"], inner)
         if "complete" in fields:
@@ -272,46 +246,40 @@ class MountedSpecs:
 
     def _any_resource(self) -> TemplateSpec:
         """Make a hidden template of all URIs: an override may read what is not registered."""
-        template = types.ResourceTemplateDefinition(self._mount.rename("uri", "{+uri}"), "any")
+        template = types.ResourceTemplateDefinition(self._names.rename_uri("{+uri}"), "any")
         read = self._handler("async", self._through("resources", {}))
         made = bind_definition(template, read, hidden=True)
-        guard = MountedGuard(self._server, self._mounted, made, self._own_name)
+        guard = MountedGuard(self._calls, made)
         return TemplateSpec(**{**vars(made), "guard": guard})
 
     def _old_uri(self, uri: str) -> str:
-        return uri.removeprefix(self._mount.rename("uri", ""))
-
-    def _own_name(self, name: str, spec: Any) -> str:
-        """Return the name or URI of a call in the mounted server."""
-        if spec.key == "name":
-            return name.removeprefix(self._mount.rename("name", ""))
-        return self._old_uri(name)
+        return uri.removeprefix(self._names.start("uri"))
 
     def _is_available(self, spec: Bound, ctx: Any) -> bool:
-        inner = self._mounted.inner is not None
-        return inner and is_available(spec, self._mounted.context(ctx))
+        context = self._calls.context(ctx)
+        return context is not None and is_available(spec, context)
 
     def _handler(self, mode: str, inner: Callable[..., Any]) -> Callable[..., Any]:
         """Make a handler that is called with the request, of one that takes the inner context."""
-        mounted, rename = self._mounted, self._rename_uris
+        calls, rename = self._calls, self._rename_uris
 
         async def invoke(*values: Any) -> Any:
             *given, outer = values
-            ctx = mounted.enter(outer)
+            ctx = calls.enter(outer)
             try:
                 answer = await inner(*given, ctx)
                 return answer if answer.__class__ is str else rename(answer, ctx)
             finally:
-                mounted.leave(ctx)
+                calls.leave(ctx)
 
         def call(*values: Any) -> Any:
             *given, outer = values
-            ctx = mounted.enter(outer)
+            ctx = calls.enter(outer)
             try:
                 answer = inner(*given, ctx)
                 return answer if answer.__class__ is str else rename(answer, ctx)
             finally:
-                mounted.leave(ctx)
+                calls.leave(ctx)
 
         return invoke if mode == "async" else call
 
@@ -336,11 +304,11 @@ class MountedSpecs:
     def _instances(self, spec: TemplateSpec) -> Callable[..., Any]:
         """Make the function that lists the instances of a template."""
         list_: Any = spec.list
-        rename = self._mount.rename
+        rename = self._names.rename_uri
 
         def renamed(value: Any) -> Any:
             found = components.to_listed(spec, value)
-            return [{**each, "uri": rename("uri", each["uri"])} for each in found]
+            return [{**each, "uri": rename(each["uri"])} for each in found]
 
         async def wait(ctx: Any) -> Any:
             return renamed(await list_(ctx))
@@ -350,33 +318,10 @@ class MountedSpecs:
 
         return self._handler(spec.list_mode, wait if spec.list_mode == "async" else call)
 
-    # URIs in answers
+    def _rename_uris(self, answer: Any, ctx: MountedContext) -> Any:
+        """Replace the URIs in an answer that the server serves by those that clients see."""
 
-    def _rename_uris(self, value: Any, ctx: Any) -> Any:
-        """Write the URIs of the mounted server in an answer as clients must write them."""
-        if self._mount.prefix is None:
-            return value
-        renamed = partial(self._rename_uris, ctx=ctx)
-        if isinstance(value, list | tuple):
-            return [renamed(item) for item in value]
-        if isinstance(value, ResourceContents):
-            return attrs.evolve(value, uri=self._new_uri(value.uri, ctx))
-        if isinstance(value, Content):
-            return value if value.type not in _WITH_URI else self._rename_block(value, ctx)
-        for cls, member in _PARTS:
-            if isinstance(value, cls):
-                return attrs.evolve(value, **{member: renamed(getattr(value, member))})
-        return value
+        def is_served(uri: str) -> bool:
+            return self._server.registry.find_resource(uri, ctx) is not None
 
-    def _rename_block(self, block: Content, ctx: Any) -> Content:
-        wire = block.to_wire()
-        # A link has the URI itself, an embedded resource in its contents.
-        home = wire if "uri" in wire else dict(wire["resource"])
-        home["uri"] = self._new_uri(home["uri"], ctx)
-        return Content.from_wire(wire if home is wire else {**wire, "resource": home}, "content")
-
-    def _new_uri(self, uri: str, ctx: Any) -> str:
-        """Return the URI under which a client reads a resource; others, as links, stay."""
-        registry = self._server.registry
-        served = registry.find_resource(uri, ctx) is not None
-        return self._mount.rename("uri", uri) if served else uri
+        return self._names.rename_answer(answer, is_served)

@@ -24,18 +24,19 @@ import trio
 
 from ..._errors import PEER_FAILURES, DefinitionError, InsufficientScope
 from ..._util import got
-from ...components import Bound
+from ...components import BaseProvider, Bound, ServedProvider
 from ...engine import logger, run_user_code, split_cancellation
 from ..calls._loops import bind_all
 from ..registry._collection import Collection, Kind
-from ._mount import FIRST_PAUSE, GRACE, LONGEST_PAUSE, Mount, MountedServer
-from ._providers import NEEDED, Entry, Providers
+from ._providers import FIRST_PAUSE, LONGEST_PAUSE, NEEDED, ProviderEntry, Providers
 
 if TYPE_CHECKING:
     from .._running import RunningServer
     from .._server_context import ServerContext
     from .._session import Session
 
+#: Seconds in which a served provider must end once its server is served no longer.
+GRACE: Final = 5.0
 #: Principals whose lists are kept; the next request of another one asks the providers again.
 MOST_CALLERS: Final = 256
 #: Seconds after which a `watch` that failed counts as one that had worked.
@@ -82,7 +83,7 @@ class Caller:
         self.principal = principal
         self.values = values
         self.lists: dict[str, Collection[Any]] = {}
-        self.kept: dict[tuple[Entry, str], _Kept] = {}
+        self.kept: dict[tuple[ProviderEntry, str], _Kept] = {}
         self.done: dict[str, tuple[int, float]] = {}
 
 
@@ -94,7 +95,8 @@ class ProviderLists:
         providers: Its providers.
 
     Attributes:
-        mounts: The mounted servers, as they are served here.
+        served: Each provider that has begun to serve, with the object that its hook
+            `begin_serving` returned.
     """
 
     def __init__(self, running: "RunningServer", providers: Providers) -> None:
@@ -107,43 +109,42 @@ class ProviderLists:
         self._shared_by_all = False
         self._callers: dict[Any, Caller] = {}
         self._sessions: WeakKeyDictionary[Session, Caller] = WeakKeyDictionary()
-        self._shared: dict[tuple[Entry, str], _Kept] = {}
-        self._asking: dict[tuple[Entry, str], trio.Lock] = {}
-        self._watches: dict[Entry, trio.CancelScope] = {}
-        self.mounts: dict[Mount, MountedServer] = {}
+        self._shared: dict[tuple[ProviderEntry, str], _Kept] = {}
+        self._asking: dict[tuple[ProviderEntry, str], trio.Lock] = {}
+        self._watches: dict[ProviderEntry, trio.CancelScope] = {}
+        self.served: dict[ProviderEntry, ServedProvider | None] = {}
         # The provider of each item of lists that are the same for all callers, by kind and name.
-        self._owners: dict[str, dict[str, Entry]] = {}
+        self._owners: dict[str, dict[str, ProviderEntry]] = {}
 
     # What runs beside the requests
 
     async def begin(self) -> None:
-        """Serve the mounted servers, and watch the providers that nobody watches."""
+        """Let the providers begin to serve, and watch those that are not watched elsewhere."""
         start = trio.current_time()
         self.update()
         # Each `watch` gets its first turn: a provider may be introduced with the first message.
         for _ in range(2):
             await trio.lowlevel.checkpoint()
-        for mount, mounted in tuple(self.mounts.items()):
-            with trio.CancelScope(deadline=start + mount.timeout):
-                await mounted.settled.wait()
-            mounted.settled.set()  # its lists come later, with a notice
+        for entry, served in tuple(self.served.items()):
+            if served is not None:
+                with trio.CancelScope(deadline=start + entry.provider.timeout):
+                    await served.settled.wait()
+                served.settled.set()  # its lists come later, with a notice
 
     def update(self) -> None:
-        """Watch the providers that came, and no longer those that went."""
+        """Begin with the providers that were added, and end with those that were removed."""
         entries = self._providers.entries
         for entry in [each for each in self._watches if each not in entries]:
             self._watches.pop(entry).cancel()
         for table in (self._shared, self._asking):
             for key in [key for key in table if key[0] not in entries]:
                 del table[key]
-        for mount, mounted in tuple(self.mounts.items()):
-            if mounted.entry not in entries:
-                self.mounts.pop(mount).end()
+        for entry in [each for each in self.served if each not in entries]:
+            if (served := self.served.pop(entry)) is not None:
+                served.end()
         for entry in entries:
-            provider = entry.provider
-            if isinstance(provider, Mount) and provider not in self.mounts:
-                self.mounts[provider] = mounted = MountedServer(provider, self._running, entry)
-                self._running.linger(mounted.run)
+            if entry not in self.served:
+                self.served[entry] = entry.provider.begin_serving(self._running, entry)
             if self._providers.claim(entry, self._running):
                 self._watches[entry] = scope = trio.CancelScope()
                 self._running.linger(partial(self._watch, entry, scope))
@@ -154,17 +155,21 @@ class ProviderLists:
             scope.cancel()
             self._providers.release(entry)
         self._watches.clear()
-        for mounted in self.mounts.values():
-            # It stays in the table: subscriptions end after this.
-            mounted.end(GRACE)
+        for served in self.served.values():
+            if served is not None:
+                # It stays in the table: subscriptions end after this.
+                served.end(GRACE)
 
-    async def _watch(self, entry: Entry, scope: trio.CancelScope) -> None:
+    async def _watch(self, entry: ProviderEntry, scope: trio.CancelScope) -> None:
         """Run `watch` of a provider until it returns; if it fails, again after a pause."""
         provider, pause, told = entry.provider, FIRST_PAUSE, False
         with scope:
             # It may have been removed before this task began, and even been added again.
             await trio.lowlevel.checkpoint_if_cancelled()
             while True:
+                if entry.was_watched:
+                    entry()  # changes since the last `watch` were missed
+                entry.was_watched = True
                 began = trio.current_time()
                 try:
                     await run_user_code(provider.watch(entry))
@@ -185,8 +190,6 @@ class ProviderLists:
                     told = True
                 await trio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
-                # Changes in the meantime went unseen.
-                entry()
 
     # The lists of a caller
 
@@ -282,9 +285,9 @@ class ProviderLists:
             return
         generation = self._providers.generation
         entries = [each for each in self._providers.entries if feature in each.versions]
-        kept: dict[tuple[Entry, str], _Kept] = {}
+        kept: dict[tuple[ProviderEntry, str], _Kept] = {}
 
-        async def ask(entry: Entry) -> None:
+        async def ask(entry: ProviderEntry) -> None:
             kept[entry, feature] = await self._ask(entry, feature, ctx, caller)
 
         async with trio.open_nursery() as nursery:
@@ -300,7 +303,7 @@ class ProviderLists:
         caller.done[feature] = (generation, until)
 
     def _merge(
-        self, feature: str, lists: Mapping[Entry, Sequence[Any]]
+        self, feature: str, lists: Mapping[ProviderEntry, Sequence[Any]]
     ) -> dict[str, Collection[Any]]:
         """Put the items of providers behind the registrations: one collection for each kind."""
         server = self._running.server
@@ -313,7 +316,10 @@ class ProviderLists:
         return merged
 
     def _choose(
-        self, collection: Collection[Any], feature: str, lists: Mapping[Entry, Sequence[Any]]
+        self,
+        collection: Collection[Any],
+        feature: str,
+        lists: Mapping[ProviderEntry, Sequence[Any]],
     ) -> dict[str, Any]:
         """Choose one item of providers for each name.
 
@@ -324,7 +330,7 @@ class ProviderLists:
         kind = collection.kind
         before = self._owners.get(kind.listed, {})
         held = {key: e for key, e in before.items() if e in lists and feature in e.failing}
-        offers: dict[str, list[tuple[Entry, Any]]] = {}
+        offers: dict[str, list[tuple[ProviderEntry, Any]]] = {}
         for key, entry, spec in self._admitted(collection, lists):
             owner = held.get(key, entry)
             if owner is entry:
@@ -344,8 +350,8 @@ class ProviderLists:
         return found
 
     def _admitted(
-        self, collection: Collection[Any], lists: Mapping[Entry, Sequence[Any]]
-    ) -> Iterator[tuple[str, Entry, Any]]:
+        self, collection: Collection[Any], lists: Mapping[ProviderEntry, Sequence[Any]]
+    ) -> Iterator[tuple[str, ProviderEntry, Any]]:
         """Iterate over the items of a kind without those that can never have their names."""
         kind = collection.kind
         option = "name" if kind.key == "name" else "uri"
@@ -363,20 +369,26 @@ class ProviderLists:
                 else:
                     yield key, entry, spec
 
-    def _log_clash(self, kind: Kind, key: str, entry: Entry, spec: Any, holder: str) -> None:
+    def _log_clash(
+        self, kind: Kind, key: str, entry: ProviderEntry, spec: Any, holder: str
+    ) -> None:
         # The names may come from another server: they make no kinds of their own.
         text = "the %s %.200r of %.200s is left out: the name is taken by %.200s"
         about = (kind.name, entry.provider.name)
         self._running.server.crash_log.warning(about, text, kind.name, key, spec.source, holder)
 
-    def owner_of(self, ctx: Any, spec: Any) -> Any:
+    def owner_of(self, ctx: Any, spec: Any) -> ProviderEntry | None:
         """Return the provider of a component that the caller of a request sees, or None."""
         kept = self.attach(ctx).kept.items()
-        return next((entry.provider for (entry, _), each in kept if spec in each.specs), None)
+        return next((entry for (entry, _), each in kept if spec in each.specs), None)
+
+    def served_by(self, provider: BaseProvider) -> "ServedProvider | None":
+        """Return the object that `begin_serving` of a provider returned; None without one."""
+        return next((each for key, each in self.served.items() if key.provider is provider), None)
 
     # Asking
 
-    async def _ask(self, entry: Entry, feature: str, ctx: Any, caller: Caller) -> _Kept:
+    async def _ask(self, entry: ProviderEntry, feature: str, ctx: Any, caller: Caller) -> _Kept:
         key = entry, feature
         if not entry.provider.shared:
             kept = caller.kept.get(key, _NONE)
@@ -389,12 +401,12 @@ class ProviderLists:
             return kept
 
     @staticmethod
-    def _is_good(kept: _Kept, entry: Entry, feature: str) -> bool:
+    def _is_good(kept: _Kept, entry: ProviderEntry, feature: str) -> bool:
         if kept.version != entry.versions[feature]:
             return False
         return kept.until == math.inf or trio.current_time() < kept.until
 
-    async def _list(self, key: tuple[Entry, str], ctx: Any, kept: _Kept) -> _Kept:
+    async def _list(self, key: tuple[ProviderEntry, str], ctx: Any, kept: _Kept) -> _Kept:
         """Ask a provider for a list; its failure is noted, and does not pass."""
         entry, feature = key
         version, provider = entry.versions[feature], entry.provider
@@ -415,7 +427,8 @@ class ProviderLists:
         self._providers.note_specs(specs)
         entry.listed[feature] = len(specs)
         # A mounted server may have providers of its own that failed, and are to be asked again.
-        until = provider.expiry(ctx, feature) if isinstance(provider, Mount) else math.inf
+        served = self.served.get(entry)
+        until = math.inf if served is None else served.expires(ctx, feature)
         return _Kept(version, specs, bound, until, good=trio.current_time())
 
     @staticmethod
@@ -452,7 +465,9 @@ class ProviderLists:
                     )
         return tuple(spec for _, specs in bound.values() for spec in specs), bound
 
-    def _note_failure(self, entry: Entry, feature: str, error: BaseException, kept: _Kept) -> _Kept:
+    def _note_failure(
+        self, entry: ProviderEntry, feature: str, error: BaseException, kept: _Kept
+    ) -> _Kept:
         """Note the failure of a provider, in the log once until it works again."""
         provider, now = entry.provider, trio.current_time()
         late = isinstance(error, trio.TooSlowError)

@@ -13,17 +13,26 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..._errors import DefinitionError, Problem
-from ...components import BaseProvider, Context, ResourceProvider, SkillProvider, check_providers
+from ...components import (
+    BaseProvider,
+    Context,
+    ResourceProvider,
+    ServedProvider,
+    SkillProvider,
+    check_providers,
+)
 from ...engine import call_user_code, crashes_logged, run_user_code
 from ...jsonrpc import Request
 from ..calls._loops import on_trio
-from ._mount import Mount, Relay
 
 if TYPE_CHECKING:
     from .._running import RunningServer
     from .._server import Server
 
-
+#: Seconds before a provider that failed is asked again, before its `watch` is started again, and
+#: before a lifespan begins again; they double with each failure, up to the second value.
+FIRST_PAUSE: Final = 1.0
+LONGEST_PAUSE: Final = 60.0
 #: The lists that requests need, and the param that names one item of it, if any.
 NEEDED: Final[Mapping[str, tuple[str, str]]] = {
     "tools/list": ("tools", ""),
@@ -37,7 +46,7 @@ NEEDED: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-class Entry:
+class ProviderEntry:
     """One provider of one server.
 
     Args:
@@ -51,7 +60,7 @@ class Entry:
         failures: The number of failures since the start.
         listed: The number of items in the last list of each feature that was listed.
         watcher: The served server that runs its `watch`; None if none does.
-        relay: Passes on the changes of a mounted server.
+        was_watched: True once its `watch` has begun.
     """
 
     def __init__(self, provider: BaseProvider, owner: "Providers") -> None:
@@ -61,7 +70,7 @@ class Entry:
         self.failures = 0
         self.listed: dict[str, int] = {}
         self.watcher: RunningServer | None = None
-        self.relay = Relay(provider, self) if isinstance(provider, Mount) else None
+        self.was_watched = False
         self._owner = owner
 
     @property
@@ -115,13 +124,13 @@ class Providers:
 
     def __init__(self, server: "Server", items: Iterable[BaseProvider]) -> None:
         self.server = server
-        self.entries: tuple[Entry, ...] = ()
+        self.entries: tuple[ProviderEntry, ...] = ()
         self.generation = 0
         self.have_tasks = False
         self.have_scopes = False
         self._lock = threading.Lock()
         server.registry.providers = self
-        self._put([Entry(provider, self) for provider in items])
+        self._put([ProviderEntry(provider, self) for provider in items])
         server.registry.refresh()
 
     def __iter__(self) -> Iterator[BaseProvider]:
@@ -140,7 +149,7 @@ class Providers:
             DefinitionError: One is no provider, or stands in the list already.
         """
         self._check(providers)
-        self._put(added := [Entry(provider, self) for provider in providers])
+        self._put(added := [ProviderEntry(provider, self) for provider in providers])
         self._tell(added)
 
     def remove(self, provider: BaseProvider) -> None:
@@ -154,22 +163,19 @@ class Providers:
             raise ValueError(f"{provider!r} is not among the providers")
         with self._lock:
             self.entries = tuple(entry for entry in self.entries if entry not in found)
-        for entry in found:
-            if entry.relay is not None:
-                entry.relay.close()
         self.server.registry.refresh()
         self._tell(found)
 
     def _check(self, providers: Iterable[BaseProvider]) -> None:
-        problems = check_providers([*self, *providers])
-        for each in providers:
-            if isinstance(each, Mount) and each.reaches(self.server):
-                text = "mounts the server in itself"
-                problems.append(Problem(each.name, text))
+        problems = check_providers([*self, *providers]) or [
+            Problem(each.name, "mounts the server in itself")
+            for each in providers
+            if _mounts(each, self.server)
+        ]
         if problems:
             raise DefinitionError(problems)
 
-    def _put(self, entries: list[Entry]) -> None:
+    def _put(self, entries: list[ProviderEntry]) -> None:
         with self._lock:
             self.entries += tuple(entries)
         parts = self.server.registry.parts
@@ -181,7 +187,7 @@ class Providers:
                 collection.watchable = collection.watchable or feature == "resources"
         self.server.registry.refresh()
 
-    def _tell(self, entries: Iterable[Entry]) -> None:
+    def _tell(self, entries: Iterable[ProviderEntry]) -> None:
         """Tell everybody that providers came or went: the served servers, then the clients."""
         for running in tuple(self.server.bus.running):
             running.portal.run_soon(running.update_providers)
@@ -193,7 +199,7 @@ class Providers:
         with self._lock:
             self.generation += 1
 
-    def note_change(self, entry: Entry, kinds: Iterable[str]) -> None:
+    def note_change(self, entry: ProviderEntry, kinds: Iterable[str]) -> None:
         """Let lists of a provider be asked for again, then tell the clients."""
         with self._lock:
             if entry not in self.entries:
@@ -221,7 +227,7 @@ class Providers:
                 self.have_scopes = True
                 self.server.registry.scoped = True
 
-    def claim(self, entry: Entry, running: "RunningServer") -> bool:
+    def claim(self, entry: ProviderEntry, running: "RunningServer") -> bool:
         """Tell whether a served server is to run the `watch` of a provider; one does."""
         with self._lock:
             free = entry.watcher is None and type(entry.provider).watch is not BaseProvider.watch
@@ -229,7 +235,7 @@ class Providers:
                 entry.watcher = running
         return free
 
-    def release(self, entry: Entry) -> None:
+    def release(self, entry: ProviderEntry) -> None:
         """Let another served server run the `watch` of a provider."""
         with self._lock:
             entry.watcher = None
@@ -254,8 +260,9 @@ class Providers:
             provider = entry.provider
             failing = tuple(f"{kind} {reason}" for kind, reason in tuple(entry.failing.items()))
             yield Health(provider.name, failing, entry.failures, dict(entry.listed))
-            inner = provider.server.registry.providers if isinstance(provider, Mount) else None
-            for name, faults, count, listed in () if inner is None else inner.health():
+            inner = provider.mounted_server
+            nested = None if inner is None else inner.registry.providers
+            for name, faults, count, listed in () if nested is None else nested.health():
                 yield Health(f"{provider.name}.{name}", faults, count, listed)
 
     def offer(self, feature: str) -> bool:
@@ -307,33 +314,43 @@ class Providers:
         Returns:
             Each server, and its context for this request.
         """
-        for provider in self:
-            served = provider.served(context) if isinstance(provider, Mount) else None
-            if served is not None:
-                inner: Any = served.context(context)
+        for served in context.running.provider_lists.served.values():
+            inner = None if served is None else served.context(context)
+            if inner is not None:
                 yield inner.server, inner
                 if inner.server.registry.providers is not None:
                     yield from inner.server.registry.providers.mounted(inner)
 
-    def _owner_of(self, uri: str, context: Any) -> Any:
+    def _owner_of(self, uri: str, context: Any) -> ProviderEntry | None:
+        """Return the provider of a resource; None for a registration and an unknown URI."""
         found = self.server.registry.find_resource(uri, context)
-        return found and context.running.provider_lists.owner_of(context, found[0])
+        owner: ProviderEntry | None = None
+        if found is not None:
+            owner = context.running.provider_lists.owner_of(context, found[0])
+        return owner
+
+    def _served_owner_of(self, uri: str, context: Any) -> ServedProvider | None:
+        served: ServedProvider | None = None
+        if (owner := self._owner_of(uri, context)) is not None:
+            served = context.running.provider_lists.served.get(owner)
+        return served
 
     async def can_watch(self, uri: str, context: Any) -> bool | None:
         """Tell whether a mounted server lets a caller watch its resource; None: it is of none."""
-        owner = self._owner_of(uri, context)
-        return await owner.can_watch(uri, context) if isinstance(owner, Mount) else None
+        owner = self._served_owner_of(uri, context)
+        return None if owner is None else await owner.can_watch(uri, context)
 
     async def takes_alone(self, uri: str, context: Any) -> bool:
         """Tell whether a mounted server has a resource, and overrides `subscribe`."""
-        owner = self._owner_of(uri, context)
-        return isinstance(owner, Mount) and await owner.takes_alone(uri, context)
+        owner = self._served_owner_of(uri, context)
+        return owner is not None and await owner.takes_alone(uri, context)
 
     async def subscribe(self, uri: str, context: Any) -> None:
         """Tell the provider of a resource, if it has one, that a client watches it."""
         owner = self._owner_of(uri, context)
         if owner is not None:
-            await run_user_code(owner.subscribe(uri, context))
+            provider: Any = owner.provider  # a `ResourceProvider`: the resource is of its list
+            await run_user_code(provider.subscribe(uri, context))
 
     async def unsubscribe(self, uri: str, context: Any) -> None:
         """Tell the providers that a client watches a resource no longer."""
@@ -354,7 +371,7 @@ class Providers:
     def may_serve(self, template: Any, uri: str, context: Any) -> bool:
         """Tell whether a template may serve a URI: not that of a provider for a URI of another."""
         owner = context.running.provider_lists.owner_of(context, template)
-        return owner is None or not uri.startswith(self.others_than(owner, "uri"))
+        return owner is None or not uri.startswith(self.others_than(owner.provider, "uri"))
 
     def unknown(self, name: str) -> str | None:
         """Word the error for an unknown name; None if it is nobody's."""
@@ -364,6 +381,14 @@ class Providers:
                 if text is not None:
                     return str(text)
         return None
+
+
+def _mounts(provider: BaseProvider, server: "Server") -> bool:
+    """Tell whether a provider mounts a server, at any depth."""
+    inner = provider.mounted_server
+    if inner is None or inner is server:
+        return inner is server
+    return any(_mounts(each, server) for each in inner.registry.providers or ())
 
 
 async def _prepare(feature: str, context: Any) -> None:
