@@ -9,7 +9,7 @@ from .declare._statement import ComponentMeta
 from .registration._registration import Overrides, Registration, refuses_decorating, register
 
 #: A class, an instance or a registration of a prompt.
-Target: TypeAlias = "type[Prompt] | Prompt | Registration"
+PromptTarget: TypeAlias = "type[Prompt] | Prompt | Registration"
 
 
 class Prompt(Component, metaclass=ComponentMeta):
@@ -47,7 +47,7 @@ class PromptOptions(Overrides, total=False):
 
 
 @overload
-def prompt(target: Target, /, **overrides: Unpack[Overrides]) -> Registration: ...
+def prompt(target: PromptTarget, /, **overrides: Unpack[Overrides]) -> Registration: ...
 @overload
 def prompt(function: Callable[..., Any], /, **options: Unpack[PromptOptions]) -> Registration: ...
 @refuses_decorating

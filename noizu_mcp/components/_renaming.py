@@ -23,7 +23,7 @@ _HOLDERS: Final[tuple[tuple[type[Any], str], ...]] = (
     (types.PromptResult, "messages"),
 )
 
-_Answer = TypeVar("_Answer")
+_Renamed = TypeVar("_Renamed")
 
 
 class Renaming:
@@ -105,8 +105,8 @@ class Renaming:
         return {**entry, "uri": self.rename_uri(entry["uri"])}
 
     def rename_answer(
-        self, answer: _Answer, is_served: Callable[[str], bool] = lambda _: True
-    ) -> _Answer:
+        self, answer: _Renamed, is_served: Callable[[str], bool] = lambda _: True
+    ) -> _Renamed:
         """Return the answer of a tool, a prompt or a resource with the URIs that clients see.
 
         Args:
@@ -115,7 +115,7 @@ class Renaming:
         """
         if not self.prefix:
             return answer
-        renamed: _Answer = self._rename_answer(answer, is_served)
+        renamed: _Renamed = self._rename_answer(answer, is_served)
         return renamed
 
     def _rename_answer(self, value: Any, is_served: Callable[[str], bool]) -> Any:

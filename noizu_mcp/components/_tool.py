@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ._toolkit import Toolkit
 
 #: A class, an instance or a registration of a tool.
-Target: TypeAlias = "type[Tool | Toolkit] | Tool | Toolkit | Registration"
+ToolTarget: TypeAlias = "type[Tool | Toolkit] | Tool | Toolkit | Registration"
 
 
 class ToolOptions(SharedOptions, total=False):
@@ -102,7 +102,7 @@ class Tool(Component, metaclass=ComponentMeta):
 
 
 @overload
-def tool(target: Target, /, **overrides: Unpack[ToolOverrides]) -> Registration: ...
+def tool(target: ToolTarget, /, **overrides: Unpack[ToolOverrides]) -> Registration: ...
 @overload
 def tool(
     function: Callable[..., Any], /, **options: Unpack[ToolFunctionOptions]

@@ -96,7 +96,7 @@ def check_document(document: Any, where: str) -> JSONObject:
     raise DocumentError(f"{where} must be OpenAPI 3.0, 3.1 or 3.2, not {version!r}")
 
 
-class Document:
+class ApiDocument:
     """A document of OpenAPI 3.0, 3.1 or 3.2.
 
     Args:
@@ -178,7 +178,7 @@ class Document:
         return read_base(urljoin(self._url, url))
 
 
-def branches_of(document: Document, schema: Any) -> Iterator[JSONObject]:
+def branches_of(document: ApiDocument, schema: Any) -> Iterator[JSONObject]:
     """Iterate over a schema and all that it refers to or is combined of.
 
     Args:

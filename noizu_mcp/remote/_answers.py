@@ -9,15 +9,15 @@ from ..components import Renaming
 from ..jsonrpc import INTERNAL_ERROR
 from ..types import InputRequest, InputRequired
 
-Result = TypeVar("Result")
+AnswerType = TypeVar("AnswerType")
 
 
 def read_answer(
     name: str,
     result: JSONObject,
-    read: Callable[[JSONObject], Result],
+    read: Callable[[JSONObject], AnswerType],
     names: Renaming,
-) -> Result | InputRequired:
+) -> AnswerType | InputRequired:
     """Read a result of the server: the last one, or questions to the caller.
 
     Args:

@@ -52,7 +52,7 @@ from ..types import (
 )
 from ._answers import read_answer
 from ._config import label_of, read_config
-from ._lane import Unavailable
+from ._pooled_connection import Unavailable
 from ._skills import find_skill, list_skills, read_directory
 from ._tasks import call_with_tasks
 from ._upstream import Upstream
@@ -73,7 +73,7 @@ _OWN: Final = frozenset({"target", "handler", "timeout", "roots", "capabilities"
 #: Members of a result that are for one connection (2026-07-28 `server/utilities/caching`).
 _CACHING: Final = frozenset({"ttlMs", "cacheScope"})
 
-Result = TypeVar("Result")
+AnswerType = TypeVar("AnswerType")
 
 
 class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
@@ -409,15 +409,15 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             params["requestState"] = ctx.request_state
         return await self._upstream_of(ctx).request(method, params, ctx, extensions)
 
-    async def _with_errors(self, work: Awaitable[Result]) -> Result:
+    async def _with_errors(self, work: Awaitable[AnswerType]) -> AnswerType:
         try:
             return await work
         except Unavailable as error:
             raise McpError(INTERNAL_ERROR, str(error)) from error
 
     def _answer(
-        self, result: JSONObject, read: Callable[[JSONObject], Result]
-    ) -> Result | InputRequired:
+        self, result: JSONObject, read: Callable[[JSONObject], AnswerType]
+    ) -> AnswerType | InputRequired:
         return read_answer(self._label, result, read, self._names)
 
     # Skills, and what this server says of itself

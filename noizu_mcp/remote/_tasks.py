@@ -31,7 +31,7 @@ from ..jsonrpc import INTERNAL_ERROR, MISSING_CLIENT_CAPABILITY
 from ..server import ServerContext
 from ..types import TASKS, InputRequest, Task
 from ._answers import read_question
-from ._lane import Unavailable
+from ._pooled_connection import Unavailable
 from ._upstream import Upstream
 
 #: Seconds between two `tasks/get`, where the server names none; and the bounds for what it names.
@@ -44,10 +44,10 @@ RETRY: Final = 1.0
 CANCEL_TIMEOUT: Final = 2.0
 
 #: Sends the call, with the ids of the extensions that it declares.
-Send = Callable[[tuple[str, ...]], Awaitable[JSONObject]]
+SendCall = Callable[[tuple[str, ...]], Awaitable[JSONObject]]
 
 
-async def call_with_tasks(send: Send, upstream: Upstream, ctx: ServerContext) -> JSONObject:
+async def call_with_tasks(send: SendCall, upstream: Upstream, ctx: ServerContext) -> JSONObject:
     """Call a tool that may go on as a task, and return its result.
 
     Args:
@@ -71,7 +71,7 @@ async def call_with_tasks(send: Send, upstream: Upstream, ctx: ServerContext) ->
     return await FollowedTask(upstream, Task.from_wire(begun).task_id, ctx).wait()
 
 
-async def _begin(send: Send, ctx: ServerContext) -> JSONObject:
+async def _begin(send: SendCall, ctx: ServerContext) -> JSONObject:
     """Call the tool; the task of the caller finds the task that this began in the record."""
     other: JSONObject | None = None
 
@@ -96,7 +96,7 @@ class _NoTask(Exception):
     """A call did not begin a task."""
 
 
-async def _send_anyhow(send: Send, ctx: ServerContext) -> JSONObject:
+async def _send_anyhow(send: SendCall, ctx: ServerContext) -> JSONObject:
     """Call the tool for a caller that takes no task; follow one if the tool runs no other way."""
     try:
         return await send(())

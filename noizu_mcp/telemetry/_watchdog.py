@@ -189,7 +189,7 @@ def _request_of(frames: list[FrameType]) -> str:
     return ""
 
 
-class _Watch:
+class _WatchThread:
     """The thread that looks at all watched loops of this process; it lives while there are any."""
 
     def __init__(self) -> None:
@@ -231,13 +231,13 @@ class _Watch:
             self._changed.wait(min(pulse.threshold for pulse in pulses) / LOOKS)
 
 
-_watch = _Watch()
+_watch = _WatchThread()
 
 
 def _forget() -> None:
     # A child that was forked has neither the thread nor the loops, and maybe a lock that is held.
     global _watch  # noqa: PLW0603 - the one of this process
-    _watch = _Watch()
+    _watch = _WatchThread()
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -642,7 +642,7 @@ def test_configurations(tmp_path):
 
     assert [each.name for each in found] == ["Remote my files", "Remote 2", "Remote bad"]
     assert [each.namespace("name") for each in found] == ["my_files_", "two_", "bad_"]
-    assert Remote.from_config({"2": Stdio("x")})[0]._prefix == "x2"
+    assert Remote.from_config({"2": Stdio("x")})[0].namespace("name") == "x2_"
 
 
 def test_wrong_options(tmp_path):

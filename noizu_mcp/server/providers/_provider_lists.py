@@ -27,7 +27,7 @@ from ..._util import got
 from ...components import BaseProvider, Bound, ServedProvider
 from ...engine import logger, run_user_code, split_cancellation
 from ..calls._loops import bind_all
-from ..registry._collection import Collection, Kind
+from ..registry._collection import Collection, CollectionKind
 from ._providers import FIRST_PAUSE, LONGEST_PAUSE, NEEDED, ProviderEntry, Providers
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ MOST_CALLERS: Final = 256
 SETTLED: Final = 60.0
 
 
-class _Kept(NamedTuple):
+class _KeptList(NamedTuple):
     """The last list of a provider.
 
     Attributes:
@@ -63,10 +63,10 @@ class _Kept(NamedTuple):
     failures: int = 0
 
 
-_NONE: Final = _Kept(-1)
+_NONE: Final = _KeptList(-1)
 
 
-class Caller:
+class CallerLists:
     """The lists of one caller.
 
     Args:
@@ -83,7 +83,7 @@ class Caller:
         self.principal = principal
         self.values = values
         self.lists: dict[str, Collection[Any]] = {}
-        self.kept: dict[tuple[ProviderEntry, str], _Kept] = {}
+        self.kept: dict[tuple[ProviderEntry, str], _KeptList] = {}
         self.done: dict[str, tuple[int, float]] = {}
 
 
@@ -102,14 +102,14 @@ class ProviderLists:
     def __init__(self, running: "RunningServer", providers: Providers) -> None:
         self._running = running
         self._providers = providers
-        self._common = Caller(None, {})  # where all lists are shared, there is one caller
+        self._common = CallerLists(None, {})  # where all lists are shared, there is one caller
         # The generation of the lists that each method needs, where they are those of all callers.
         self._current: dict[str, int] = {}
         self._judged = -1
         self._shared_by_all = False
-        self._callers: dict[Any, Caller] = {}
-        self._sessions: WeakKeyDictionary[Session, Caller] = WeakKeyDictionary()
-        self._shared: dict[tuple[ProviderEntry, str], _Kept] = {}
+        self._callers: dict[Any, CallerLists] = {}
+        self._sessions: WeakKeyDictionary[Session, CallerLists] = WeakKeyDictionary()
+        self._shared: dict[tuple[ProviderEntry, str], _KeptList] = {}
         self._asking: dict[tuple[ProviderEntry, str], trio.Lock] = {}
         self._watches: dict[ProviderEntry, trio.CancelScope] = {}
         self.served: dict[ProviderEntry, ServedProvider | None] = {}
@@ -215,7 +215,7 @@ class ProviderLists:
             self._current[method] = generation
         return None
 
-    def attach(self, ctx: Any) -> Caller:
+    def attach(self, ctx: Any) -> CallerLists:
         """Let a request see the lists of its caller, as far as they are known."""
         caller = self._caller_of(ctx)
         ctx.provided = caller.lists
@@ -235,7 +235,7 @@ class ProviderLists:
             self._shared_by_all = all(entry.provider.shared for entry in entries)
         return self._shared_by_all
 
-    def _caller_of(self, ctx: "ServerContext") -> Caller:
+    def _caller_of(self, ctx: "ServerContext") -> CallerLists:
         if self._are_shared():
             return self._common
         session: Session | None = ctx.dispatcher
@@ -243,13 +243,13 @@ class ProviderLists:
         if session is None or ctx.envelope.revision.stateless:
             caller = self._callers.get(principal)
             if caller is None:
-                caller = self._callers[principal] = Caller(principal, ctx.session)
+                caller = self._callers[principal] = CallerLists(principal, ctx.session)
                 if len(self._callers) > MOST_CALLERS:
                     del self._callers[next(iter(self._callers))]
             return caller
         caller = self._sessions.get(session)
         if caller is None or caller.values is not ctx.session or caller.principal != principal:
-            caller = Caller(principal, ctx.session)
+            caller = CallerLists(principal, ctx.session)
             # A handler keeps the values that its request began with: its lists are its own then.
             if ctx.session is session.values:
                 self._sessions[session] = caller
@@ -260,11 +260,11 @@ class ProviderLists:
         self._sessions.pop(session, None)
 
     def expiry(self, ctx: Any, feature: str) -> float:
-        """Return the time when the lists of a caller must be asked for again; see `Caller`."""
+        """Return the time when the lists of a caller must be asked for again; see `CallerLists`."""
         # Lists of a session that has changed since the request began are not kept at all.
         return self.attach(ctx).done.get(feature, (0, math.inf))[1]
 
-    def is_current(self, caller: Caller, feature: str) -> bool:
+    def is_current(self, caller: CallerLists, feature: str) -> bool:
         """Tell whether the lists of a feature need not be asked for."""
         generation, until = caller.done.get(feature, (-1, 0.0))
         if generation != self._providers.generation:
@@ -285,7 +285,7 @@ class ProviderLists:
             return
         generation = self._providers.generation
         entries = [each for each in self._providers.entries if feature in each.versions]
-        kept: dict[tuple[ProviderEntry, str], _Kept] = {}
+        kept: dict[tuple[ProviderEntry, str], _KeptList] = {}
 
         async def ask(entry: ProviderEntry) -> None:
             kept[entry, feature] = await self._ask(entry, feature, ctx, caller)
@@ -370,7 +370,7 @@ class ProviderLists:
                     yield key, entry, spec
 
     def _log_clash(
-        self, kind: Kind, key: str, entry: ProviderEntry, spec: Any, holder: str
+        self, kind: CollectionKind, key: str, entry: ProviderEntry, spec: Any, holder: str
     ) -> None:
         # The names may come from another server: they make no kinds of their own.
         text = "the %s %.200r of %.200s is left out: the name is taken by %.200s"
@@ -388,7 +388,9 @@ class ProviderLists:
 
     # Asking
 
-    async def _ask(self, entry: ProviderEntry, feature: str, ctx: Any, caller: Caller) -> _Kept:
+    async def _ask(
+        self, entry: ProviderEntry, feature: str, ctx: Any, caller: CallerLists
+    ) -> _KeptList:
         key = entry, feature
         if not entry.provider.shared:
             kept = caller.kept.get(key, _NONE)
@@ -401,12 +403,12 @@ class ProviderLists:
             return kept
 
     @staticmethod
-    def _is_good(kept: _Kept, entry: ProviderEntry, feature: str) -> bool:
+    def _is_good(kept: _KeptList, entry: ProviderEntry, feature: str) -> bool:
         if kept.version != entry.versions[feature]:
             return False
         return kept.until == math.inf or trio.current_time() < kept.until
 
-    async def _list(self, key: tuple[ProviderEntry, str], ctx: Any, kept: _Kept) -> _Kept:
+    async def _list(self, key: tuple[ProviderEntry, str], ctx: Any, kept: _KeptList) -> _KeptList:
         """Ask a provider for a list; its failure is noted, and does not pass."""
         entry, feature = key
         version, provider = entry.versions[feature], entry.provider
@@ -429,7 +431,7 @@ class ProviderLists:
         # A mounted server may have providers of its own that failed, and are to be asked again.
         served = self.served.get(entry)
         until = math.inf if served is None else served.expires(ctx, feature)
-        return _Kept(version, specs, bound, until, good=trio.current_time())
+        return _KeptList(version, specs, bound, until, good=trio.current_time())
 
     @staticmethod
     async def _items(provider: Any, feature: str, ctx: Any) -> list[Any]:
@@ -445,7 +447,7 @@ class ProviderLists:
         return []
 
     def _bind(
-        self, provider: Any, feature: str, items: Iterable[Any], kept: _Kept
+        self, provider: Any, feature: str, items: Iterable[Any], kept: _KeptList
     ) -> tuple[tuple[Any, ...], dict[int, tuple[Any, list[Any]]]]:
         """Bind the items of a list; those of the last list are bound already."""
         server = self._running.server
@@ -466,8 +468,8 @@ class ProviderLists:
         return tuple(spec for _, specs in bound.values() for spec in specs), bound
 
     def _note_failure(
-        self, entry: ProviderEntry, feature: str, error: BaseException, kept: _Kept
-    ) -> _Kept:
+        self, entry: ProviderEntry, feature: str, error: BaseException, kept: _KeptList
+    ) -> _KeptList:
         """Note the failure of a provider, in the log once until it works again."""
         provider, now = entry.provider, trio.current_time()
         late = isinstance(error, trio.TooSlowError)
@@ -492,4 +494,6 @@ class ProviderLists:
             pause = min(pause, kept.good + provider.stale)
         elif kept.specs and provider.shared:
             self._running.server.bus.publish(feature)
-        return _Kept(kept.version, specs, kept.bound, pause, kept.good, min(kept.failures + 1, 10))
+        return _KeptList(
+            kept.version, specs, kept.bound, pause, kept.good, min(kept.failures + 1, 10)
+        )

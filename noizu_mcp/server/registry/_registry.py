@@ -15,7 +15,7 @@ from ...protocol import STATELESS, adapt_definition, adapt_tool
 from ...types import SKILLS as SKILLS_EXTENSION
 from ...types import TASKS, Page, ToolDefinition
 from ._availability import is_available
-from ._collection import Collection, Kind
+from ._collection import Collection, CollectionKind
 from ._directories import make_tree
 from ._pages import PAGE_SIZE
 
@@ -23,19 +23,23 @@ if TYPE_CHECKING:
     from ...skills import SkillSpec
     from ...types import RequireScopes
 
-TOOLS: Final = Kind("tool", "tools", "name", adapt_tool, lambda: ToolDefinition)
-RESOURCES: Final = Kind(
+TOOLS: Final = CollectionKind("tool", "tools", "name", adapt_tool, lambda: ToolDefinition)
+RESOURCES: Final = CollectionKind(
     "resource", "resources", "uri", adapt_definition, lambda: types.ResourceDefinition
 )
-TEMPLATES: Final = Kind(
+TEMPLATES: Final = CollectionKind(
     "resource template",
     "resourceTemplates",
     "uriTemplate",
     adapt_definition,
     lambda: types.ResourceTemplateDefinition,
 )
-PROMPTS: Final = Kind("prompt", "prompts", "name", adapt_definition, lambda: types.PromptDefinition)
-SKILLS: Final = Kind("skill", "skills", "uri", adapt_definition, lambda: types.SkillDefinition)
+PROMPTS: Final = CollectionKind(
+    "prompt", "prompts", "name", adapt_definition, lambda: types.PromptDefinition
+)
+SKILLS: Final = CollectionKind(
+    "skill", "skills", "uri", adapt_definition, lambda: types.SkillDefinition
+)
 
 #: The methods of a server whose override offers a feature, beside registrations.
 _OFFERED_BY: Final = {

@@ -58,7 +58,7 @@ def caller_of(ctx: ServerContext) -> Hashable:
     return id(ctx) if ctx.auth is None else ctx.auth.key
 
 
-class _Call:
+class _PendingCall:
     """A request of a caller that is in flight.
 
     Attributes:
@@ -75,7 +75,7 @@ class _Call:
         self.missing: McpError | None = None
 
 
-class Lane:
+class PooledConnection:
     """One connection to a server, and the callers whose requests are in flight on it.
 
     Args:
@@ -104,7 +104,7 @@ class Lane:
     ) -> None:
         self.last: Hashable = None
         self.used = trio.current_time()
-        self._calls: list[_Call] = []
+        self._calls: list[_PendingCall] = []
         self._level: int | None = None
         self._leveled: Client | None = None
         self._observe_other = observe
@@ -190,8 +190,8 @@ class Lane:
             raise Unavailable(f"{name}: {told(error)}") from error
 
     @contextmanager
-    def _in_flight(self, ctx: ServerContext) -> Iterator[_Call]:
-        call = _Call(ctx)
+    def _in_flight(self, ctx: ServerContext) -> Iterator[_PendingCall]:
+        call = _PendingCall(ctx)
         self._calls.append(call)
         self.last = call.caller
         try:
@@ -202,7 +202,7 @@ class Lane:
             for question in call.questions:
                 question.cancel()
 
-    def _owner(self) -> _Call | None:
+    def _owner(self) -> _PendingCall | None:
         """Return the request that a message of the server belongs to; None if nobody can tell."""
         callers = {call.caller for call in self._calls}
         # Of several requests of one caller the oldest: it waits for something, and short ones end.
@@ -285,17 +285,17 @@ class _Questions(ClientHandler):
 
     sampling_tools = True
 
-    def __init__(self, lane: Lane) -> None:
-        self._lane = lane
+    def __init__(self, pooled: PooledConnection) -> None:
+        self._pooled = pooled
 
     async def handle_elicitation(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Ask the person."""
-        return await self._lane.ask(ELICIT, params)
+        return await self._pooled.ask(ELICIT, params)
 
     async def handle_sampling(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Ask the model."""
-        return await self._lane.ask(SAMPLE, params)
+        return await self._pooled.ask(SAMPLE, params)
 
     async def list_roots(self) -> Mapping[str, Any]:
         """List the roots of the caller."""
-        return await self._lane.ask(ROOTS, {})
+        return await self._pooled.ask(ROOTS, {})
