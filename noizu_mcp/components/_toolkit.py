@@ -24,15 +24,15 @@ from .declare._statement import ComponentMeta, Declaration
 from .declare._tool_kind import TOOL
 from .handlers._signature import Home, read_handler
 
-_Method = TypeVar("_Method")
+_ToolMethod = TypeVar("_ToolMethod")
 
 _METHOD_OPTIONS: Final[Table] = options_of("mcp")
 
 
 @overload
-def mcp(method: _Method, /) -> _Method: ...
+def mcp(method: _ToolMethod, /) -> _ToolMethod: ...
 @overload
-def mcp(**options: Unpack[MethodOptions]) -> Callable[[_Method], _Method]: ...
+def mcp(**options: Unpack[MethodOptions]) -> Callable[[_ToolMethod], _ToolMethod]: ...
 def mcp(*args: Any, **options: Any) -> Any:
     """Mark a method of a `Toolkit`, or a function, as a tool; it stays as it is.
 

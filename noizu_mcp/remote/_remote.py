@@ -5,7 +5,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
 import trio
@@ -50,7 +50,7 @@ from ..types import (
     ToolDefinition,
     ToolResult,
 )
-from ._answers import read_answer
+from ._answers import AnswerType, read_answer
 from ._config import label_of, read_config
 from ._pooled_connection import Unavailable
 from ._skills import find_skill, list_skills, read_directory
@@ -72,8 +72,6 @@ CONNECTIONS: Final = 8
 _OWN: Final = frozenset({"target", "handler", "timeout", "roots", "capabilities"})
 #: Members of a result that are for one connection (2026-07-28 `server/utilities/caching`).
 _CACHING: Final = frozenset({"ttlMs", "cacheScope"})
-
-AnswerType = TypeVar("AnswerType")
 
 
 class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):

@@ -201,20 +201,22 @@ async def test_other_errors_of_the_server(scripted, behind, method):
         nursery.cancel_scope.cancel()
 
 
-async def test_malformed_directories(scripted, behind):
-    """A directory without a list of resources passes as it is."""
+@pytest.mark.parametrize("resources", [1, [2, {"uri": 3}]])
+async def test_malformed_directories(scripted, behind, resources):
+    """A directory without a list of resources, or with malformed ones, passes as it is."""
     discover = {
         "supportedVersions": [NEW],
         "capabilities": {"resources": {}, "extensions": {SKILLS: {"directoryRead": True}}},
         "serverInfo": {"name": "odd", "version": "1"},
     }
-    stream = scripted(server__discover=discover, resources__directory__read={"resources": 1})
+    answer = {"resources": resources}
+    stream = scripted(server__discover=discover, resources__directory__read=answer)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(stream.script)
         async with connect(behind(stream), version=NEW) as client:
             found = await client.request("resources/directory/read", {"uri": "up+skill://a"})
         nursery.cancel_scope.cancel()
-    assert found["resources"] == 1
+    assert found["resources"] == resources
 
 
 # Instructions

@@ -28,7 +28,7 @@ from ...engine import (
 )
 from ...jsonrpc import INTERNAL_ERROR
 from ...types import Content, InputRequired, ToolResult
-from ..registry._registry import Found
+from ..registry._registry import FoundResource
 from ._concurrency_limit import one_of
 from ._result_size import bounded
 from ._scope_checks import demand
@@ -384,7 +384,7 @@ async def within(
 
 
 async def read_found(
-    uri: str, found: Found | None, context: Context
+    uri: str, found: FoundResource | None, context: Context
 ) -> "ReadResult | InputRequired":
     """Read a resource, given the result of the registry's search.
 
@@ -409,7 +409,7 @@ async def read_found(
 
 
 async def read_any(
-    server: "Server", uri: str, found: Found | None, context: Context
+    server: "Server", uri: str, found: FoundResource | None, context: Context
 ) -> "ReadResult | InputRequired":
     """Read a resource with the server's `read_resource`, or from the registry.
 

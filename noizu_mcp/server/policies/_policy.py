@@ -141,7 +141,7 @@ def _faults_of(cls: type[Policy]) -> Iterable[tuple[str, str]]:
         yield "loop", f"must be 'trio' or 'asyncio', got {cls.loop!r}"
 
 
-class Guard(NamedTuple):
+class BoundPolicy(NamedTuple):
     """One policy of a chain, ready to be asked.
 
     Attributes:
@@ -165,7 +165,7 @@ class Chain(NamedTuple):
         waits: True if any of them may wait.
     """
 
-    guards: tuple[Guard, ...]
+    guards: tuple[BoundPolicy, ...]
     waits: bool
 
 
@@ -208,6 +208,6 @@ def make_chains(
     return chains
 
 
-def _guard_of(policy: Policy, check: Callable[..., Any]) -> Guard:
+def _guard_of(policy: Policy, check: Callable[..., Any]) -> BoundPolicy:
     label = policy.label or type(policy).__name__
-    return Guard(label, check, inspect.iscoroutinefunction(check), policy.timeout)
+    return BoundPolicy(label, check, inspect.iscoroutinefunction(check), policy.timeout)

@@ -62,7 +62,7 @@ _NAMED_BY: Final = {
 }
 
 #: The spec that serves a URI, and for a template the values of its variables.
-Found = tuple[ResourceSpec | TemplateSpec, Any]
+FoundResource = tuple[ResourceSpec | TemplateSpec, Any]
 
 
 class Provided(Protocol):
@@ -287,7 +287,7 @@ class Registry:
 
     def find_resource(
         self, uri: str, context: Context | None = None, *, usable: bool = True
-    ) -> Found | None:
+    ) -> FoundResource | None:
         """Find the spec that serves a URI: the resource itself, else the first matching template.
 
         Args:
