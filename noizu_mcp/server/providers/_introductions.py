@@ -5,7 +5,7 @@ rarely. A provider that fails, or takes longer than its `timeout`, is left out, 
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import trio
 
@@ -13,12 +13,10 @@ from ..._errors import PEER_FAILURES
 from ..._value import JSONObject
 from ...components import BaseProvider, Introduction, SkillProvider
 from ...engine import crashes_logged, run_user_code
-
-if TYPE_CHECKING:
-    from .._server import Server
+from ._providers import ProvidingServer
 
 
-async def introduce(server: "Server", ctx: Any) -> Introduction:
+async def introduce(server: ProvidingServer, ctx: Any) -> Introduction:
     """Join the instructions and extensions of a server and of its providers.
 
     Args:
@@ -35,7 +33,7 @@ async def introduce(server: "Server", ctx: Any) -> Introduction:
     return Introduction("\n\n".join(filter(None, texts)) or None, extensions)
 
 
-async def list_skills(server: "Server", ctx: Any) -> list[Any]:
+async def list_skills(server: ProvidingServer, ctx: Any) -> list[Any]:
     """List the skills of a server and of its providers; of two with one URI the first counts.
 
     A URI with the prefix of a provider is of no other one.
@@ -54,7 +52,7 @@ async def list_skills(server: "Server", ctx: Any) -> list[Any]:
     return [*skills.values()]
 
 
-async def find_skill(server: "Server", uri: str, ctx: Any) -> JSONObject | None:
+async def find_skill(server: ProvidingServer, uri: str, ctx: Any) -> JSONObject | None:
     """Find the entry of a skill that a provider has; None if none has it.
 
     Raises:
@@ -68,7 +66,9 @@ async def find_skill(server: "Server", uri: str, ctx: Any) -> JSONObject | None:
     return None
 
 
-async def read_directory(server: "Server", uri: str, cursor: Any, ctx: Any) -> JSONObject | None:
+async def read_directory(
+    server: ProvidingServer, uri: str, cursor: Any, ctx: Any
+) -> JSONObject | None:
     """Read a page of a directory that a provider has; None if none has it.
 
     Raises:
@@ -82,27 +82,27 @@ async def read_directory(server: "Server", uri: str, cursor: Any, ctx: Any) -> J
     return None
 
 
-def _providers_of(server: "Server") -> Iterator[BaseProvider]:
-    providers: Any = server.registry.providers  # not `server.providers`, which would make them
+def _providers_of(server: ProvidingServer) -> Iterator[BaseProvider]:
+    # Not `server.providers`, which would make them.
+    providers = server.registry.providers
     return iter(() if providers is None else providers)
 
 
-def _skill_providers_of(server: "Server", uri: str = "") -> Iterator[SkillProvider]:
+def _skill_providers_of(server: ProvidingServer, uri: str = "") -> Iterator[SkillProvider]:
     """Iterate over the providers that have skills; not those that cannot have one of this URI."""
     for each in _providers_of(server):
         if isinstance(each, SkillProvider) and not uri.startswith(_others_than(server, each)):
             yield each
 
 
-def _others_than(server: "Server", provider: Any) -> tuple[str, ...]:
+def _others_than(server: ProvidingServer, provider: Any) -> tuple[str, ...]:
     """List the beginnings of URIs that are of other providers."""
-    providers: Any = server.registry.providers
-    found: tuple[str, ...] = providers.others_than(provider, "uri")
-    return found
+    providers = server.registry.providers
+    return () if providers is None else providers.others_than(provider, "uri")
 
 
 async def _ask_all(
-    server: "Server", providers: list[Any], method: str, ctx: Any
+    server: ProvidingServer, providers: list[Any], method: str, ctx: Any
 ) -> list[tuple[Any, Any]]:
     """Ask all providers at the same time; those that fail are left out."""
     answers: dict[int, Any] = {}

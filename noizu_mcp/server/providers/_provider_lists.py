@@ -14,26 +14,27 @@ sessions and with that constant, and no list outlives a change that was told.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import trio
 
-from ..._errors import PEER_FAILURES, DefinitionError, InsufficientScope
-from ..._util import got
+from ..._errors import PEER_FAILURES
 from ...components import BaseProvider, Bound, ServedProvider
 from ...engine import logger, run_user_code, split_cancellation
-from ..calls._loops import bind_all
+from ...types import Principal
 from ..registry._collection import Collection, CollectionKind
+from ._list_fetcher import (
+    KeptList,
+    ListFetcher,
+    ListingContext,
+    ListingRequest,
+    ServingServer,
+    ValuesOwner,
+)
 from ._providers import FIRST_PAUSE, LONGEST_PAUSE, NEEDED, ProviderEntry, Providers
-
-if TYPE_CHECKING:
-    from .._running import RunningServer
-    from .._server_context import ServerContext
-    from .._session import Session
 
 #: Seconds in which a served provider must end once its server is served no longer.
 GRACE: Final = 5.0
@@ -41,29 +42,6 @@ GRACE: Final = 5.0
 MOST_CALLERS: Final = 256
 #: Seconds after which a `watch` that failed counts as one that had worked.
 SETTLED: Final = 60.0
-
-
-class _KeptList(NamedTuple):
-    """The last list of a provider.
-
-    Attributes:
-        version: Its version when it was asked for.
-        specs: The bound components.
-        bound: The components of each item, and the item; it is kept so that its id stays its own.
-        until: The time when it must be asked for again, whatever its version.
-        good: The last time when the provider gave it.
-        failures: The failures since then.
-    """
-
-    version: int
-    specs: tuple[Any, ...] = ()
-    bound: Mapping[int, tuple[Any, list[Any]]] = {}
-    until: float = math.inf
-    good: float = -math.inf
-    failures: int = 0
-
-
-_NONE: Final = _KeptList(-1)
 
 
 class CallerLists:
@@ -79,11 +57,11 @@ class CallerLists:
         done: The generation of the lists of each feature, and the time when they end.
     """
 
-    def __init__(self, principal: Any, values: Mapping[str, Any]) -> None:
+    def __init__(self, principal: Principal | None, values: Mapping[str, Any]) -> None:
         self.principal = principal
         self.values = values
         self.lists: dict[str, Collection[Any]] = {}
-        self.kept: dict[tuple[ProviderEntry, str], _KeptList] = {}
+        self.kept: dict[tuple[ProviderEntry, str], KeptList] = {}
         self.done: dict[str, tuple[int, float]] = {}
 
 
@@ -99,7 +77,7 @@ class ProviderLists:
             `begin_serving` returned.
     """
 
-    def __init__(self, running: "RunningServer", providers: Providers) -> None:
+    def __init__(self, running: ServingServer, providers: Providers) -> None:
         self._running = running
         self._providers = providers
         self._common = CallerLists(None, {})  # where all lists are shared, there is one caller
@@ -107,12 +85,11 @@ class ProviderLists:
         self._current: dict[str, int] = {}
         self._judged = -1
         self._shared_by_all = False
-        self._callers: dict[Any, CallerLists] = {}
-        self._sessions: WeakKeyDictionary[Session, CallerLists] = WeakKeyDictionary()
-        self._shared: dict[tuple[ProviderEntry, str], _KeptList] = {}
-        self._asking: dict[tuple[ProviderEntry, str], trio.Lock] = {}
+        self._callers: dict[Principal | None, CallerLists] = {}
+        self._sessions: WeakKeyDictionary[ValuesOwner, CallerLists] = WeakKeyDictionary()
         self._watches: dict[ProviderEntry, trio.CancelScope] = {}
         self.served: dict[ProviderEntry, ServedProvider | None] = {}
+        self._fetcher = ListFetcher(providers, self.served)
         # The provider of each item of lists that are the same for all callers, by kind and name.
         self._owners: dict[str, dict[str, ProviderEntry]] = {}
 
@@ -136,16 +113,14 @@ class ProviderLists:
         entries = self._providers.entries
         for entry in [each for each in self._watches if each not in entries]:
             self._watches.pop(entry).cancel()
-        for table in (self._shared, self._asking):
-            for key in [key for key in table if key[0] not in entries]:
-                del table[key]
+        self._fetcher.retain(entries)
         for entry in [each for each in self.served if each not in entries]:
             if (served := self.served.pop(entry)) is not None:
                 served.end()
         for entry in entries:
             if entry not in self.served:
                 self.served[entry] = entry.provider.begin_serving(self._running, entry)
-            if self._providers.claim(entry, self._running):
+            if self._providers.claim(entry):
                 self._watches[entry] = scope = trio.CancelScope()
                 self._running.linger(partial(self._watch, entry, scope))
 
@@ -193,7 +168,7 @@ class ProviderLists:
 
     # The lists of a caller
 
-    def find_outdated(self, ctx: Any) -> str | None:
+    def find_outdated(self, ctx: ListingRequest) -> str | None:
         """Return the feature whose lists a request needs and must wait for; None if it need not.
 
         Args:
@@ -215,13 +190,13 @@ class ProviderLists:
             self._current[method] = generation
         return None
 
-    def attach(self, ctx: Any) -> CallerLists:
+    def attach(self, ctx: ListingContext) -> CallerLists:
         """Let a request see the lists of its caller, as far as they are known."""
         caller = self._caller_of(ctx)
         ctx.provided = caller.lists
         return caller
 
-    def known_to(self, session: "Session") -> Mapping[str, Any]:
+    def known_to(self, session: ValuesOwner) -> Mapping[str, Any]:
         """Return the lists that a session saw last, for code that belongs to no request."""
         caller = self._common if self._are_shared() else self._sessions.get(session)
         return {} if caller is None else caller.lists
@@ -235,10 +210,10 @@ class ProviderLists:
             self._shared_by_all = all(entry.provider.shared for entry in entries)
         return self._shared_by_all
 
-    def _caller_of(self, ctx: "ServerContext") -> CallerLists:
+    def _caller_of(self, ctx: ListingContext) -> CallerLists:
         if self._are_shared():
             return self._common
-        session: Session | None = ctx.dispatcher
+        session = ctx.dispatcher
         principal = ctx.auth
         if session is None or ctx.envelope.revision.stateless:
             caller = self._callers.get(principal)
@@ -255,11 +230,11 @@ class ProviderLists:
                 self._sessions[session] = caller
         return caller
 
-    def forget(self, session: "Session") -> None:
+    def forget(self, session: ValuesOwner) -> None:
         """Let the lists of a session be asked for again; from any thread."""
         self._sessions.pop(session, None)
 
-    def expiry(self, ctx: Any, feature: str) -> float:
+    def expiry(self, ctx: ListingContext, feature: str) -> float:
         """Return the time when the lists of a caller must be asked for again; see `CallerLists`."""
         # Lists of a session that has changed since the request began are not kept at all.
         return self.attach(ctx).done.get(feature, (0, math.inf))[1]
@@ -271,7 +246,7 @@ class ProviderLists:
             return False
         return until == math.inf or trio.current_time() < until
 
-    async def prepare(self, ctx: Any, feature: str) -> None:
+    async def prepare(self, ctx: ListingContext, feature: str) -> None:
         """Ask the providers for the lists of a feature that are out of date.
 
         There is no checkpoint between the last answer and the return.
@@ -285,10 +260,10 @@ class ProviderLists:
             return
         generation = self._providers.generation
         entries = [each for each in self._providers.entries if feature in each.versions]
-        kept: dict[tuple[ProviderEntry, str], _KeptList] = {}
+        kept: dict[tuple[ProviderEntry, str], KeptList] = {}
 
         async def ask(entry: ProviderEntry) -> None:
-            kept[entry, feature] = await self._ask(entry, feature, ctx, caller)
+            kept[entry, feature] = await self._fetcher.fetch(entry, feature, ctx, caller.kept)
 
         async with trio.open_nursery() as nursery:
             for entry in entries:
@@ -303,7 +278,7 @@ class ProviderLists:
         caller.done[feature] = (generation, until)
 
     def _merge(
-        self, feature: str, lists: Mapping[ProviderEntry, Sequence[Any]]
+        self, feature: str, lists: Mapping[ProviderEntry, Sequence[Bound]]
     ) -> dict[str, Collection[Any]]:
         """Put the items of providers behind the registrations: one collection for each kind."""
         server = self._running.server
@@ -319,8 +294,8 @@ class ProviderLists:
         self,
         collection: Collection[Any],
         feature: str,
-        lists: Mapping[ProviderEntry, Sequence[Any]],
-    ) -> dict[str, Any]:
+        lists: Mapping[ProviderEntry, Sequence[Bound]],
+    ) -> dict[str, Bound]:
         """Choose one item of providers for each name.
 
         A name is not for providers outside of its namespace. Of several items with one name, that
@@ -330,14 +305,14 @@ class ProviderLists:
         kind = collection.kind
         before = self._owners.get(kind.listed, {})
         held = {key: e for key, e in before.items() if e in lists and feature in e.failing}
-        offers: dict[str, list[tuple[ProviderEntry, Any]]] = {}
+        offers: dict[str, list[tuple[ProviderEntry, Bound]]] = {}
         for key, entry, spec in self._admitted(collection, lists):
             owner = held.get(key, entry)
             if owner is entry:
                 offers.setdefault(key, []).append((entry, spec))
             else:
                 self._log_clash(kind, key, entry, spec, owner.provider.name)
-        found: dict[str, Any] = {}
+        found: dict[str, Bound] = {}
         for key, offered in offers.items():
             chosen = next((each for each in offered if before.get(key) is each[0]), offered[0])
             found[key] = chosen[1]
@@ -350,8 +325,8 @@ class ProviderLists:
         return found
 
     def _admitted(
-        self, collection: Collection[Any], lists: Mapping[ProviderEntry, Sequence[Any]]
-    ) -> Iterator[tuple[str, ProviderEntry, Any]]:
+        self, collection: Collection[Any], lists: Mapping[ProviderEntry, Sequence[Bound]]
+    ) -> Iterator[tuple[str, ProviderEntry, Bound]]:
         """Iterate over the items of a kind without those that can never have their names."""
         kind = collection.kind
         option = "name" if kind.key == "name" else "uri"
@@ -370,14 +345,14 @@ class ProviderLists:
                     yield key, entry, spec
 
     def _log_clash(
-        self, kind: CollectionKind, key: str, entry: ProviderEntry, spec: Any, holder: str
+        self, kind: CollectionKind, key: str, entry: ProviderEntry, spec: Bound, holder: str
     ) -> None:
         # The names may come from another server: they make no kinds of their own.
         text = "the %s %.200r of %.200s is left out: the name is taken by %.200s"
         about = (kind.name, entry.provider.name)
         self._running.server.crash_log.warning(about, text, kind.name, key, spec.source, holder)
 
-    def owner_of(self, ctx: Any, spec: Any) -> ProviderEntry | None:
+    def owner_of(self, ctx: ListingContext, spec: Bound) -> ProviderEntry | None:
         """Return the provider of a component that the caller of a request sees, or None."""
         kept = self.attach(ctx).kept.items()
         return next((entry for (entry, _), each in kept if spec in each.specs), None)
@@ -385,115 +360,3 @@ class ProviderLists:
     def served_by(self, provider: BaseProvider) -> "ServedProvider | None":
         """Return the object that `begin_serving` of a provider returned; None without one."""
         return next((each for key, each in self.served.items() if key.provider is provider), None)
-
-    # Asking
-
-    async def _ask(
-        self, entry: ProviderEntry, feature: str, ctx: Any, caller: CallerLists
-    ) -> _KeptList:
-        key = entry, feature
-        if not entry.provider.shared:
-            kept = caller.kept.get(key, _NONE)
-            return kept if self._is_good(kept, entry, feature) else await self._list(key, ctx, kept)
-        # One at a time: after a change all callers come at once, and the list is the same for all.
-        async with self._asking.setdefault(key, trio.Lock()):
-            kept = self._shared.get(key, _NONE)
-            if not self._is_good(kept, entry, feature):
-                kept = self._shared[key] = await self._list(key, ctx, kept)
-            return kept
-
-    @staticmethod
-    def _is_good(kept: _KeptList, entry: ProviderEntry, feature: str) -> bool:
-        if kept.version != entry.versions[feature]:
-            return False
-        return kept.until == math.inf or trio.current_time() < kept.until
-
-    async def _list(self, key: tuple[ProviderEntry, str], ctx: Any, kept: _KeptList) -> _KeptList:
-        """Ask a provider for a list; its failure is noted, and does not pass."""
-        entry, feature = key
-        version, provider = entry.versions[feature], entry.provider
-        try:
-            with trio.fail_after(provider.timeout):
-                items = await self._items(provider, feature, ctx)
-            specs, bound = self._bind(provider, feature, items, kept)
-        except BaseException as error:
-            crash, going_on = split_cancellation(error)
-            if crash is None or going_on is not None:
-                raise
-            return self._note_failure(entry, feature, crash, kept._replace(version=version))
-        if entry.failing.pop(feature, None) is not None:
-            logger.info("%s gives its %s again", provider.name, feature)
-            if provider.shared:
-                # The clients saw a list without its items.
-                self._running.server.bus.publish(feature)
-        self._providers.note_specs(specs)
-        entry.listed[feature] = len(specs)
-        # A mounted server may have providers of its own that failed, and are to be asked again.
-        served = self.served.get(entry)
-        until = math.inf if served is None else served.expires(ctx, feature)
-        return _KeptList(version, specs, bound, until, good=trio.current_time())
-
-    @staticmethod
-    async def _items(provider: Any, feature: str, ctx: Any) -> list[Any]:
-        names = ("resources", "templates") if feature == "resources" else (feature,)
-        # Its items are left out in silence, as registrations that need scopes are.
-        with suppress(InsufficientScope):
-            found = [await run_user_code(getattr(provider, name)(ctx)) for name in names]
-            for items in found:
-                # Each letter, or each key, would be an item.
-                if isinstance(items, str | bytes | Mapping):
-                    raise TypeError(f"{provider.name} must give a list of {feature}, {got(items)}")
-            return [item for items in found for item in items]
-        return []
-
-    def _bind(
-        self, provider: Any, feature: str, items: Iterable[Any], kept: _KeptList
-    ) -> tuple[tuple[Any, ...], dict[int, tuple[Any, list[Any]]]]:
-        """Bind the items of a list; those of the last list are bound already."""
-        server = self._running.server
-        bound: dict[int, tuple[Any, list[Any]]] = {}
-        for item in items:
-            if (before := kept.bound.get(id(item))) is not None:
-                bound[id(item)] = before
-            elif isinstance(item, Bound):
-                bound[id(item)] = item, [item]
-            else:
-                try:
-                    bound[id(item)] = item, bind_all([item], feature, server.options)
-                except DefinitionError as error:
-                    text = "an item of %s is left out: %s"
-                    server.crash_log.warning(
-                        (provider.name, str(error)), text, provider.name, error
-                    )
-        return tuple(spec for _, specs in bound.values() for spec in specs), bound
-
-    def _note_failure(
-        self, entry: ProviderEntry, feature: str, error: BaseException, kept: _KeptList
-    ) -> _KeptList:
-        """Note the failure of a provider, in the log once until it works again."""
-        provider, now = entry.provider, trio.current_time()
-        late = isinstance(error, trio.TooSlowError)
-        entry.failures += 1
-        specs: tuple[Any, ...] = kept.specs if now < kept.good + provider.stale else ()
-        entry.listed[feature] = len(specs)
-        if feature not in entry.failing:
-            entry.failing[feature] = "timed out" if late else "failed"
-            served = "its last list is served" if specs else "its items are left out"
-            if late:
-                text = "%s took longer than %s s to list %s; %s"
-                logger.warning(text, provider.name, provider.timeout, feature, served)
-            elif isinstance(error, PEER_FAILURES):
-                # Another program has failed, and its message says all that is known.
-                text = "%s failed to list %s: %s; %s"
-                logger.warning(text, provider.name, feature, error, served)
-            else:
-                text = "%s failed to list %s; %s"
-                logger.error(text, provider.name, feature, served, exc_info=error)
-        pause = now + min(FIRST_PAUSE * 2**kept.failures, LONGEST_PAUSE)
-        if specs:
-            pause = min(pause, kept.good + provider.stale)
-        elif kept.specs and provider.shared:
-            self._running.server.bus.publish(feature)
-        return _KeptList(
-            kept.version, specs, kept.bound, pause, kept.good, min(kept.failures + 1, 10)
-        )

@@ -10,24 +10,24 @@ loop and connection that serves the server. Everything here may be called from a
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from ..._errors import DefinitionError, Problem
 from ...components import (
     BaseProvider,
+    Bound,
     Context,
     ResourceProvider,
     ServedProvider,
     SkillProvider,
     check_providers,
 )
-from ...engine import call_user_code, crashes_logged, run_user_code
+from ...engine import ThrottledLog, call_user_code, crashes_logged, run_user_code
 from ...jsonrpc import Request
 from ..calls._loops import on_trio
-
-if TYPE_CHECKING:
-    from .._running import RunningServer
-    from .._server import Server
+from ..changes._bus import Bus
+from ..registry._registry import Registry
+from ..registry._server_options import ServerOptions
 
 #: Seconds before a provider that failed is asked again, before its `watch` is started again, and
 #: before a lifespan begins again; they double with each failure, up to the second value.
@@ -46,6 +46,21 @@ NEEDED: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
+class ProvidingServer(Protocol):
+    """A server, as its providers see it: `Server`."""
+
+    registry: Registry
+    bus: Bus
+    crash_log: ThrottledLog
+
+    @property
+    def options(self) -> ServerOptions:
+        """The options of the server."""
+
+    def notify_resource_updated(self, uri: str) -> None:
+        """Tell clients that a resource changed."""
+
+
 class ProviderEntry:
     """One provider of one server.
 
@@ -59,7 +74,7 @@ class ProviderEntry:
         failing: The lists that it fails to give, each with the reason in a few words.
         failures: The number of failures since the start.
         listed: The number of items in the last list of each feature that was listed.
-        watcher: The served server that runs its `watch`; None if none does.
+        is_watched: True while a served server runs its `watch`.
         was_watched: True once its `watch` has begun.
     """
 
@@ -69,12 +84,12 @@ class ProviderEntry:
         self.failing: dict[str, str] = {}
         self.failures = 0
         self.listed: dict[str, int] = {}
-        self.watcher: RunningServer | None = None
+        self.is_watched = False
         self.was_watched = False
         self._owner = owner
 
     @property
-    def server(self) -> "Server":
+    def server(self) -> ProvidingServer:
         """The server; see `Changes`."""
         return self._owner.server
 
@@ -122,7 +137,7 @@ class Providers:
         have_scopes: True once a provider has listed something that requires scopes.
     """
 
-    def __init__(self, server: "Server", items: Iterable[BaseProvider]) -> None:
+    def __init__(self, server: ProvidingServer, items: Iterable[BaseProvider]) -> None:
         self.server = server
         self.entries: tuple[ProviderEntry, ...] = ()
         self.generation = 0
@@ -218,7 +233,7 @@ class Providers:
                     entry.versions[kind] += 1
             self.generation += 1
 
-    def note_specs(self, specs: Iterable[Any]) -> None:
+    def note_specs(self, specs: Iterable[Bound]) -> None:
         """Note what the server must look after once a provider has listed it."""
         for spec in specs:
             if getattr(spec, "task", None) is not None:
@@ -227,18 +242,17 @@ class Providers:
                 self.have_scopes = True
                 self.server.registry.scoped = True
 
-    def claim(self, entry: ProviderEntry, running: "RunningServer") -> bool:
-        """Tell whether a served server is to run the `watch` of a provider; one does."""
+    def claim(self, entry: ProviderEntry) -> bool:
+        """Reserve the `watch` of a provider; False if it has none, or another one has it."""
         with self._lock:
-            free = entry.watcher is None and type(entry.provider).watch is not BaseProvider.watch
-            if free:
-                entry.watcher = running
+            free = not entry.is_watched and type(entry.provider).watch is not BaseProvider.watch
+            entry.is_watched = entry.is_watched or free
         return free
 
     def release(self, entry: ProviderEntry) -> None:
         """Let another served server run the `watch` of a provider."""
         with self._lock:
-            entry.watcher = None
+            entry.is_watched = False
         for running in tuple(self.server.bus.running):
             running.portal.run_soon(running.update_providers)
 
@@ -305,7 +319,7 @@ class Providers:
         """Ask for the lists of a caller that are out of date; see `Registry.prepare`."""
         await on_trio(_prepare, feature, context)
 
-    def mounted(self, context: Any) -> Iterator[tuple["Server", Any]]:
+    def mounted(self, context: Any) -> Iterator[tuple[Any, Any]]:
         """Iterate over the servers that are mounted and served, at any depth.
 
         Args:
@@ -368,7 +382,7 @@ class Providers:
         own = len(provider.namespace(key))
         return tuple(text for each in self if len(text := each.namespace(key)) > own)
 
-    def may_serve(self, template: Any, uri: str, context: Any) -> bool:
+    def may_serve(self, template: Bound, uri: str, context: Any) -> bool:
         """Tell whether a template may serve a URI: not that of a provider for a URI of another."""
         owner = context.running.provider_lists.owner_of(context, template)
         return owner is None or not uri.startswith(self.others_than(owner.provider, "uri"))
@@ -383,7 +397,7 @@ class Providers:
         return None
 
 
-def _mounts(provider: BaseProvider, server: "Server") -> bool:
+def _mounts(provider: BaseProvider, server: ProvidingServer) -> bool:
     """Tell whether a provider mounts a server, at any depth."""
     inner = provider.mounted_server
     if inner is None or inner is server:

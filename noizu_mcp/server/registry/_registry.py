@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from ... import types
 from ..._value import JSONObject
@@ -18,6 +18,7 @@ from ._availability import is_available
 from ._collection import Collection, CollectionKind
 from ._directories import make_tree
 from ._pages import PAGE_SIZE
+from ._provided import Provided
 
 if TYPE_CHECKING:
     from ...skills import SkillSpec
@@ -63,60 +64,6 @@ _NAMED_BY: Final = {
 
 #: The spec that serves a URI, and for a template the values of its variables.
 FoundResource = tuple[ResourceSpec | TemplateSpec, Any]
-
-
-class Provided(Protocol):
-    """The providers of a server, as its registrations see them.
-
-    Attributes:
-        have_tasks: True once a provider has listed a tool whose calls can go on as tasks.
-        have_scopes: True once a provider has listed something that requires scopes.
-    """
-
-    have_tasks: bool
-    have_scopes: bool
-
-    def expire(self, kind: str) -> None:
-        """Let a list of all providers be asked for again."""
-
-    def raise_generation(self) -> None:
-        """Let every caller's lists be put together anew."""
-
-    def offer(self, feature: str) -> bool:
-        """Tell whether any of them offers a feature."""
-
-    def depends_on_caller(self, feature: str) -> bool:
-        """Tell whether a list may differ by caller."""
-
-    async def prepare(self, context: Context, feature: str) -> None:
-        """Ask for the lists of a caller that are out of date."""
-
-    def feature_of(self, request: Request) -> str | None:
-        """Return the feature whose lists a request needs; None if registrations can answer it."""
-
-    def health(self) -> Sequence[tuple[str, tuple[str, ...], int, Mapping[str, int]]]:
-        """Return the name, the faults, the failures and the listed items of each provider."""
-
-    def mounted(self, context: Any) -> Iterator[tuple[Any, Any]]:
-        """Iterate over the servers that are mounted and served, each with its context."""
-
-    async def can_watch(self, uri: str, context: Any) -> bool | None:
-        """Tell whether a mounted server lets a caller watch its resource; None: it is of none."""
-
-    async def takes_alone(self, uri: str, context: Any) -> bool:
-        """Tell whether a mounted server has a resource, and overrides `subscribe`."""
-
-    async def subscribe(self, uri: str, context: Any) -> None:
-        """Tell the provider of a resource, if it has one, that a client watches it."""
-
-    async def unsubscribe(self, uri: str, context: Any) -> None:
-        """Tell the providers that a client watches a resource no longer."""
-
-    def may_serve(self, template: Any, uri: str, context: Any) -> bool:
-        """Tell whether a template may serve a URI: not that of a provider for a URI of another."""
-
-    def unknown(self, name: str) -> str | None:
-        """Word the error for an unknown name; None if it is nobody's."""
 
 
 class Registry:
