@@ -1,13 +1,13 @@
 """The components of a mounted server under their new names, bound to its contexts.
 
-Each is the component of the mounted server with another name or URI, and with the defaults of that
-server written in. Its handler gets the context of the mounted server, and the URIs in its answer
-that the mounted server serves are those under which a client can read them.
+Each is a component of the mounted server with another name or URI, and with the defaults of that
+server. Its handler gets the context of the mounted server. A URI in its answer that the mounted
+server serves is replaced by the URI under which a client can read it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ... import components, types
 from ..._errors import DeniedHidden
@@ -15,6 +15,7 @@ from ..._util import Unset
 from ..._value import JSONObject
 from ...components import (
     Bound,
+    Context,
     PromptSpec,
     ResourceSpec,
     TemplateSpec,
@@ -23,12 +24,15 @@ from ...components import (
     open_object,
 )
 from ...engine import run_user_code
-from ...types import RequireScopes
+from ...types import Principal, RequireScopes
 from ...uri import UriTemplate
 from ..registry._availability import is_available
 from ..registry._collection import Collection
 from ._mounted_calls import MountedCalls
 from ._mounted_context import MountedContext
+
+if TYPE_CHECKING:
+    from ..policies._policy import CallKind
 
 #: Pages of a list that a mounted server computes; more would be a cursor that never ends.
 MOST_PAGES: Final = 1000
@@ -47,14 +51,14 @@ _LISTED: Final = {
 }
 
 
-class _Both(RequireScopes):
+class _BothScopes(RequireScopes):
     """The scopes of a mounted server and of one of its components, each by its own hierarchy."""
 
     def __init__(self, first: RequireScopes, second: RequireScopes) -> None:
         super().__init__(*dict.fromkeys(first.scopes + second.scopes))
         object.__setattr__(self, "_parts", (first, second))
 
-    def admits(self, principal: Any) -> bool:
+    def admits(self, principal: Principal | None) -> bool:
         """Tell whether the caller holds the scopes of both."""
         parts: tuple[RequireScopes, ...] = self.__dict__["_parts"]
         return all(each.admits(principal) for each in parts)
@@ -70,18 +74,20 @@ class MountedGuard:
 
     __slots__ = ("_calls", "_spec")
 
-    def __init__(self, calls: MountedCalls, spec: Any) -> None:
+    def __init__(self, calls: MountedCalls, spec: Bound) -> None:
         self._calls = calls
         self._spec = spec
 
     @property
     def chains(self) -> Mapping[str, Any]:
         """The policies; also those of a server that the mounted server mounts."""
-        own: Mapping[str, Any] = self._calls.server.policies.chains
+        own = self._calls.server.policies.chains
         return own or ({} if self._spec.guard is None else self._spec.guard.chains)
 
-    async def admit(self, kind: Any, name: str, arguments: Mapping[str, Any], ctx: Any) -> None:
-        """Ask them about a call, by the name that it has in the mounted server.
+    async def admit(
+        self, kind: "CallKind", name: str, arguments: Mapping[str, Any], ctx: Any
+    ) -> None:
+        """Ask the policies about a call, by the name that it has in the mounted server.
 
         Raises:
             Denied: The call must not go on.
@@ -140,9 +146,9 @@ class MountedSpecs:
         return found
 
     async def _computed(
-        self, collection: Collection[Any], method: str, ctx: MountedContext
+        self, collection: Collection[Bound], method: str, ctx: MountedContext
     ) -> list[Bound]:
-        """List what an override lists; the other registrations are hidden, as in the server."""
+        """List the items of an override; the other registrations are hidden, as in the server."""
         specs = dict(collection.seen_by(ctx).specs)
         found: list[Bound] = []
         cursor: str | None = None
@@ -162,9 +168,9 @@ class MountedSpecs:
                 break
         return found + [self._remake(spec, hidden=True) for spec in specs.values()]
 
-    def _remake(self, spec: Any, **changes: Any) -> Any:
-        """Make the component that the other server has: its name, its defaults, its handler."""
-        fields = {**vars(spec), **self._defaults(spec), **changes}
+    def _remake(self, spec: Bound, **changes: object) -> Bound:
+        """Make the component that clients see: its name, its defaults, its handler."""
+        fields: dict[str, Any] = {**vars(spec), **self._defaults(spec), **changes}
         definition: JSONObject = dict(fields["definition"])
         old = str(definition[spec.key])
         new = definition[spec.key] = self._names.rename(spec.key, old)
@@ -176,7 +182,7 @@ class MountedSpecs:
         fields["guard"] = MountedGuard(self._calls, spec)
         inner = self._inner(spec, fields)
         fields["invoke"] = self._handler(fields["mode"], inner)
-        if "complete" in fields:
+        if isinstance(spec, PromptSpec | TemplateSpec):
             fields["complete"] = partial(self._completer, spec)
         if isinstance(spec, ResourceSpec):
             fields["uri"] = new
@@ -187,22 +193,22 @@ class MountedSpecs:
                 fields["list"] = self._instances(spec)
         return type(spec)(**fields)
 
-    def _defaults(self, spec: Any) -> dict[str, Any]:
+    def _defaults(self, spec: Bound) -> dict[str, object]:
         """Return the options that a component has from the mounted server."""
-        options, found = self._server.options, dict[str, Any]()
+        options, found = self._server.options, dict[str, object]()
         if isinstance(spec.timeout, Unset):
             found["timeout"] = options.tool_timeout
         if options.requires is not None:
-            own: RequireScopes | None = spec.requires
-            found["requires"] = options.requires if own is None else _Both(options.requires, own)
+            both = spec.requires and _BothScopes(options.requires, spec.requires)
+            found["requires"] = both or options.requires
         if isinstance(spec, ToolSpec):
             found["coerce"] = options.coerce if spec.coerce is None else spec.coerce
             if spec.max_result_bytes is None:
                 found["max_result_bytes"] = options.max_result_bytes
         return found
 
-    def _inner(self, spec: Any, fields: dict[str, Any]) -> Any:
-        """Return the function that answers in the mounted server, of values and its context."""
+    def _inner(self, spec: Bound, fields: dict[str, Any]) -> Callable[..., Any]:
+        """Return the function that takes values and the inner context, and answers."""
         listed = _LISTED[type(spec)]
         if self._server.registry.overrides(_METHODS[listed][1]):
             # The method takes arguments as they were sent.
@@ -220,32 +226,35 @@ class MountedSpecs:
 
     def _through(self, listed: str, definition: Mapping[str, Any]) -> Callable[..., Any]:
         """Return a function that asks the method of the mounted server for an answer."""
-        method = getattr(self._server, _METHODS[listed][1])
+        method: Callable[..., Awaitable[object]] = getattr(self._server, _METHODS[listed][1])
         if _METHODS[listed][1] == "read_resource":
 
-            def read(uri: str, *rest: Any) -> Any:
+            def read(uri: str, *rest: Any) -> Awaitable[object]:
                 uri, ctx = self._old_uri(uri), rest[-1]
                 self._let_through("resource", uri, {}, ctx)
                 return method(uri, ctx)
 
             return read
-        kind, name = "tool" if listed == "tools" else "prompt", definition["name"]
+        kind: CallKind = "tool" if listed == "tools" else "prompt"
+        name = definition["name"]
 
-        def call(args: Any, ctx: Any) -> Any:
+        def call(args: Mapping[str, Any], ctx: MountedContext) -> Awaitable[object]:
             self._let_through(kind, name, args, ctx)
             return method(name, args, ctx)
 
         return call
 
-    def _let_through(self, kind: Any, name: str, arguments: Mapping[str, Any], ctx: Any) -> None:
-        """Note that an override may pass on the call: its guard has asked the policies."""
+    def _let_through(
+        self, kind: "CallKind", name: str, arguments: Mapping[str, Any], ctx: Any
+    ) -> None:
+        """Record that the guard has asked the policies, so that an override may pass a call on."""
         if self._server.policies.chains or ctx.held is not None:
             from ..calls._policy_checks import let_through
 
             let_through(kind, name, arguments, ctx)
 
     def _any_resource(self) -> TemplateSpec:
-        """Make a hidden template of all URIs: an override may read what is not registered."""
+        """Make a hidden template of all URIs: an override may read URIs without a registration."""
         template = types.ResourceTemplateDefinition(self._names.rename_uri("{+uri}"), "any")
         read = self._handler("async", self._through("resources", {}))
         made = bind_definition(template, read, hidden=True)
@@ -255,15 +264,15 @@ class MountedSpecs:
     def _old_uri(self, uri: str) -> str:
         return uri.removeprefix(self._names.start("uri"))
 
-    def _is_available(self, spec: Bound, ctx: Any) -> bool:
+    def _is_available(self, spec: Bound, ctx: Context) -> bool:
         context = self._calls.context(ctx)
         return context is not None and is_available(spec, context)
 
     def _handler(self, mode: str, inner: Callable[..., Any]) -> Callable[..., Any]:
-        """Make a handler that is called with the request, of one that takes the inner context."""
+        """Make a handler for requests of a handler for contexts of the mounted server."""
         calls, rename = self._calls, self._rename_uris
 
-        async def invoke(*values: Any) -> Any:
+        async def invoke(*values: Any) -> object:
             *given, outer = values
             ctx = calls.enter(outer)
             try:
@@ -272,7 +281,7 @@ class MountedSpecs:
             finally:
                 calls.leave(ctx)
 
-        def call(*values: Any) -> Any:
+        def call(*values: Any) -> object:
             *given, outer = values
             ctx = calls.enter(outer)
             try:
@@ -283,14 +292,14 @@ class MountedSpecs:
 
         return invoke if mode == "async" else call
 
-    def _completer(self, spec: Any, name: str) -> Any:
+    def _completer(self, spec: PromptSpec | TemplateSpec, name: str) -> "components.Source | None":
         if self._server.registry.overrides("complete"):
             is_prompt = isinstance(spec, PromptSpec)
             given = {"name": spec.name} if is_prompt else {"uri": spec.definition[spec.key]}
             reference = types.Reference("ref/prompt" if is_prompt else "ref/resource", **given)
             target = str(spec.definition[spec.key])
 
-            def complete(prefix: str, ctx: Any) -> Any:
+            def complete(prefix: str, ctx: MountedContext) -> Awaitable[object]:
                 given = {"argument": name, "value": prefix}
                 self._let_through("completion", target, given, ctx)
                 return self._server.complete(reference, name, prefix, ctx)
@@ -306,19 +315,19 @@ class MountedSpecs:
         list_: Any = spec.list
         rename = self._names.rename_uri
 
-        def renamed(value: Any) -> Any:
+        def renamed(value: object) -> list[JSONObject]:
             found = components.to_listed(spec, value)
             return [{**each, "uri": rename(each["uri"])} for each in found]
 
-        async def wait(ctx: Any) -> Any:
+        async def wait(ctx: MountedContext) -> list[JSONObject]:
             return renamed(await list_(ctx))
 
-        def call(ctx: Any) -> Any:
+        def call(ctx: MountedContext) -> list[JSONObject]:
             return renamed(list_(ctx))
 
         return self._handler(spec.list_mode, wait if spec.list_mode == "async" else call)
 
-    def _rename_uris(self, answer: Any, ctx: MountedContext) -> Any:
+    def _rename_uris(self, answer: object, ctx: MountedContext) -> object:
         """Replace the URIs in an answer that the server serves by those that clients see."""
 
         def is_served(uri: str) -> bool:
