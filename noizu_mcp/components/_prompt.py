@@ -37,7 +37,7 @@ class Prompt(Component, metaclass=ComponentMeta):
 
 
 class PromptOptions(Overrides, total=False):
-    """The options of a function that is a prompt: those of a registration, and more.
+    """The options of a function that is a prompt: the options of a registration, and more.
 
     Attributes:
         arguments: The arguments as fields, if the function takes them in one object.

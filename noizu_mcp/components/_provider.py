@@ -61,7 +61,7 @@ class Changes(Protocol):
         """
 
     def resource_updated(self, uri: str, /) -> None:
-        """Say that the contents of a resource changed: the server tells those who watch it.
+        """Say that the contents of a resource changed: the server notifies its subscribers.
 
         Args:
             uri: The URI, as the provider lists it.

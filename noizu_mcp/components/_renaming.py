@@ -27,7 +27,7 @@ _Renamed = TypeVar("_Renamed")
 
 
 class Renaming:
-    """Converts between the names of a server and those that clients see.
+    """Converts between the names of a server and the names that clients see.
 
     Args:
         prefix: The prefix; empty: all names stay as they are.

@@ -49,7 +49,7 @@ class ToolOverrides(ToolOptions, Overrides, total=False):
 class MethodOptions(ToolOptions, total=False):
     """The options of `@mcp(…)`.
 
-    They are those that a registration may change, and those of the method or the function. The name
+    They are the options of a registration, and of the method or the function. The name
     is its name by default, the description the first paragraph of its docstring; `category=None`
     means none, whatever a kit says.
 

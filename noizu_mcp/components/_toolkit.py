@@ -117,7 +117,7 @@ class Toolkit(metaclass=ComponentMeta):
 
 
 def _marked_methods(declaration: Declaration) -> dict[str, tuple[type, Any, dict[str, Any]]]:
-    """Find the marked methods, those of bases first; each with its class and its options.
+    """Find the marked methods, in bases first; each with its class and its options.
 
     An override stays the tool that it overrides, with or without a line of its own; None in its
     place takes the tool away.

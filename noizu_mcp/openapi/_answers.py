@@ -73,7 +73,7 @@ def _read_json(request: ApiRequest, body: bytes) -> ToolResult:
 
 
 def _decode(body: bytes, media_type: str) -> str:
-    """Decode a text; one with another charset than those of `_CHARSETS` is read as UTF-8."""
+    """Decode a text; any charset outside of `_CHARSETS` is read as UTF-8."""
     for part in media_type.split(";")[1:]:
         name, _, value = part.partition("=")
         charset = value.strip().strip('"').lower()

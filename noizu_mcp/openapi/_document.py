@@ -83,7 +83,7 @@ def check_document(document: Any, where: str) -> JSONObject:
     """Check that a value is a document of OpenAPI 3.0, 3.1 or 3.2, and return it.
 
     Raises:
-        DocumentError: It is another one.
+        DocumentError: The value is not such a document.
     """
     if not isinstance(document, dict):
         raise DocumentError(f"{where} must be an object")
@@ -135,7 +135,7 @@ class ApiDocument:
         """Return the value at a reference: `#/components/schemas/Pet`.
 
         Raises:
-            DocumentError: There is none, or it is in another document.
+            DocumentError: The reference leads nowhere, or to another document.
         """
         if not isinstance(pointer, str) or not pointer.startswith("#"):
             raise DocumentError(f"$ref to another document is not read: {str(pointer)[:200]}")
@@ -157,7 +157,7 @@ class ApiDocument:
             *levels: The operation and its path item; the document comes last.
 
         Raises:
-            DocumentError: There is none, or it has no absolute URL.
+            DocumentError: There is no server, or it has no absolute URL.
         """
         for level in (*levels, self.root):
             servers = level.get("servers")
@@ -183,7 +183,7 @@ def branches_of(document: ApiDocument, schema: Any) -> Iterator[JSONObject]:
 
     Args:
         document: The document.
-        schema: The schema; nothing that is not an object is given.
+        schema: The schema; values other than objects are skipped.
 
     Raises:
         DocumentError: A reference leads nowhere.
@@ -206,7 +206,7 @@ def read_base(url: str) -> str:
     """Check the base URL of an API, and return it without the slash at its end.
 
     Raises:
-        DocumentError: It is no absolute URL of http or https, or has a user, query or fragment.
+        DocumentError: The URL is not absolute, not http or https, or has a user, query or fragment.
     """
     try:
         parts = urlsplit(url)

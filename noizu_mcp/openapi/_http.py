@@ -116,7 +116,7 @@ async def open_connections(
     """Open connections for as long as the block runs.
 
     Args:
-        tls: The trusted certificates; None: those of the system.
+        tls: The trusted certificates; None: the certificates of the system.
         max_size: Bytes of an answer.
         secure: False if no URL is `https`: reading the certificates takes tens of milliseconds.
     """

@@ -23,9 +23,9 @@ from ._schemas import SchemaConverter
 
 #: Operations of one document: the largest public API has a thousand.
 MAX_OPERATIONS: Final = 2000
-#: Characters of the name of a tool; interfaces of models take no longer ones.
+#: Characters of the name of a tool; the APIs of models allow no more.
 MAX_NAME: Final = 64
-#: Characters of a description; a model reads those of all tools before each answer.
+#: Characters of a description; a model reads all of them before each answer.
 MAX_DESCRIPTION: Final = 2000
 
 _METHODS: Final = (
@@ -161,7 +161,7 @@ class Operation:
         )
 
     def _expand(self, values: Mapping[str, str]) -> str:
-        """Fill in the variables of the path; none of them may change the path around it.
+        """Fill in the variables of the path; a value must not change the path around it.
 
         Raises:
             BadValue: A segment would be empty, or lead to another folder.
@@ -302,7 +302,7 @@ class _OperationReader:
         )
 
     def _parameters(self, head: Head) -> Iterator[Parameter]:
-        """Read the parameters; those of the operation win over those of the path."""
+        """Read the parameters; the operation overrides the path."""
         found: dict[tuple[str, str], Parameter] = {}
         for each in [*_listed(head.item, "parameters"), *_listed(head.node, "parameters")]:
             parameter = read_parameter(self._document.resolve(each))
@@ -373,7 +373,7 @@ def _leads_away(segment: str) -> bool:
 
 
 def _name(parameters: Iterable[Parameter], path: str) -> dict[str, Parameter]:
-    """Give each parameter the name of an argument; those of one name get their place added.
+    """Give each parameter the name of an argument; equal names get their place added.
 
     Raises:
         DocumentError: A variable of the path has no parameter.

@@ -24,10 +24,10 @@ def read_answer(
         name: The name of the server, for errors.
         result: The result.
         read: Reads a last result.
-        names: The names of the server, and those that clients see.
+        names: Converts names of the server to the names that clients see.
 
     Raises:
-        McpError: It is malformed (-32603).
+        McpError: The result is malformed (-32603).
     """
     kind = result.get("resultType", "complete")
     if kind not in ("complete", "input_required"):

@@ -1,17 +1,16 @@
-"""One connection of a `Remote` to its server: requests of callers, and the messages that find them.
+"""One connection of a `Remote` to its server: requests of callers, and messages of the server.
 
 Theory of operation. A request of a caller becomes one request to the server. While it is in flight
-the caller stands in `_calls`. Everything that the server sends on its own account must find one of
-these callers:
+it is in `_calls`. Each other message of the server belongs to one of these calls:
 
 - Progress, and the questions of 2026-07-28, belong to one request by the rules of the protocol.
 - Questions up to 2025-11-25, and log messages, come on the connection. They belong to the caller
-  of the requests in flight, if that is one: a session, a verified principal, or else one request.
-  With several of them, or none, nobody can tell whose they are: a question is refused, since it
+  of the requests in flight, if there is one caller: a session, a verified principal, or else one
+  request. With several callers, or none, the owner is unknown: a question is refused, since it
   may show the data of one person to another, and a log message is dropped.
 
-A question ends with the request that it belongs to. A request ends by its own answer: the server
-may do without an answer to its question, which may even belong to no request at all.
+A question ends with the request that it belongs to. A request ends with its own answer, also while
+a question is open: the server may not need the answer.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -178,7 +177,7 @@ class PooledConnection:
 
     @contextmanager
     def naming(self) -> Iterator[None]:
-        """Name the server in failures that are none of its answers."""
+        """Name the server in failures other than its own error answers."""
         name = self.connection.name
         try:
             yield
@@ -203,7 +202,7 @@ class PooledConnection:
                 question.cancel()
 
     def _owner(self) -> _PendingCall | None:
-        """Return the request that a message of the server belongs to; None if nobody can tell."""
+        """Return the request that a message of the server belongs to; None if it is unknown."""
         callers = {call.caller for call in self._calls}
         # Of several requests of one caller the oldest: it waits for something, and short ones end.
         return self._calls[0] if len(callers) == 1 else None
@@ -214,7 +213,7 @@ class PooledConnection:
         """Ask the caller that a question belongs to, and return its answer.
 
         Raises:
-            McpError: Nobody can tell who that is, or the caller refused.
+            McpError: The caller is unknown, or has refused.
         """
         if self._calls:
             self._on_question()
@@ -232,8 +231,8 @@ class PooledConnection:
             try:
                 answer: Mapping[str, Any] = await call.ctx.relay(InputRequest(method, params))
             except McpError as error:
-                # Servers ask for roots when a session begins, whoever calls then: the refusal is
-                # for the server, and the call goes on.
+                # Servers ask for roots when a session begins, during the call of any caller: the
+                # refusal is for the server, and the call goes on.
                 if error.code == MISSING_CLIENT_CAPABILITY and method != ROOTS:
                     call.missing = error
                 raise
@@ -270,7 +269,7 @@ class PooledConnection:
 
 
 def _with_meta(params: Mapping[str, Any], meta: Any) -> JSONObject:
-    """Return params with those keys of `_meta` that do not belong to one connection."""
+    """Return params without the keys of `_meta` that belong to one connection."""
     found = {key: value for key, value in params.items() if key != "_meta"}
     kept = {
         key: value

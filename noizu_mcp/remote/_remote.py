@@ -86,7 +86,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
     whenever it ends. Meanwhile its components are not listed, and a call ends in one clear error.
     A call that was in flight is not sent again. All callers share the connection, so a server
     that keeps state for each session is not for several users. The credentials of callers are never
-    passed on: the server sees those of `auth`.
+    passed on: the server sees the credentials of `auth`.
 
     Args:
         target: The server, in any form that `connect` takes.
@@ -135,7 +135,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             raise ValueError(f"connections must be a whole number above 0, got {connections!r}")
         self.timeout = list_timeout
         self._connections = connections
-        # The timeouts are those of the connection, which know of progress.
+        # The connection has timeouts, which progress extends.
         self._common: dict[str, Any] = {"timeout": None, "requires": read_requires(requires)}
         self._options = {"strictness": "off", **options, "timeout": call_timeout}
         self._target: Any
@@ -160,13 +160,13 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
     ) -> "list[Remote]":
         """Make a `Remote` for each server of a file of the `mcpServers` form.
 
-        Their prefixes are the names of the servers. An entry that is malformed is told in the log
-        when it is served, and takes no other down.
+        Their prefixes are the names of the servers. A malformed entry is logged when it is
+        served, and does not affect the others.
 
         Args:
             config: The path of the file, or its content as a mapping.
             per_server: Options for some servers, by name; `prefix` among them.
-            **options: Options for all of them, but for `auth`, which would send the credentials of
+            **options: Options for all of them, except `auth`, which would send the credentials of
                 one server to all.
 
         Raises:
@@ -213,7 +213,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         changed()
         try:
             await upstream.run()
-            # It failed for good, and goes on to say so.
+            # The connection has failed for good; requests report it.
             await trio.sleep_forever()
         finally:
             # By its value: the server may be served elsewhere by now, with another one.
@@ -418,7 +418,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
     ) -> AnswerType | InputRequired:
         return read_answer(self._label, result, read, self._names)
 
-    # Skills, and what this server says of itself
+    # Introduction and skills
 
     async def introduce(self, ctx: Context) -> Introduction:
         """Return the instructions and extensions of the server, as far as it is connected.
@@ -470,11 +470,11 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             raise McpError(INTERNAL_ERROR, str(error)) from error
 
     async def unsubscribe(self, uri: str, ctx: Context) -> None:
-        """Watch it no longer; see `ResourceProvider`."""
+        """End a subscription; see `ResourceProvider`."""
         own = self._names.restore("uri", uri)
         upstream = self._upstreams.get(ctx.server)
         if upstream is not None and own is not None:
-            # The client wants no more of it, whatever the server says.
+            # The client has unsubscribed, also if the server reports an error.
             with suppress(Unavailable, McpError):
                 await upstream.unwatch(own)
 

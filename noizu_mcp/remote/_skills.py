@@ -35,7 +35,7 @@ async def find_skill(upstream: Upstream, names: Renaming, uri: str) -> JSONObjec
 
     Args:
         upstream: The server.
-        names: Its names, and those that clients see.
+        names: Converts its names to the names that clients see.
         uri: The URI of the skill, as the server knows it.
 
     Raises:
@@ -62,7 +62,7 @@ async def read_directory(
 
     Args:
         upstream: The server.
-        names: Its names, and those that clients see.
+        names: Converts its names to the names that clients see.
         uri: The URI of the directory, as the server knows it.
         cursor: The cursor of the client; None for the first page.
 

@@ -40,7 +40,7 @@ FIRST_PAUSE: Final = 1.0
 MAX_PAUSE: Final = 60.0
 #: Seconds between a reading of a list and the next one, in which further notices are merged.
 SETTLE: Final = 0.1
-#: Seconds after which a further connection that nobody uses is closed.
+#: Seconds after which an unused connection of the pool is closed.
 IDLE: Final = 60.0
 #: The lists that a notice makes stale, and the kind of change that tells of each list.
 _LISTS: Final = {method: kind for kind, (method, _) in CHANGES.items()}
@@ -56,7 +56,7 @@ class Upstream:
         options: The options of `connect`.
         most: The number of connections; see above.
         patience: Seconds from now on in which a list request waits for a list.
-        changed: Called with the kind of each list that was read anew, or is not served any more.
+        changed: Called with the kind of each list that was read again or was dropped.
         updated: Called with the URI of each resource that changed.
 
     Attributes:
@@ -82,7 +82,7 @@ class Upstream:
         self._changed = changed
         self._updated = updated
         self._until = self._began + patience
-        # Lists that are to be read, those that could not be, and what to wait for until one was.
+        # Set for each list that must be read; errors of lists; set after each reading.
         self._stale = {name: trio.Event() for name in _KINDS}
         self._refused: dict[str, str] = {}
         self._turn = trio.Event()
@@ -130,7 +130,7 @@ class Upstream:
         self._asks = True
 
     def _choose(self, ctx: ServerContext) -> PooledConnection:
-        """Choose the connection of a request: one on which nobody else has a request in flight."""
+        """Choose the connection of a request: one without requests of other callers."""
         caller = caller_of(ctx)
         free = [pooled for pooled in self._pool if pooled.is_free_for(caller)]
         if free:
@@ -143,7 +143,7 @@ class Upstream:
         return pooled
 
     async def _keep(self, pooled: PooledConnection) -> None:
-        """Keep a further connection until nobody has used it for some time."""
+        """Keep a connection of the pool until it was unused for `IDLE` seconds."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(pooled.connection.run)
             while True:
@@ -169,7 +169,7 @@ class Upstream:
             for kind in CHANGES:
                 self._note_stale(kind)
         elif status != "connecting" and self.lists:
-            # An attempt has failed: nobody knows how long it will be away.
+            # An attempt has failed, so the server may be away for a long time.
             self.lists.clear()
             for kind in CHANGES:
                 self._changed(kind)
@@ -277,7 +277,7 @@ class Upstream:
                 await self._turn.wait()
 
     def _forget(self, uri: str) -> bool:
-        """Count one watcher less; return True if it was the last."""
+        """Remove one watcher; return True if it was the last."""
         self._watched[uri] -= 1
         if self._watched[uri]:
             return False
@@ -313,7 +313,7 @@ class Upstream:
                         await client.subscribe(uri)
                     except McpError as error:
                         logger.warning("%s is not watched any more: %s", uri, error)
-                # Changes while it was not connected were told to nobody.
+                # Changes while it was not connected were not reported.
                 self._updated(uri)
 
     async def _keep_listening(self, client: Client) -> None:

@@ -92,7 +92,7 @@ def _cut(text: str) -> str | FrontmatterFault:
     end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip(" ") == "---"), None)
     if end is None:
         return FrontmatterFault("has no line `---` that ends its frontmatter", 1)
-    # The empty first line stands for `---`, so that YAML's lines are those of the file.
+    # The empty first line replaces `---`, so that the lines of YAML are the lines of the file.
     return "\n".join(["", *lines[1:end], ""])
 
 

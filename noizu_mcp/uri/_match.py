@@ -24,7 +24,7 @@ _ABSOLUTE: Final = r"[/\\]|[A-Za-z]:[/\\]"
 _COMPONENT_ENDS: Final = "/?#"
 _NAMED: Final = (";", "?", "&")
 
-#: Takes the values out of the text of a run; ValueError if it holds none.
+#: Reads the values in the text of a span; ValueError if the text is not valid.
 ReadValues = Callable[[str], dict[str, Any]]
 
 
@@ -67,7 +67,7 @@ def decode(text: str) -> str:
     """Undo percent-encoding, once.
 
     Raises:
-        ValueError: A percent sign that encodes nothing, or the decoded bytes are not UTF-8.
+        ValueError: A percent sign encodes nothing, or the decoded bytes are not UTF-8.
     """
     return re.sub(_ESCAPE, _unescape, text.encode()).decode()
 

@@ -1,4 +1,4 @@
-"""Modules of users: imported by name or run as files; a failure is told in one line."""
+"""Modules of users: imported by name or run as files; a failure is reported in one line."""
 
 import importlib
 import os

@@ -32,11 +32,11 @@ class PolicyCall(NamedTuple):
         name: The name of the tool or prompt, as it was sent; or the URI, as it is registered, or in
             its normal form (`noizu_mcp.uri.normalize`).
         arguments: The arguments as sent, not validated; read-only. Those of a completion are
-            `argument` and `value`, those of a resource the decoded variables of its template.
+            `argument` and `value`, of a resource the decoded variables of its template.
         spec: The registration that was found; None if only an override of the server knows it.
-        caller: The verified caller; None where nobody verifies it.
-        client: The name of the client among those that share the server, such as its network
-            address; None if it shares nothing. It proves nothing.
+        caller: The verified caller; None where callers are not verified.
+        client: The name of the client among the clients of the server, such as its network
+            address; None for a single client. It proves nothing.
         transport: `stdio`, `http` or `memory`.
         chain: The tools whose calls this one is nested in, the outermost first.
     """

@@ -1,7 +1,7 @@
 """The answer to a client that connects, and skills, put together from a server and its providers.
 
-Both are asked for when they are wanted, and nothing is kept: providers are few, and clients ask
-rarely. A provider that fails, or takes longer than its `timeout`, is left out, which the log says.
+Nothing is cached: there are few providers, and clients ask rarely. A provider that fails, or takes
+longer than its `timeout`, is left out and logged.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ async def introduce(server: ProvidingServer, ctx: Any) -> Introduction:
 async def list_skills(server: ProvidingServer, ctx: Any) -> list[Any]:
     """List the skills of a server and of its providers; of two with one URI the first counts.
 
-    A URI with the prefix of a provider is of no other one.
+    A URI with the prefix of a provider belongs to that provider alone.
 
     Returns:
         Specs, and entries in the form of the wire.
@@ -53,7 +53,7 @@ async def list_skills(server: ProvidingServer, ctx: Any) -> list[Any]:
 
 
 async def find_skill(server: ProvidingServer, uri: str, ctx: Any) -> JSONObject | None:
-    """Find the entry of a skill that a provider has; None if none has it.
+    """Find the entry of a skill of a provider; None if no provider has the skill.
 
     Raises:
         McpError: The skill cannot be had now.
@@ -69,7 +69,7 @@ async def find_skill(server: ProvidingServer, uri: str, ctx: Any) -> JSONObject 
 async def read_directory(
     server: ProvidingServer, uri: str, cursor: Any, ctx: Any
 ) -> JSONObject | None:
-    """Read a page of a directory that a provider has; None if none has it.
+    """Read a page of a directory of a provider; None if no provider has the directory.
 
     Raises:
         McpError: The cursor is invalid (-32602), or the directory cannot be had now.
@@ -89,14 +89,14 @@ def _providers_of(server: ProvidingServer) -> Iterator[BaseProvider]:
 
 
 def _skill_providers_of(server: ProvidingServer, uri: str = "") -> Iterator[SkillProvider]:
-    """Iterate over the providers that have skills; not those that cannot have one of this URI."""
+    """Iterate over the providers with skills that may have this URI."""
     for each in _providers_of(server):
         if isinstance(each, SkillProvider) and not uri.startswith(_others_than(server, each)):
             yield each
 
 
 def _others_than(server: ProvidingServer, provider: Any) -> tuple[str, ...]:
-    """List the beginnings of URIs that are of other providers."""
+    """List the prefixes of the URIs of other providers."""
     providers = server.registry.providers
     return () if providers is None else providers.others_than(provider, "uri")
 
@@ -104,7 +104,7 @@ def _others_than(server: ProvidingServer, provider: Any) -> tuple[str, ...]:
 async def _ask_all(
     server: ProvidingServer, providers: list[Any], method: str, ctx: Any
 ) -> list[tuple[Any, Any]]:
-    """Ask all providers at the same time; those that fail are left out."""
+    """Ask all providers at the same time; leave out a provider that fails."""
     answers: dict[int, Any] = {}
 
     async def ask(index: int, provider: Any) -> None:

@@ -1,7 +1,7 @@
 """The list of one provider: asked for, bound, and kept until it is out of date.
 
 Theory of operation. A list is good while the provider has the version that the list was asked for,
-and until its time has come. The list of a provider that is `shared` is asked for once for all
+and until it expires. The list of a provider that is `shared` is asked for once for all
 callers: one task asks, and the others wait for it. A provider that fails is asked again after a
 growing pause; until then its last list is served for `stale` seconds, and after that no items.
 """
@@ -200,7 +200,7 @@ class ListFetcher:
     def _bind(
         self, provider: BaseProvider, feature: str, items: Iterable[object], kept: KeptList
     ) -> tuple[tuple[Bound, ...], dict[int, tuple[object, list[Bound]]]]:
-        """Bind the items of a list; those of the last list are bound already."""
+        """Bind the items of a list; items of the last list are bound already."""
         server = self._server
         bound: dict[int, tuple[object, list[Bound]]] = {}
         for item in items:
@@ -221,7 +221,7 @@ class ListFetcher:
     def _note_failure(
         self, entry: ProviderEntry, feature: str, error: BaseException, kept: KeptList
     ) -> KeptList:
-        """Note the failure of a provider, in the log once until it works again."""
+        """Record the failure of a provider; log it once until the provider works again."""
         provider, now = entry.provider, trio.current_time()
         late = isinstance(error, trio.TooSlowError)
         entry.failures += 1

@@ -3,9 +3,8 @@
 Theory of operation. A mounted server is served wherever the server is that mounts it: a
 `MountedServer` enters its lifespan before the first request and leaves it after the last one, and
 its own providers run meanwhile. Its components are listed once, under their new names, until the
-server says that they changed. A call finds such a component as it finds any other, and runs its
-handler with a context whose server and state are those of the mounted server; so nothing stands in
-the way of a call but that object. `watch` passes the changes of the mounted server on.
+server reports a change. A call finds such a component like any other, and runs its handler with a
+context that has the server and the state of the mounted server. `watch` passes changes on.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -39,10 +38,11 @@ _FEATURES: Final = ("tools", "prompts", "resources")
 class Mount(Provider, SkillProvider):
     """A server in the same process as a provider: all that it has, with skills and instructions.
 
-    The handlers run as in the mounted server: `ctx.server`, `ctx.state` and `ctx.read_resource`,
-    timeouts, scopes and `available` are those of it, and methods that it overrides are called. Its
-    lifespan runs while the server is served that mounts it. With a prefix its components have new
-    names: `billing_charge` for the tool or prompt `charge`, `billing+db://{id}` for `db://{id}`.
+    The handlers run as in the mounted server, with its `ctx.server`, `ctx.state` and
+    `ctx.read_resource`, its timeouts, scopes and `available`; methods that it overrides are called.
+    Its lifespan runs while the server that mounts it is served. With a prefix its components have
+    new names: `billing_charge` for the tool or prompt `charge`, `billing+db://{id}` for
+    `db://{id}`.
     Its options `timeout` and `stale` matter only where it computes lists; see `ToolProvider`.
     Its `init` sets up each session that begins while it is served, after that of the server that
     mounts it. Its `can_watch`, `subscribe` and `unsubscribe` are called for its own resources.
@@ -135,7 +135,7 @@ class Mount(Provider, SkillProvider):
             self.server.bus.discard(pass_on)
 
     def _served(self, ctx: Any) -> MountedServer | None:
-        """Return the mounted server as it is served where a request is; None if it is not."""
+        """Return the mounted server in the served server of a request; None if it is not served."""
         mounted: MountedServer | None = ctx.running.provider_lists.served_by(self)
         return mounted
 

@@ -17,7 +17,7 @@ class MountedCalls:
 
     Args:
         server: The mounted server.
-        names: Its names, and those that clients see.
+        names: Converts its names to the names that clients see.
         portal: The way into the loop that serves it.
 
     Attributes:
@@ -93,5 +93,5 @@ class MountedCalls:
 
 
 def not_served(server: Server) -> McpError:
-    """Make the error for a server that is mounted no longer, or not yet (-32602)."""
+    """Make the error for a server whose lifespan has ended, or has not begun (-32602)."""
     return McpError(INVALID_PARAMS, f"{server.options.name} is not served now")

@@ -33,7 +33,7 @@ class MountedServer:
 
     Args:
         server: The mounted server.
-        names: Its names, and those that clients see.
+        names: Converts its names to the names that clients see.
         outer: The served server that mounts it.
         entry: The entry of the mount among the providers of that server.
 

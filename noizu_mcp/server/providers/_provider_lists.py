@@ -10,7 +10,7 @@ in one `Collection` for each kind, and the request goes on in the same step.
 A caller is a session, or on 2026-07-28 the verified principal; the last `MOST_CALLERS` of these
 are kept. The list of a provider that is `shared` is kept once for all of them, and if all are,
 there is one caller. An answer that arrives after a newer one is not kept. So memory grows with
-sessions and with that constant, and no list outlives a change that was told.
+sessions and with that constant, and no list outlives a reported change.
 """
 
 import math
@@ -36,7 +36,7 @@ from ._list_fetcher import (
 )
 from ._providers import FIRST_PAUSE, LONGEST_PAUSE, NEEDED, ProviderEntry, Providers
 
-#: Seconds in which a served provider must end once its server is served no longer.
+#: Seconds that a served provider gets to end after its server.
 GRACE: Final = 5.0
 #: Principals whose lists are kept; the next request of another one asks the providers again.
 MOST_CALLERS: Final = 256
@@ -48,7 +48,7 @@ class CallerLists:
     """The lists of one caller.
 
     Args:
-        principal: The caller; None if nobody was verified.
+        principal: The caller; None if it was not verified.
         values: The values of the session, or an empty mapping.
 
     Attributes:
@@ -81,7 +81,7 @@ class ProviderLists:
         self._running = running
         self._providers = providers
         self._common = CallerLists(None, {})  # where all lists are shared, there is one caller
-        # The generation of the lists that each method needs, where they are those of all callers.
+        # The generation of the lists that each method needs, where all callers have the same lists.
         self._current: dict[str, int] = {}
         self._judged = -1
         self._shared_by_all = False
@@ -96,7 +96,7 @@ class ProviderLists:
     # What runs beside the requests
 
     async def begin(self) -> None:
-        """Let the providers begin to serve, and watch those that are not watched elsewhere."""
+        """Start the providers, and watch each provider that is not watched elsewhere."""
         start = trio.current_time()
         self.update()
         # Each `watch` gets its first turn: a provider may be introduced with the first message.
@@ -109,7 +109,7 @@ class ProviderLists:
                 served.settled.set()  # its lists come later, with a notice
 
     def update(self) -> None:
-        """Begin with the providers that were added, and end with those that were removed."""
+        """Start the providers that were added, and end the providers that were removed."""
         entries = self._providers.entries
         for entry in [each for each in self._watches if each not in entries]:
             self._watches.pop(entry).cancel()
@@ -125,7 +125,7 @@ class ProviderLists:
                 self._running.linger(partial(self._watch, entry, scope))
 
     def end(self) -> None:
-        """Watch no longer; another place where the server is served goes on with it."""
+        """End the providers; another served server of the same server continues to watch."""
         for entry, scope in self._watches.items():
             scope.cancel()
             self._providers.release(entry)
@@ -172,7 +172,7 @@ class ProviderLists:
         """Return the feature whose lists a request needs and must wait for; None if it need not.
 
         Args:
-            ctx: The request; if it needs lists, it sees those of its caller from now on.
+            ctx: The request; if it needs lists, it sees the lists of its caller from now on.
         """
         method = ctx.request.method
         # The way of most calls of provided tools, and of all mounted ones.
@@ -191,7 +191,7 @@ class ProviderLists:
         return None
 
     def attach(self, ctx: ListingContext) -> CallerLists:
-        """Let a request see the lists of its caller, as far as they are known."""
+        """Give a request the known lists of its caller."""
         caller = self._caller_of(ctx)
         ctx.provided = caller.lists
         return caller
@@ -231,7 +231,7 @@ class ProviderLists:
         return caller
 
     def forget(self, session: ValuesOwner) -> None:
-        """Let the lists of a session be asked for again; from any thread."""
+        """Drop the lists of a session, so that they are asked for again; from any thread."""
         self._sessions.pop(session, None)
 
     def expiry(self, ctx: ListingContext, feature: str) -> float:
@@ -327,7 +327,7 @@ class ProviderLists:
     def _admitted(
         self, collection: Collection[Any], lists: Mapping[ProviderEntry, Sequence[Bound]]
     ) -> Iterator[tuple[str, ProviderEntry, Bound]]:
-        """Iterate over the items of a kind without those that can never have their names."""
+        """Iterate over the items of a kind, without items whose names belong to others."""
         kind = collection.kind
         option = "name" if kind.key == "name" else "uri"
         for entry, specs in lists.items():

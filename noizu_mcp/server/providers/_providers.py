@@ -1,7 +1,7 @@
-"""The providers of one server: a running set, the versions of their lists, and their health.
+"""The providers of one server: a set that may change, versions of lists, and health.
 
-Theory of operation. Each list of a provider has a version, which a change raises before any client
-is told; so a request that comes after the notice finds the list out of date and asks again. The
+Theory of operation. Each list of a provider has a version. A change raises it before the notice to
+clients, so a request that follows the notice finds the list out of date and asks again. The
 server has a generation, which every change raises, also one of a registration: a caller whose lists
 have the present generation needs no further look. Lists are kept by `ProviderLists`, one for each
 loop and connection that serves the server. Everything here may be called from any thread.
@@ -203,22 +203,22 @@ class Providers:
         self.server.registry.refresh()
 
     def _tell(self, entries: Iterable[ProviderEntry]) -> None:
-        """Tell everybody that providers came or went: the served servers, then the clients."""
+        """Notify the served servers, then the clients, that providers were added or removed."""
         for running in tuple(self.server.bus.running):
             running.portal.run_soon(running.update_providers)
         for feature in {kind for entry in entries for kind in entry.versions}:
             self.server.bus.publish(feature)
 
     def raise_generation(self) -> None:
-        """Let every caller's lists be put together anew."""
+        """Let the lists of every caller be built again."""
         with self._lock:
             self.generation += 1
 
     def note_change(self, entry: ProviderEntry, kinds: Iterable[str]) -> None:
-        """Let lists of a provider be asked for again, then tell the clients."""
+        """Mark lists of a provider as out of date, then notify the clients."""
         with self._lock:
             if entry not in self.entries:
-                return  # it was removed, and its watcher has not noticed yet
+                return  # it was removed, and its `watch` is being cancelled
             for kind in kinds:
                 entry.versions[kind] += 1
             self.generation += 1
@@ -226,7 +226,7 @@ class Providers:
             self.server.bus.publish(kind)
 
     def expire(self, kind: str) -> None:
-        """Let a list of all providers be asked for again: the author says that it changed."""
+        """Mark a list of all providers as out of date: the author has reported a change."""
         with self._lock:
             for entry in self.entries:
                 if kind in entry.versions:
@@ -234,7 +234,7 @@ class Providers:
             self.generation += 1
 
     def note_specs(self, specs: Iterable[Bound]) -> None:
-        """Note what the server must look after once a provider has listed it."""
+        """Record whether a list has tasks or scopes, which the server checks from then on."""
         for spec in specs:
             if getattr(spec, "task", None) is not None:
                 self.have_tasks = True
@@ -243,7 +243,7 @@ class Providers:
                 self.server.registry.scoped = True
 
     def claim(self, entry: ProviderEntry) -> bool:
-        """Reserve the `watch` of a provider; False if it has none, or another one has it."""
+        """Reserve the `watch` of a provider; False if there is none, or it runs elsewhere."""
         with self._lock:
             free = not entry.is_watched and type(entry.provider).watch is not BaseProvider.watch
             entry.is_watched = entry.is_watched or free
@@ -257,7 +257,7 @@ class Providers:
             running.portal.run_soon(running.update_providers)
 
     def health(self) -> list[Health]:
-        """Tell how the providers are; callable from any thread."""
+        """Return the health of the providers; from any thread."""
         found: dict[str, Health] = {}
         for each in self._all_health():
             _, failing, failures, listed = found.get(each.name, ("", (), 0, {}))
@@ -280,7 +280,7 @@ class Providers:
                 yield Health(f"{provider.name}.{name}", faults, count, listed)
 
     def offer(self, feature: str) -> bool:
-        """Tell whether any of them offers a feature."""
+        """Tell whether any provider offers a feature."""
         if feature == "skills":  # they have no lists that are kept
             return any(isinstance(entry.provider, SkillProvider) for entry in self.entries)
         return any(feature in entry.versions for entry in self.entries)
@@ -350,7 +350,7 @@ class Providers:
         return served
 
     async def can_watch(self, uri: str, context: Any) -> bool | None:
-        """Tell whether a mounted server lets a caller watch its resource; None: it is of none."""
+        """Tell whether a mounted server lets a caller watch its resource; None for others."""
         owner = self._served_owner_of(uri, context)
         return None if owner is None else await owner.can_watch(uri, context)
 
@@ -367,13 +367,13 @@ class Providers:
             await run_user_code(provider.subscribe(uri, context))
 
     async def unsubscribe(self, uri: str, context: Any) -> None:
-        """Tell the providers that a client watches a resource no longer."""
+        """Tell the providers that a client has unsubscribed from a resource."""
         for provider in self:
             if isinstance(provider, ResourceProvider):
                 await run_user_code(provider.unsubscribe(uri, context))
 
     def others_than(self, provider: BaseProvider, key: str) -> tuple[str, ...]:
-        """List the beginnings of names or URIs that are of other providers; see `namespace`.
+        """List the prefixes of the names or URIs of other providers; see `namespace`.
 
         Args:
             provider: The provider.
@@ -388,7 +388,7 @@ class Providers:
         return owner is None or not uri.startswith(self.others_than(owner.provider, "uri"))
 
     def unknown(self, name: str) -> str | None:
-        """Word the error for an unknown name; None if it is nobody's."""
+        """Word the error for an unknown name; None if no provider words it."""
         for provider in self:
             with crashes_logged("%s.unknown failed", provider.name, log=self.server.crash_log):
                 text = call_user_code(partial(provider.unknown, name))

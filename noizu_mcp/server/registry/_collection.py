@@ -325,7 +325,7 @@ class Collection(Generic[SpecType]):
         """Remove a spec.
 
         Raises:
-            KeyError: There is none of that name.
+            KeyError: The name is not registered.
         """
 
         def edit(current: dict[str, SpecType]) -> dict[str, SpecType]:
@@ -335,7 +335,7 @@ class Collection(Generic[SpecType]):
         self.change(edit)
 
     def replace(self, specs: Sequence[SpecType]) -> None:
-        """Put specs in the places of those with the same names; new names go to the end."""
+        """Replace the specs that have the same names; new names go to the end."""
         self.change(lambda current: current | {self.key_of(spec): spec for spec in specs})
 
 

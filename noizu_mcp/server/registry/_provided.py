@@ -1,4 +1,4 @@
-"""The face that the providers of a server have to its registrations."""
+"""The part of the providers of a server that its registrations and features use."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,13 +22,13 @@ class Provided(Protocol):
     have_scopes: bool
 
     def expire(self, kind: str) -> None:
-        """Let a list of all providers be asked for again."""
+        """Mark a list of all providers as out of date."""
 
     def raise_generation(self) -> None:
-        """Let every caller's lists be put together anew."""
+        """Let the lists of every caller be built again."""
 
     def offer(self, feature: str) -> bool:
-        """Tell whether any of them offers a feature."""
+        """Tell whether any provider offers a feature."""
 
     def depends_on_caller(self, feature: str) -> bool:
         """Tell whether a list may differ by caller."""
@@ -46,7 +46,7 @@ class Provided(Protocol):
         """Iterate over the servers that are mounted and served, each with its context."""
 
     async def can_watch(self, uri: str, context: Any) -> bool | None:
-        """Tell whether a mounted server lets a caller watch its resource; None: it is of none."""
+        """Tell whether a mounted server lets a caller watch its resource; None for others."""
 
     async def takes_alone(self, uri: str, context: Any) -> bool:
         """Tell whether a mounted server has a resource, and overrides `subscribe`."""
@@ -55,7 +55,7 @@ class Provided(Protocol):
         """Tell the provider of a resource, if it has one, that a client watches it."""
 
     async def unsubscribe(self, uri: str, context: Any) -> None:
-        """Tell the providers that a client watches a resource no longer."""
+        """Tell the providers that a client has unsubscribed from a resource."""
 
     def may_serve(self, template: TemplateSpec, uri: str, context: Any) -> bool:
         """Tell whether a template may serve a URI: not that of a provider for a URI of another."""

@@ -96,7 +96,7 @@ class Registry:
         scoped: True if any registration requires scopes, or anything that a provider listed.
         gated: True if any resource or template has an `available` function, or may come from a
             provider.
-        providers: The providers of the server; None if there were none yet.
+        providers: The providers of the server; None until the first one.
     """
 
     providers: Provided | None = None
@@ -177,12 +177,12 @@ class Registry:
 
     @property
     def takes_subscriptions(self) -> bool:
-        """True if a method of the server, or a provider, takes part when somebody subscribes."""
+        """True if a method of the server, or a provider, learns when a client subscribes."""
         return self.providers is not None or self.overrides("can_watch", "subscribe")
 
     @property
     def takes_ends(self) -> bool:
-        """True if a method of the server, or a provider, is told when somebody unsubscribes."""
+        """True if a method of the server, or a provider, learns when a client unsubscribes."""
         return self.providers is not None or self.overrides("unsubscribe")
 
     def overrides(self, *methods: str) -> bool:
@@ -427,7 +427,7 @@ class Registry:
         *,
         include_hidden: bool = False,
     ) -> Page[ResourceSpec]:
-        """Cut one page out of the list of resources, without those that templates compute."""
+        """Cut one page out of the list of resources, without instances of templates."""
         return self.resources.page(cursor, context, include_hidden=include_hidden)
 
     def list_resource_templates(
