@@ -368,7 +368,7 @@ class SkillProvider(BaseProvider):
         """
         return None
 
-    async def directory(self, uri: str, cursor: Any, ctx: Context) -> JSONObject | None:
+    async def directory(self, uri: str, cursor: object, ctx: Context) -> JSONObject | None:
         """Return a page of the direct children of a directory.
 
         Args:

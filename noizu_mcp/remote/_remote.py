@@ -445,7 +445,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         """Return the entry of a skill, which the server is asked for; see `SkillProvider`."""
         return await self._find(find_skill, uri, ctx)
 
-    async def directory(self, uri: str, cursor: Any, ctx: Context) -> JSONObject | None:
+    async def directory(self, uri: str, cursor: object, ctx: Context) -> JSONObject | None:
         """Return a page of a directory; see `SkillProvider`."""
         return await self._find(partial(read_directory, cursor=cursor), uri, ctx)
 

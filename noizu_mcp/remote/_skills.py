@@ -6,7 +6,6 @@ right, since the contents pass unchanged.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from .._errors import McpError
 from .._value import JSONObject
@@ -56,7 +55,7 @@ async def find_skill(upstream: Upstream, names: Renaming, uri: str) -> JSONObjec
 
 
 async def read_directory(
-    upstream: Upstream, names: Renaming, uri: str, cursor: Any
+    upstream: Upstream, names: Renaming, uri: str, cursor: object
 ) -> JSONObject | None:
     """Return a page of a directory, as clients see it; None if the server has no such directory.
 

@@ -198,7 +198,7 @@ class Mount(Provider, SkillProvider):
         entry = await find_skill(self.server, own, inner) if spec is None else spec.definition
         return None if entry is None else self._names.rename_skill(entry)
 
-    async def directory(self, uri: str, cursor: Any, ctx: Context) -> JSONObject | None:
+    async def directory(self, uri: str, cursor: object, ctx: Context) -> JSONObject | None:
         """Return a page of a directory of the skills of the mounted server."""
         inner, own = self._context(ctx), self._names.restore("uri", uri)
         if inner is None or own is None:
