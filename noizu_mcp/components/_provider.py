@@ -85,16 +85,16 @@ class ServedProvider(Protocol):
             grace: Seconds for this; None for no limit.
         """
 
-    def context(self, ctx: Any) -> Any:
+    def context(self, ctx: Context) -> Any:
         """Make the context of its own server for a request; None while it is not served."""
 
     def expires(self, ctx: Any, feature: str) -> float:
         """Return the time when a list that it just gave must be asked for again."""
 
-    async def can_watch(self, uri: str, ctx: Any) -> bool:
+    async def can_watch(self, uri: str, ctx: Context) -> bool:
         """Tell whether a caller may watch one of its resources."""
 
-    async def takes_alone(self, uri: str, ctx: Any) -> bool:
+    async def takes_alone(self, uri: str, ctx: Context) -> bool:
         """Tell whether it accepts subscriptions of a resource without a call of `can_watch`."""
 
 

@@ -1,11 +1,9 @@
 """The contexts of a mounted server, and a count of the calls that use it."""
 
-from typing import Any
-
 import trio
 
 from ..._errors import McpError
-from ...components import Renaming
+from ...components import Context, Renaming
 from ...jsonrpc import INVALID_PARAMS
 from .._running import Portal, RunningServer
 from .._server import Server
@@ -53,12 +51,12 @@ class MountedCalls:
             self._idle = trio.Event()
             await self._idle.wait()
 
-    def context(self, ctx: Any) -> MountedContext | None:
+    def context(self, ctx: Context) -> MountedContext | None:
         """Make the context of the mounted server for a request; None while it is not served."""
         inner = self._inner
         return None if inner is None else MountedContext(ctx, inner, self.names.rename)
 
-    def need_context(self, ctx: Any) -> MountedContext:
+    def need_context(self, ctx: Context) -> MountedContext:
         """Make the context of the mounted server for a request.
 
         Raises:
@@ -69,7 +67,7 @@ class MountedCalls:
             raise not_served(self.server)
         return context
 
-    def enter(self, ctx: Any) -> MountedContext:
+    def enter(self, ctx: Context) -> MountedContext:
         """Make the context of a call; the lifespan of the server lasts at least until `leave`.
 
         Raises:

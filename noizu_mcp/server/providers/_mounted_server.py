@@ -11,7 +11,7 @@ from typing import Any
 
 import trio
 
-from ...components import Bound, Renaming
+from ...components import Bound, Context, Renaming
 from ...engine import (
     crashes_logged,
     enter_user_code,
@@ -56,11 +56,11 @@ class MountedServer:
         # The contexts of the subscriptions that the server has accepted, by URI.
         self._subscriptions: dict[str, list[MountedContext]] = {}
 
-    def context(self, ctx: Any) -> MountedContext | None:
+    def context(self, ctx: Context) -> MountedContext | None:
         """Make the context of the mounted server for a request; None while it is not served."""
         return self._calls.context(ctx)
 
-    async def specs(self, ctx: Any, feature: str) -> list[Bound]:
+    async def specs(self, ctx: Context, feature: str) -> list[Bound]:
         """List the components of the server under the names that clients see.
 
         Args:
@@ -82,12 +82,12 @@ class MountedServer:
 
     # Subscriptions
 
-    async def can_watch(self, uri: str, ctx: Any) -> bool:
+    async def can_watch(self, uri: str, ctx: Context) -> bool:
         """Tell whether the mounted server lets a caller watch one of its resources."""
         context, own = await self._prepare(uri, ctx)
         return bool(await run_user_code(self._server.can_watch(own, context)))
 
-    async def takes_alone(self, uri: str, ctx: Any) -> bool:
+    async def takes_alone(self, uri: str, ctx: Context) -> bool:
         """Tell whether a method `subscribe` of the mounted server decides about a resource."""
         registry = self._server.registry
         if registry.providers is None or registry.overrides("subscribe"):
@@ -95,13 +95,13 @@ class MountedServer:
         context, own = await self._prepare(uri, ctx)
         return await registry.providers.takes_alone(own, context)
 
-    async def _prepare(self, uri: str, ctx: Any) -> tuple[MountedContext, str]:
+    async def _prepare(self, uri: str, ctx: Context) -> tuple[MountedContext, str]:
         """Return a context whose lists are up to date, and the URI in the mounted server."""
         context, own = self._calls.need_context(ctx), uri.removeprefix(self._uri_start)
         await self._server.registry.prepare(context, "resources", own)
         return context, own
 
-    async def subscribe(self, uri: str, ctx: Any) -> None:
+    async def subscribe(self, uri: str, ctx: Context) -> None:
         """Pass a subscription to the server; the lifespan lasts at least until its end.
 
         Args:
