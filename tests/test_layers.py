@@ -132,9 +132,9 @@ LATE = {
     ("schema/_check", ".report._explain"): "loads with the first default of a schema",
     ("schema/engines/_engine", "."): "an engine loads with the first value, reference or pattern",
     ("types/_content", ".._media"): "loads with the first file or picture",
-    ("server/_request_context", ".asking._live"): "loads with the first question or step",
-    ("server/_request_context", ".asking._record"): "the same",
-    ("server/_request_context", ".asking._rounds"): "the same",
+    ("server/_server_request", ".asking._live"): "loads with the first question or step",
+    ("server/_server_request", ".asking._record"): "the same",
+    ("server/_server_request", ".asking._rounds"): "the same",
     ("server/_running", ".asking._parked"): "loads with the first question of 2026-07-28",
     ("server/_running", ".tasks._task_store"): "loads with the first task",
     ("server/_running", ".providers._provider_lists"): "loads with the first provider",
@@ -144,8 +144,7 @@ LATE = {
     ("server/features/_resources", "..providers._introductions"): "the same",
     ("server/_server", ".policies._capability"): "loads with the first capability",
     ("server/_server_context", ".calls._nested"): "loads with the first call of a handler",
-    ("server/_server_context", ".calls._policy_checks"): "loads with the first policy",
-    ("server/_running", ".calls._policy_checks"): "the same",
+    ("server/_running", ".calls._policy_checks"): "loads with the first policy",
     ("server/features/_tools", "..calls._policy_checks"): "the same",
     ("server/features/_prompts", "..calls._policy_checks"): "the same",
     ("server/features/_resources", "..calls._policy_checks"): "the same",
@@ -475,6 +474,7 @@ def test_third_party_packages(absolute: list[Import]) -> None:
     known |= {"httpcore2", "httptools", "hypercorn"}  # of the extra `http`
     known |= {"h11"}  # comes with hypercorn, whose host knows its errors
     known |= {"hypothesis", "pytest"}  # of the extra `testing`
+    known |= {"typing_extensions"}  # type checkers have it
     heads = {each.module.partition(".")[0] for each in absolute}
 
     assert heads - set(sys.stdlib_module_names) <= known

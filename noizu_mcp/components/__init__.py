@@ -23,6 +23,7 @@ from ._client_requests import TIMEOUTS as TIMEOUTS
 from ._client_requests import adapt_request as adapt_request
 from ._client_requests import read_by_hand as read_by_hand
 from ._context import Context as Context
+from ._notify import Notify as Notify
 from ._tool import Tool as Tool
 from ._tool import tool as tool
 from ._toolkit import Toolkit as Toolkit

@@ -457,7 +457,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             return None
         found = await self._with_errors(find(self._upstream_of(ctx), self._names, own))
         if found is not None and self._common["requires"] is not None:
-            ctx.check_scopes(self._common["requires"])
+            ctx.require(self._common["requires"])
         return found
 
     # Subscriptions

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .._util import late as _late
 from .._util import publish as _publish
-from ._request_context import RequestContext as RequestContext
 from ._running import RunningServer as RunningServer
 from ._serve import PipeSession as PipeSession
 from ._serve import Reply as Reply
@@ -14,6 +13,7 @@ from ._serve import serve as serve
 from ._serve import serve_in_task as serve_in_task
 from ._server import Server as Server
 from ._server_context import ServerContext as ServerContext
+from ._server_request import ServerRequest as ServerRequest
 from ._session import Session as Session
 from .asking._seal import Sealer as Sealer
 from .changes._bus import MERGE_WINDOW as MERGE_WINDOW

@@ -14,8 +14,8 @@ from ..engine import Job
 from .changes._bus import Hearer, Merger
 
 if TYPE_CHECKING:
-    from ._request_context import RequestContext
     from ._server import Server
+    from ._server_request import ServerRequest
     from .asking._parked import ParkedHandlers
     from .providers._provider_lists import ProviderLists
     from .tasks._running_task import RunningTask
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 #: Serves one method: answers at once, or returns the rest of the work. It may raise `McpError`.
-Route = Callable[["RequestContext"], Job | None]
+Route = Callable[["ServerRequest"], Job | None]
 #: Runs something in a nursery of its owner.
 Spawn = Callable[[Callable[[], Awaitable[object]]], object]
 
@@ -111,9 +111,9 @@ class RunningServer:
         self.merger = Merger(self._find_task, linger)
         self.listeners = server.telemetry.listeners
         self.encoding = trio.Lock()
-        self.working: dict[RequestContext, None] = {}
+        self.working: dict[ServerRequest, None] = {}
         self.replayed: set[CodeType] = set()
-        self.on_denied: Callable[[RequestContext, McpError], None] | None = None
+        self.on_denied: Callable[[ServerRequest, McpError], None] | None = None
 
     @cached_property
     def tasks(self) -> "TaskStore":

@@ -31,9 +31,9 @@ from ..engine import (
 from ..events import Place, observe_notice
 from ..jsonrpc import Notification
 from ..protocol import STATELESS, Dispatch, Origin
-from ._request_context import RequestContext
 from ._running import RunningServer
 from ._server import Server
+from ._server_request import ServerRequest
 from ._session import Session
 from .features import ROUTES
 
@@ -184,7 +184,7 @@ class Reply(ReplyChannel, Protocol):
         """
 
 
-async def serve_in_task(ctx: RequestContext, job: Job | None, reply: Reply) -> None:
+async def serve_in_task(ctx: ServerRequest, job: Job | None, reply: Reply) -> None:
     """Do the rest of the work on a request in the calling task, and send its answer.
 
     Args:
@@ -211,7 +211,7 @@ async def serve_in_task(ctx: RequestContext, job: Job | None, reply: Reply) -> N
             ctx.withdraw()  # the host has cancelled the task
 
 
-async def _serve_beside(ctx: RequestContext, job: Job, waits: trio.Event) -> None:
+async def _serve_beside(ctx: ServerRequest, job: Job, waits: trio.Event) -> None:
     """Do the rest of the work on a request in a task of its own.
 
     Args:
@@ -226,7 +226,7 @@ async def _serve_beside(ctx: RequestContext, job: Job, waits: trio.Event) -> Non
 
 
 async def _work_on(
-    ctx: RequestContext,
+    ctx: ServerRequest,
     job: Job,
     entered: TaskScope,
     on_wait: Callable[[], object] | None = None,
@@ -272,7 +272,7 @@ class StatelessRequests(InFlight):
         """
         for request in list(self.requests.values()):
             meant = reply is None or request.channel is reply
-            if meant and isinstance(request, RequestContext) and request.feed is not None:
+            if meant and isinstance(request, ServerRequest) and request.feed is not None:
                 request.feed.end_listens()
 
     def refuse_all(self, reason: str) -> None:
@@ -290,7 +290,7 @@ class StatelessRequests(InFlight):
         """
         # Keyed by a counter of ours: the ids come from many callers, and each may use 1.
         key = next(self._keys)
-        ctx = RequestContext(self, event.request, event.envelope, reply, key=key)
+        ctx = ServerRequest(self, event.request, event.envelope, reply, key=key)
         ctx.running = self.running
         ctx.size = size
         job = ctx.begin()

@@ -1,96 +1,227 @@
-"""Contexts: the common part of requests and sessions, and the context of a session."""
+"""`ServerContext`: the context that handlers get, and what it needs of its request.
 
-import abc
+There is one class of context. That of a nested call, of a mounted server, of a handler on asyncio
+and of a session differ in their arguments only: what belongs to the request in flight is asked of
+the request, what belongs to the server of the running server, and a context itself holds what
+belongs to one call.
+"""
+
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import trio
 
 from .. import types
-from .._errors import (
-    LocalProtocolError,
-    NoSessionError,
-)
+from .._errors import LocalProtocolError, NoSessionError
 from .._util import UNSET, Unset
 from .._value import JSONObject
-from ..components import Context
+from ..components import Context, Notify
 from ..engine import ClientShare, Delivery
 from ..protocol import Envelope
 from ..types import (
     LOG_LEVELS,
     Implementation,
     InputRequest,
-    InputRequired,
     LogLevel,
     ToolResult,
 )
-from .calls._invoke import read_any, within
-from .calls._scope_checks import demand
-from .policies._policy_set import is_guarded
+from ._contracts import AsyncioSide, HandledRequest, MountedView
 
 if TYPE_CHECKING:
     from .._errors import Denied
     from ..components import Capability
     from ..events import Recording
     from ..types import ClientCapabilities, Principal, ReadResult, RequireScopes
-    from ._request_context import RequestContext
     from ._running import RunningServer
     from ._session import Session
     from .calls._policy_checks import Admitted
     from .policies._capability import IssuedCapability
 
+Result = TypeVar("Result")
+
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
-# The awaitable of a notice that was not sent: awaiting it is a checkpoint, as it always is.
-_NOTHING: Final = Delivery(trio.lowlevel.checkpoint)
-_READ: Final = "read_resource"
+#: The awaitable of a notice that was not sent: awaiting it is a checkpoint, as it always is.
+NOT_SENT: Final = Delivery(trio.lowlevel.checkpoint)
 _RANKS: Final[dict[str, int]] = {level: rank for rank, level in enumerate(LOG_LEVELS)}
 
 
 def check_number(value: Any, name: str) -> None:
-    """Refuse anything but a finite number; a bool is none.
+    """Check that a value is a finite number, and no bool.
 
     Raises:
-        ValueError: It is something else; the text names the argument.
+        ValueError: The value is something else; the text names the argument.
     """
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(value):
         raise ValueError(f"{name} must be a finite number, not {value!r}")
 
 
-class ServerContext(Context):
-    """The part of a context that requests and sessions have in common.
+class _Sent:
+    """A notice that asyncio code has sent; awaiting it waits on the trio side for room."""
+
+    __slots__ = ("_delivery", "_side")
+
+    def __init__(self, side: AsyncioSide, delivery: Awaitable[None]) -> None:
+        self._side = side
+        self._delivery = delivery
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        return self._side.run_trio(self._wait).__await__()
+
+    async def _wait(self) -> None:
+        await self._delivery
+
+
+class ServerContext(Context[Any]):
+    """The context of one call: of a request, a task, a nested call, or code of a session.
+
+    Args:
+        request: The request, task or session that it belongs to.
+        running: The server whose handler gets it: that of the request, or a mounted one.
+        like: A context of the same request whose other values it takes; None for the first one.
 
     Attributes:
-        running: The server while it is served.
-        envelope: The metadata of the request.
-        parked: True while its handler waits for a retry: the request has its answer.
-        dispatcher: The session; None for a request of 2026-07-28 over HTTP, which has none.
+        request: See Args.
+        running: See Args.
+        session: The values of the session as they were when the context was made.
         chain: The tools whose calls this one is nested in, the outermost first.
-        admitted: The call that policies have let through to an override of the server.
-        passed_on: True once the override has passed it on.
-        held: The capability that the call was made under; None for that of a request.
-        takes_task: Tells whether `start_task` begins a task, or has begun it: the client takes one.
-            Only requests have it.
+        tool: The name of the tool that is called; None if this is no call of a tool.
+        held: The capability of a nested call; None for that of a request.
+        admitted: The call that policies have let through to an override, until it is passed on.
         provided: The lists that the caller sees, where providers add to them; None: they do not.
-        recording: The recording of the request or task, for listeners; None: there is none.
+        mounted: The names of the mounted server; None for a server that is not mounted.
+        side: The asyncio side of a handler on asyncio; None on trio.
     """
 
-    __slots__ = ()
+    __slots__ = (
+        "_recording",
+        "admitted",
+        "chain",
+        "held",
+        "mounted",
+        "provided",
+        "request",
+        "running",
+        "session",
+        "side",
+        "tool",
+    )
 
-    running: "RunningServer"
-    envelope: Envelope
-    dispatcher: "Session | None"
-    parked: bool = False
-    chain: tuple[str, ...] = ()
-    admitted: "Admitted | None" = None
-    passed_on: bool = False
-    held: "IssuedCapability | None" = None
-    takes_task: Callable[[], bool]
-    provided: Mapping[str, Any] | None = None
-    recording: "Recording | None" = None
+    def __init__(
+        self,
+        request: HandledRequest,
+        running: "RunningServer",
+        like: "ServerContext | None" = None,
+    ) -> None:
+        self.request = request
+        self.running = running
+        self.admitted: Admitted | None = None
+        self.side: AsyncioSide | None = None
+        self.mounted: MountedView | None = None
+        self.provided: Mapping[str, Any] | None = None
+        if like is None:
+            session = request.dispatcher
+            # 2026-07-28 forbids state between requests, also on one pipe.
+            self.session: Mapping[str, Any] = EMPTY
+            if session is not None and not request.envelope.revision.stateless:
+                self.session = session.values
+            self.chain: tuple[str, ...] = ()
+            self.tool: str | None = None
+            self.held: IssuedCapability | None = None
+            self._recording: Recording | None = None
+        else:
+            self.session = like.session
+            self.chain, self.tool, self.held = like.chain, like.tool, like.held
+            self._recording = like.recording
+
+    def nested(
+        self, name: str, held: "IssuedCapability", recording: "Recording | None"
+    ) -> "ServerContext":
+        """Make the context of a call that the handler makes.
+
+        Args:
+            name: The name of the tool.
+            held: The capability of the call.
+            recording: Its recording; None without listeners.
+        """
+        inner = ServerContext(self.request, self.running, self)
+        inner.provided = self.provided
+        inner.chain, inner.tool, inner.held = self.around, name, held
+        if recording is not None:
+            inner._recording = recording
+        return inner
+
+    def of_mounted(self, running: "RunningServer", mounted: MountedView) -> "ServerContext":
+        """Make the context of a mounted server.
+
+        Args:
+            running: The mounted server while it is served.
+            mounted: Its names.
+        """
+        inner = ServerContext(self.request, running, self)
+        inner.mounted = mounted
+        return inner
+
+    def on_asyncio(self, side: AsyncioSide) -> "ServerContext":
+        """Make the same context for a handler on asyncio."""
+        inner = ServerContext(self.request, self.running, self)
+        inner.provided, inner.mounted, inner.side = self.provided, self.mounted, side
+        return inner
+
+    async def _on_trio(
+        self, function: Callable[..., Awaitable[Result]], *args: Any, **options: Any
+    ) -> Result:
+        if self.side is None:
+            return await function(*args, **options)
+        return await self.side.run_trio(partial(function, *args, **options))
+
+    def _sent(self, delivery: Awaitable[None]) -> Awaitable[None]:
+        return delivery if self.side is None else _Sent(self.side, delivery)
+
+    # The request
+
+    @property
+    def envelope(self) -> Envelope:
+        """The metadata of the request."""
+        return self.request.envelope
+
+    @property
+    def dispatcher(self) -> "Session | None":
+        """The session; None for a request of 2026-07-28 over HTTP."""
+        return self.request.dispatcher
+
+    @property
+    def request_id(self) -> str | int:
+        """The id of the request."""
+        return self.request.id
+
+    @property
+    def cancelled(self) -> bool:
+        """True once the peer expects no answer."""
+        return self.request.cancelled
+
+    @property
+    def input_responses(self) -> Mapping[str, Any]:
+        """The answers to the questions of a handler that asks by hand."""
+        return self.request.input_responses
+
+    @property
+    def request_state(self) -> str | None:
+        """The state of a handler that asks by hand."""
+        return self.request.request_state
+
+    @property
+    def completion_arguments(self) -> Mapping[str, str]:
+        """In a completion: the arguments that are filled in already."""
+        return self.request.completion_arguments
+
+    @property
+    def recording(self) -> "Recording | None":
+        """The recording of the call; None without listeners."""
+        return self._recording or self.request.recording
 
     @property
     def protocol_version(self) -> str:
@@ -138,33 +269,27 @@ class ServerContext(Context):
     @property
     def threads(self) -> ClientShare:
         """The threads of sync handlers, as this client may use them."""
-        return self.running.server.threads.of(self.envelope.origin.client)
+        return self.request.threads
 
     def require(self, scopes: "RequireScopes | str | Sequence[str]") -> None:
-        """Go on only if the caller holds the scopes; see `Context`."""
+        """Check that the caller holds the scopes; see `Context`."""
         if not isinstance(scopes, types.RequireScopes):
             scopes = types.RequireScopes(*((scopes,) if isinstance(scopes, str) else scopes))
-        self.check_scopes(scopes)
-
-    def check_scopes(self, scopes: "RequireScopes") -> None:
-        """Check that the caller holds the scopes.
-
-        Raises:
-            InsufficientScope: The caller does not.
-        """
-        scopes.check(self.auth)
+        self.request.check_scopes(scopes)
 
     def note_coercion(self) -> None:
         """Note for listeners that the arguments of a call had text for other types."""
+        if self.recording is not None:
+            self.recording.coerced = True
 
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
-        """Check the numbers; without a request there is no progress to send."""
+        """Send progress, if it was asked for and has increased; see `Context`."""
         check_number(progress, "progress")
         if total is not None:
             check_number(total, "total")
-        return _NOTHING
+        return self._sent(self.request.send_progress(progress, total, message))
 
     @property
     def log_level(self) -> LogLevel | None:
@@ -182,44 +307,41 @@ class ServerContext(Context):
             raise ValueError(f"no log level {level!r}; use one of {', '.join(LOG_LEVELS)}")
         least = self.log_level
         if least is None or rank < _RANKS[least]:
-            return _NOTHING
+            return self._sent(NOT_SENT)
         params: JSONObject = {"level": level, "data": data}
         if logger is not None:
             params["logger"] = logger
-        return self._send("notifications/message", params)
-
-    @abc.abstractmethod
-    def _send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
-        """Send a notice, from any thread."""
+        return self._sent(self.request.send("notifications/message", params))
 
     def release_stream(self, retry_after: float = 1.0) -> Awaitable[None]:
-        """Check the number; without a request there is no stream to release."""
+        """Let the client come back for the rest; see `Context`."""
         check_number(retry_after, "retry_after")
         if retry_after < 0:
             raise ValueError(f"retry_after must not be negative, as {retry_after!r} is")
-        return _NOTHING
+        self.request.end_stream(retry_after)
+        return self._sent(NOT_SENT)
 
-    @abc.abstractmethod
-    async def retry(self, required: InputRequired) -> bool:
-        """Ask the questions of an `InputRequired` that a handler returned.
+    @property
+    def notify(self) -> Notify:
+        """Tells all clients of the server of changes, or the client of this session alone."""
+        return Notify(self.running.server, self.notify_session)
 
-        Args:
-            required: The return value of the handler.
-
-        Returns:
-            True when the answers are here and the handler is to be run again; False when they
-            come with another request, and this one has its answer.
-        """
-
-    def _notify_session(self, kind: str) -> None:
-        """Tell this session that a list changed; on 2026-07-28 nobody; see `Notify`."""
-        if self.dispatcher is not None and not self.envelope.revision.stateless:
-            if self.running.server.registry.providers is not None:
-                self.running.provider_lists.forget(self.dispatcher)
+    def notify_session(self, kind: str) -> None:
+        """Tell the session that a list changed; on 2026-07-28 there is none; see `Notify`."""
+        if self.dispatcher is None or self.envelope.revision.stateless:
+            return
+        if self.running.server.registry.providers is not None:
+            self.running.provider_lists.forget(self.dispatcher)
+        if self.mounted is None:
             self.running.portal.run_soon(partial(self.dispatcher.feed.report, kind))
+        else:
+            self.mounted.notify_session(kind)
 
     async def put_session(self, key: str, value: Any) -> None:
         """Store a value for later requests of the session; see `Context`."""
+        await self._on_trio(self._put_session, key, value)
+
+    async def _put_session(self, key: str, value: Any) -> None:
         if self.dispatcher is None or self.envelope.revision.stateless:
             raise NoSessionError(
                 "2026-07-28 has no sessions: return a handle and take it back as an argument"
@@ -228,37 +350,12 @@ class ServerContext(Context):
         # The snapshots of running requests stay as they are.
         self.dispatcher.put_value(key, value)
 
-    @property
-    def around(self) -> tuple[str, ...]:
-        """The tools whose calls a call of this handler is nested in."""
-        return self.chain
+    # Questions and tasks
 
-    def refusal_of(self, name: str, arguments: Mapping[str, Any]) -> "Denied | None":
-        """Tell why the capability does not allow a call of this handler; None if it does."""
-        return None if self.held is None else self.held.refusal(name, arguments)
-
-    @property
-    def capability(self) -> "IssuedCapability":
-        """The capability of the call; see `Context`."""
-        return self.held or self.running.server.capability_issuer.issue(self.auth)
-
-    async def open_capability(self, text: str) -> "IssuedCapability":
-        """Open the text of a capability; see `Context`."""
-        from .calls._nested import open_text
-
-        return await open_text(self, text)
-
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        capability: "Capability | str | None" = None,
-    ) -> ToolResult:
-        """Call another tool of the server; see `Context`."""
-        from .calls._nested import call_nested
-
-        return await call_nested(self, name, arguments, capability)
+    async def _ask(
+        self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
+    ) -> Any:
+        return await self._on_trio(self.request.ask, request, read, timeout)
 
     async def relay(self, request: InputRequest) -> Any:
         """Ask the client a question that another server has asked.
@@ -279,91 +376,58 @@ class ServerContext(Context):
         """
         return await self._ask(request, lambda answer: answer, UNSET)
 
-    async def read_resource(self, uri: str) -> "ReadResult":
-        """Read a resource of the server in the name of this request; see `Context`."""
-        server = self.running.server
-        await server.registry.prepare(self, "resources", uri)
-        uri = server.registry.canonical(uri, self)
-        found = server.registry.find_resource(uri, self)
-        spec = None if found is None else found[0]
-        known = spec is not None or server.registry.overrides(_READ)
-        if known and (server.policies.chains or is_guarded(spec)):
-            from .calls._policy_checks import admit_within
-
-            if spec is not None:
-                demand(spec, self)
-            await admit_within("resource", uri, EMPTY, spec, cast("RequestContext", self))
-        read = partial(read_any, server, uri, found, self)
-        result = await within(server, spec, read)
-        if isinstance(result, InputRequired):
-            raise TypeError(
-                f"{uri} asks with InputRequired, which only a client can answer; let it await"
-                " ctx.elicit, ctx.sample or ctx.list_roots"
-            )
-        return result
-
-
-class SessionContext(ServerContext):
-    """The context of `init`, and of `unsubscribe` at the end of a session.
-
-    Args:
-        running: The server while it is served.
-        envelope: The metadata of the session.
-        dispatcher: The session.
-    """
-
-    __slots__ = (
-        "admitted",
-        "dispatcher",
-        "envelope",
-        "passed_on",
-        "provided",
-        "running",
-        "session",
-    )
-
-    completion_arguments: Mapping[str, str] = EMPTY
-    input_responses: Mapping[str, Any] = EMPTY
-    request_state: str | None = None
-    cancelled: bool = False
-
-    def __init__(self, running: "RunningServer", envelope: Envelope, dispatcher: "Session") -> None:
-        self.running = running
-        self.envelope = envelope
-        self.dispatcher: Session = dispatcher
-        self.session: Mapping[str, Any] = dispatcher.values
-        self.provided: Mapping[str, Any] | None = None
-        if running.server.registry.providers is not None:
-            self.provided = running.provider_lists.known_to(dispatcher)
-        self.admitted = None
-        self.passed_on = False
-
-    @property
-    def request_id(self) -> str | int:
-        """No id: raises."""
-        raise _no_request("there is no request id")
-
-    def _send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
-        send = partial(self.dispatcher.send_notice, method, params)
-        return self.running.portal.run(send)
-
-    async def _ask(
-        self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
-    ) -> Any:
-        raise _no_request("there is nobody to ask")
-
     async def step(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Raise: only requests have steps."""
-        raise _no_request("there is nobody to ask")
+        """Run a side effect once; see `Context`."""
+        if self.side is not None:
+            function = self.side.from_trio(function)
+        return await self._on_trio(self.request.step, function, *args)
 
-    async def retry(self, required: InputRequired) -> bool:
-        """Raise: only requests can ask."""
-        raise _no_request("there is nobody to ask")
+    async def start_task(self) -> None:
+        """Begin the task of a tool that does so by itself; see `Context`."""
+        if self.held is not None:
+            # The request belongs to the handler around this call.
+            await self._on_trio(trio.lowlevel.checkpoint)
+            return
+        opening = self.request.opening
+        if opening is None or not opening.begins_itself:
+            raise LocalProtocolError("only a tool with starts_task=True begins a task by itself")
+        await self._on_trio(opening.begin)
+
+    def takes_task(self) -> bool:
+        """Tell whether `start_task` begins a task, or has begun it; the client takes one."""
+        opening = self.request.opening
+        return self.held is None and opening is not None and opening.takes_task()
+
+    # Calls
 
     @property
-    def capability(self) -> "IssuedCapability":
-        """Raise: only requests have capabilities."""
-        raise _no_request("it has no capability")
+    def around(self) -> tuple[str, ...]:
+        """The tools whose calls a call of this handler is nested in."""
+        return self.chain if self.tool is None else (*self.chain, self.tool)
+
+    def refusal_of(self, name: str, arguments: Mapping[str, Any]) -> "Denied | None":
+        """Tell why the capability does not allow a call of this handler; None if it does."""
+        if self.mounted is not None:
+            return self.mounted.refusal_of(name, arguments)
+        return None if self.held is None else self.held.refusal(name, arguments)
+
+    @property
+    def capability(self) -> "Capability":
+        """The capability of the call; see `Context`."""
+        if self.mounted is not None:
+            return self.mounted.capability
+        self.request.need("it has no capability")
+        return self.held or self.running.server.capability_issuer.issue(self.auth)
+
+    async def open_capability(self, text: str) -> "Capability":
+        """Open the text of a capability; see `Context`."""
+        if self.side is not None:
+            return await self.side.run_trio(partial(self.side.ctx.open_capability, text))
+        if self.mounted is not None:
+            return await self.mounted.open_capability(text)
+        from .calls._nested import open_text
+
+        return await open_text(self, text)
 
     async def call_tool(
         self,
@@ -372,18 +436,21 @@ class SessionContext(ServerContext):
         *,
         capability: "Capability | str | None" = None,
     ) -> ToolResult:
-        """Raise: only requests call tools."""
-        raise _no_request("it calls no tools")
+        """Call another tool of the server; see `Context`."""
+        if self.side is not None:
+            call = self.side.ctx.call_tool
+            return await self.side.run_trio(partial(call, name, arguments, capability=capability))
+        if self.mounted is not None:
+            return await self.mounted.call_tool(name, arguments, capability)
+        self.request.need("it calls no tools")
+        from .calls._nested import call_nested
 
-    async def start_task(self) -> None:
-        """Raise: only tools have tasks."""
-        raise no_task()
+        return await call_nested(self, name, arguments, capability)
 
+    async def read_resource(self, uri: str) -> "ReadResult":
+        """Read a resource of the server in the name of this request; see `Context`."""
+        if self.side is not None:
+            return await self.side.run_trio(partial(self.side.ctx.read_resource, uri))
+        from .calls._nested import read_within
 
-def _no_request(text: str) -> LocalProtocolError:
-    return LocalProtocolError(f"init, and the end of a session, belong to no request: {text}")
-
-
-def no_task() -> LocalProtocolError:
-    """Make the error for a `start_task` outside of a tool with `starts_task`."""
-    return LocalProtocolError("only a tool with starts_task=True begins a task by itself")
+        return await read_within(self, uri)

@@ -9,15 +9,17 @@ once no message can be sent, and releases the feed.
 
 import abc
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import trio
 
+from .._errors import LocalProtocolError
 from ..engine import (
     BatchReply,
+    ClientShare,
     Delivery,
     Dispatcher,
     Job,
@@ -29,10 +31,13 @@ from ..engine import (
 from ..events import Place, observe_message, observe_notice
 from ..jsonrpc import INTERNAL_ERROR, Batch, Decoded, Notification
 from ..protocol import Dispatch, Event, Fanout, Revision, ServerPeer
-from ._request_context import RequestContext
 from ._running import RunningServer
-from ._server_context import EMPTY, SessionContext
+from ._server_context import EMPTY, NOT_SENT, ServerContext
+from ._server_request import ServerRequest
 from .changes._feed import ChangeFeed
+
+if TYPE_CHECKING:
+    from ..types import RequireScopes
 
 
 class Session(Dispatcher):
@@ -79,16 +84,12 @@ class Session(Dispatcher):
 
     def begin(
         self, event: Dispatch, channel: ReplyChannel, batch: BatchReply | None = None
-    ) -> tuple[RequestContext, Job | None]:
+    ) -> tuple[ServerRequest, Job | None]:
         """Begin a request; see `Dispatcher`."""
         request, envelope = event
-        ctx = RequestContext(self, request, envelope, channel, batch=batch)
+        ctx = ServerRequest(self, request, envelope, channel, batch=batch)
         ctx.running = self.running
         ctx.dispatcher = self
-        if not envelope.revision.stateless:
-            # Only for handshake revisions: 2026-07-28 forbids state between requests, also on one
-            # pipe.
-            ctx.session = self.values
         ctx.size = self.size
         waiting = self._setting_up
         # Pings are answered in every phase, whatever the server is waiting for itself
@@ -102,13 +103,12 @@ class Session(Dispatcher):
             self.requests[request.id] = ctx
         return ctx, job
 
-    async def _begin_after(self, set_up: trio.Event, ctx: RequestContext) -> None:
+    async def _begin_after(self, set_up: trio.Event, ctx: ServerRequest) -> None:
         """Begin a request once `init` of the server has ended."""
         await set_up.wait()
         if self._failed:
             ctx.send_error(INTERNAL_ERROR, "The session could not be set up")
             return
-        ctx.session = self.values  # `init` has stored some since the request came
         job = ctx.begin()
         if job is not None:
             ctx.expire_at(ctx.deadline)  # its scope is there already
@@ -153,10 +153,9 @@ class Session(Dispatcher):
         # After `stop` and the flags: the waiting requests read them when they wake up.
         done.set()
 
-    def context(self) -> SessionContext:
+    def context(self) -> ServerContext:
         """Make the context of code that belongs to the session and to no request."""
-        envelope = self.peer.handshake.envelope(origin=self.peer.origin)
-        return SessionContext(self.running, envelope, self)
+        return _NoRequest(self).context
 
     def end_subscriptions(self) -> None:
         """End the listen requests, with their results; see `Dispatcher`."""
@@ -211,3 +210,73 @@ class Session(Dispatcher):
         if self._label is None:
             self._label = os.urandom(8).hex()
         return self._label
+
+
+class _NoRequest:
+    """The session in the place of a request: for `init`, and `unsubscribe` at its end.
+
+    Args:
+        session: The session.
+    """
+
+    input_responses: Mapping[str, Any] = EMPTY
+    request_state: str | None = None
+    completion_arguments: Mapping[str, str] = EMPTY
+    cancelled = False
+    recording = None
+    asker = None
+    opening = None
+
+    def __init__(self, session: Session) -> None:
+        self.running = session.running
+        self.envelope = session.peer.handshake.envelope(origin=session.peer.origin)
+        self.dispatcher: Session | None = session
+        self.stop = session.stop
+        self._session = session
+
+    @property
+    def context(self) -> ServerContext:
+        """A new context, with the present values of the session."""
+        context = ServerContext(self, self.running)
+        if self.running.server.registry.providers is not None:
+            context.provided = self.running.provider_lists.known_to(self._session)
+        return context
+
+    @property
+    def id(self) -> str | int:
+        """Raise: only requests have ids."""
+        raise _no_request("there is no request id")
+
+    @property
+    def threads(self) -> ClientShare:
+        """The threads of sync handlers, as this client may use them."""
+        return self.running.server.threads.of(self.envelope.origin.client)
+
+    def need(self, missing: str) -> None:
+        """Raise: this is no request; see `HandledRequest`."""
+        raise _no_request(missing)
+
+    def check_scopes(self, scopes: "RequireScopes") -> None:
+        """Check that the caller holds the scopes."""
+        scopes.check(self.envelope.origin.principal)
+
+    def send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
+        """Send a notice, from any thread."""
+        return self.running.portal.run(partial(self._session.send_notice, method, params))
+
+    def send_progress(self, *_: object) -> Awaitable[None]:
+        """Do nothing: nobody has asked for progress."""
+        return NOT_SENT
+
+    def end_stream(self, retry_after: float) -> None:
+        """Do nothing: there is no stream of a request."""
+
+    async def ask(self, *_: object) -> Any:
+        """Raise: only requests can ask, and have steps."""
+        raise _no_request("there is nobody to ask")
+
+    step = retry = ask
+
+
+def _no_request(text: str) -> LocalProtocolError:
+    return LocalProtocolError(f"init, and the end of a session, belong to no request: {text}")

@@ -25,7 +25,7 @@ import trio
 from .._util import relative_path
 from ..engine import SHOWN, ThrottledLog, logger
 from ..events import MAX_TEXT
-from ..server import RequestContext
+from ..server import ServerContext, ServerRequest
 
 #: Default threshold in seconds; people notice a hang after about ten.
 THRESHOLD: Final = 1.0
@@ -180,12 +180,14 @@ def _request_of(frames: list[FrameType]) -> str:
     """Name the request of a task: `tools/call export: `; empty if it serves none."""
     for frame in frames:
         for value in tuple(frame.f_locals.values()):
-            if isinstance(value, RequestContext):
+            # A task that a handler has started has the context only.
+            request = value.request if isinstance(value, ServerContext) else value
+            if isinstance(request, ServerRequest):
                 # The registered name, and not the one of the client, which may be anything.
-                registry = value.running.server.registry
-                _, spec = registry.subject_of(value.request, value, usable=False)
+                registry = request.running.server.registry
+                _, spec = registry.subject_of(request.request, request.context, usable=False)
                 name = "" if spec is None else f" {spec.definition[spec.key]}"[:MAX_TEXT]
-                return f"{value.request.method}{name}: "
+                return f"{request.request.method}{name}: "
     return ""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from noizu_mcp import Http, Server, Stdio, TransportError, connect
-from noizu_mcp.client._targets import read_entry, read_servers, read_target
+from noizu_mcp.client import read_entry, read_servers, read_target
 
 APP = """
 from noizu_mcp import Server

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from noizu_mcp._errors import DefinitionError
+from noizu_mcp import DefinitionError
 
 PRELUDE = (
     "from noizu_mcp.components import Context, Tool, Toolkit, expand, mcp, tool\n"

@@ -1,10 +1,12 @@
 """The context asks in the words of the protocol."""
 
+from contextlib import asynccontextmanager
+
 import pytest
 
-from noizu_mcp import Context, DefinitionError, McpError, Schema
+from noizu_mcp import Context, DefinitionError, McpError, Schema, Server, connect, mcp
 from noizu_mcp._util import UNSET
-from noizu_mcp.components import adapt_request
+from noizu_mcp.components import Notify, adapt_request
 
 
 class Name(Schema):
@@ -23,7 +25,6 @@ class Asked(Context):
     """A context whose client gives one answer; it keeps what it was asked."""
 
     protocol_version = "2025-11-25"
-    server = None
 
     def __init__(self, answer=None, missing=()):
         self.answer = answer
@@ -82,11 +83,30 @@ def test_notices_of_every_kind():
             self.told = []
             self.notify_changed = self.notify_resource_updated = self.told.append
 
-    ctx = Asked()
-    ctx.server = Server()
-    notify = ctx.notify
+    server, here = Server(), []
+    notify = Notify(server, here.append)
     notify.tools()
     notify.prompts()
     notify.resources()
+    notify.tools(here=True)
     notify.resource_updated("x://1")
-    assert ctx.server.told == ["tools", "prompts", "resources", "x://1"]
+    assert server.told == ["tools", "prompts", "resources", "x://1"]
+    assert here == ["tools"]
+
+
+async def test_the_state_of_a_context_may_have_a_type():
+    """A parameter annotated `Context[…]` takes the context, whatever its name."""
+
+    @mcp
+    def count(request: Context[int], step: int) -> int:
+        return request.state + step
+
+    class Counter(Server, name="counter", version="1"):
+        tools = [count]
+
+        @asynccontextmanager
+        async def lifespan(self):
+            yield 40
+
+    async with connect(Counter) as client:
+        assert (await client.call_tool("count", {"step": 2})).text == "42"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp._errors import McpError, ProtocolError
+from noizu_mcp import McpError, ProtocolError
 from noizu_mcp._util import UNSET
 from noizu_mcp.components import (
     Context,

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_overloads
 import attrs
 import pytest
 
-from noizu_mcp._errors import DefinitionError
+from noizu_mcp import DefinitionError
 from noizu_mcp._util import UNSET
 from noizu_mcp.components import (
     Prompt,

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import pytest
 
-from noizu_mcp._errors import ProtocolError
+from noizu_mcp import ProtocolError
 from noizu_mcp._util import UNSET
 from noizu_mcp.components import (
     Context,

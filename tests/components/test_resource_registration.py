@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from noizu_mcp._errors import DefinitionError
+from noizu_mcp import DefinitionError
 from noizu_mcp.components import (
     Prompt,
     Resource,

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from noizu_mcp._errors import ToolError
+from noizu_mcp import ToolError
 from noizu_mcp.components import Tool, ToolSpec, error_result, expand, to_result
 from noizu_mcp.schema import Schema
 from noizu_mcp.types import Content, ResourceContents, ToolResult, plain_text

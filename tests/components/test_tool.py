@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
-from noizu_mcp._errors import DefinitionError
+from noizu_mcp import DefinitionError
 from noizu_mcp.components import Context, Tool, ToolSpec, expand, prepare
 from noizu_mcp.schema import Schema, compile_schema, field
 from noizu_mcp.schema import fields as f

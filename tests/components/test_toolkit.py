@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 import pytest
 
-from noizu_mcp._errors import DefinitionError
+from noizu_mcp import DefinitionError
 from noizu_mcp.components import Context, Toolkit, ToolSpec, expand, mcp, prepare, tool
 from noizu_mcp.schema import Schema
 from noizu_mcp.schema import fields as f

@@ -18,9 +18,9 @@ from noizu_mcp.engine import (
     is_crash,
     run_eager,
     single_failure,
+    split_cancellation,
     unwrap_single,
 )
-from noizu_mcp.engine._failure import split_cancellation
 from noizu_mcp.engine._pending import MAX_EXTENSIONS, PendingRequest, PendingRequests
 from noizu_mcp.jsonrpc import Request, Response
 

@@ -12,13 +12,10 @@ import trio
 from noizu_mcp import Server, Toolkit, connect, mcp
 from noizu_mcp.transports.http import serve_http
 
+from ..kit.messages import META
 from .proxies import HAPROXY, PROXIES, proxied, running
 
 HANDSHAKE, STATELESS = VERSIONS = ("2025-11-25", "2026-07-28")
-META = {
-    "io.modelcontextprotocol/protocolVersion": STATELESS,
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "deployment.md"
 #: Bytes of a large text; its message stays below the 16 MiB of a server and of the proxies.
 LARGE = 5 * 1024 * 1024

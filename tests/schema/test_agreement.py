@@ -7,9 +7,8 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from noizu_mcp import SchemaError
-from noizu_mcp.schema import SchemaUnsupported, compile_schema, describe
+from noizu_mcp.schema import Document, SchemaUnsupported, compile_schema, describe
 from noizu_mcp.schema.engines._compile import pattern_compiler
-from noizu_mcp.schema.jsonschema._document import Document
 from noizu_mcp.schema.jsonschema._keywords import DIALECTS
 from noizu_mcp.schema.report._explain import Explainer
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp.schema import Fault, check_schema, compile_schema, read_schema
-from noizu_mcp.schema.jsonschema._document import Document
+from noizu_mcp.schema import Document, Fault, check_schema, compile_schema, read_schema
 from noizu_mcp.schema.jsonschema._keywords import RULES
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noizu_mcp._limits import Limits
+from noizu_mcp import Limits
 from noizu_mcp.schema import Schema, Shape, coerce_text, read_raw, read_shape
 
 LIMITS = Limits()

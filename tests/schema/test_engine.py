@@ -7,8 +7,7 @@ from types import MappingProxyType
 import pytest
 
 from noizu_mcp import SchemaError
-from noizu_mcp.schema import SchemaUnsupported, compile_schema
-from noizu_mcp.schema.jsonschema._document import Document
+from noizu_mcp.schema import Document, SchemaUnsupported, compile_schema
 from noizu_mcp.schema.jsonschema._values import is_deeper
 
 ENGINES = ("native", "python")

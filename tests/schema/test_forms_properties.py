@@ -12,9 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp._errors import SchemaUnsupported
-from noizu_mcp.schema import Schema, check_schema, compile_schema, dump_value, field, read_shape
+from noizu_mcp.schema import (
+    Marker,
+    Schema,
+    check_schema,
+    compile_schema,
+    dump_value,
+    field,
+    read_shape,
+)
 from noizu_mcp.schema import fields as f
-from noizu_mcp.schema.declare._field import Marker
 
 LAW = settings(max_examples=100, deadline=None)
 NAMES = ("a", "b", "c", "name_1", "query")

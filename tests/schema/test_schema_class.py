@@ -6,7 +6,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from noizu_mcp._errors import DefinitionError
+from noizu_mcp import DefinitionError
 from noizu_mcp.schema import Fault, Schema, dump_value, field, read_shape, to_problems
 from noizu_mcp.schema import fields as f
 

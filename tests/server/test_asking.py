@@ -212,11 +212,10 @@ class Everywhere(Server, name="everywhere", version="1"):
 
     async def init(self, ctx):
         await self._try(ctx)
-        for begin in (ctx.start_task, lambda: ctx.retry(InputRequired({"q": BY_HAND}))):
-            try:
-                await begin()
-            except Exception as error:
-                self.said.append(f"{type(error).__name__}: {error}")
+        try:
+            await ctx.start_task()
+        except Exception as error:
+            self.said.append(f"{type(error).__name__}: {error}")
 
     async def list_tools(self, cursor, ctx):
         await self._try(ctx)
@@ -246,7 +245,7 @@ async def test_only_tools_prompts_and_resources_ask(version):
         " there is nobody to ask"
     )
     task = "LocalProtocolError: only a tool with starts_task=True begins a task by itself"
-    expected = [begin, begin, task, begin] if version == "2025-11-25" else []
+    expected = [begin, begin, task] if version == "2025-11-25" else []
     assert server.said == [*expected, *([refused] * 4)]
 
 

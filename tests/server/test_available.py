@@ -26,7 +26,7 @@ from noizu_mcp import (
     tool,
 )
 from noizu_mcp.engine import logger
-from noizu_mcp.server.changes._bus import MERGE_WINDOW
+from noizu_mcp.server import MERGE_WINDOW
 from noizu_mcp.tools import Catalog
 from noizu_mcp.types import Principal
 

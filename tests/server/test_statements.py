@@ -17,7 +17,7 @@ from noizu_mcp import DefinitionError, Tool, TransportError, connect
 PRELUDE = """import abc, attrs, contextlib, dataclasses, enum, functools, types, typing
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import *
-from noizu_mcp import *
+from noizu_mcp import *; from noizu_mcp.policies import *
 from noizu_mcp import fields as f
 T = TypeVar("T"); P = ParamSpec("P"); N = TypeVar("N", bound=int)
 """

@@ -16,8 +16,7 @@ from noizu_mcp import (
 )
 from noizu_mcp.auth import Principal
 from noizu_mcp.events import Telemetry
-from noizu_mcp.server import TaskStore
-from noizu_mcp.server.registry._server_options import ServerOptions
+from noizu_mcp.server import ServerOptions, TaskStore
 from noizu_mcp.types import InputRequest
 
 from .tasking import KNOWS, start

@@ -13,8 +13,7 @@ from noizu_mcp import ConnectionClosed, Limits, McpError, RequestTimeout, Server
 from noizu_mcp._util import UNSET
 from noizu_mcp.auth import InsufficientScope, Principal, RequireScopes
 from noizu_mcp.events import Telemetry
-from noizu_mcp.server import TaskStore
-from noizu_mcp.server.registry._server_options import ServerOptions
+from noizu_mcp.server import ServerOptions, TaskStore
 from noizu_mcp.server.tasks._task_store import TaskChange
 from noizu_mcp.types import InputRequest, Task
 

@@ -15,8 +15,7 @@ from noizu_mcp import (
     mcp,
     tool,
 )
-from noizu_mcp.components import Changes, ResourceSpec, ToolSpec, bind_definition
-from noizu_mcp.components.registration._registration import Registration
+from noizu_mcp.components import Changes, Registration, ResourceSpec, ToolSpec, bind_definition
 from noizu_mcp.types import ResourceDefinition, ToolDefinition
 
 

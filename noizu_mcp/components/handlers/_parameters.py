@@ -82,4 +82,7 @@ def mentions(annotation: Any, classes: tuple[type, ...]) -> bool:
     """
     if isinstance(annotation, type):
         return issubclass(annotation, classes)
+    origin = typing.get_origin(annotation)
+    if isinstance(origin, type) and issubclass(origin, classes):
+        return True
     return any(mentions(argument, classes) for argument in typing.get_args(annotation))

@@ -8,7 +8,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
@@ -22,7 +22,7 @@ from ..calls._time_limit import Clock, Pause
 from ._record import MAX_ROUNDS, Reader, Record, too_many_rounds
 
 if TYPE_CHECKING:
-    from .._request_context import RequestContext
+    from .._server_request import ServerRequest
     from .._session import Session
     from ._rounds import RoundAsker
 
@@ -47,7 +47,7 @@ class RequestLine:
         session: The session of the request.
     """
 
-    def __init__(self, ctx: "RequestContext", session: "Session") -> None:
+    def __init__(self, ctx: "ServerRequest", session: "Session") -> None:
         self._ctx = ctx
         self._session = session
         self.stop_clock = ctx.stop_clock
@@ -86,6 +86,8 @@ class LiveAsker:
         responses: The answers to an earlier `InputRequired` of the handler; empty in a first run.
         state: The state of an earlier `InputRequired` of the handler.
     """
+
+    parked: Final = False  # the handler waits in its request, or in its task
 
     def __init__(self, line: Line, before: "RoundAsker | None" = None) -> None:
         self.responses: Mapping[str, Any] = {} if before is None else before.responses
@@ -142,7 +144,7 @@ class LiveAsker:
         """Run the side effect, or return its result from before the handler ran again."""
         return await self._record.step(name, run)
 
-    async def retry(self, required: InputRequired) -> tuple[Mapping[str, Any], str | None] | None:
+    async def retry(self, required: InputRequired) -> bool:
         """Ask all questions at the same time; the handler then runs again with the answers."""
         answers: JSONObject = {}
 
@@ -156,7 +158,11 @@ class LiveAsker:
         async with trio.open_nursery() as nursery:
             for key, request in required.requests.items():
                 nursery.start_soon(one, key, request)
-        return answers, required.state
+        self.responses, self.state = answers, required.state
+        return True
+
+    async def stay_open(self) -> None:
+        """Do nothing: the request is in flight."""
 
 
 def _live_params(request: InputRequest) -> JSONObject:

@@ -14,20 +14,27 @@ handler makes room: its user has most likely gone. All are parked for equally lo
 also the first whose time is over, and one task, `_expire`, waits for it.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
 
 from ..._limits import PART, Limits
 from ..._value import JSONObject
+from ...jsonrpc import memory_of
 
 if TYPE_CHECKING:
-    from .._request_context import RequestContext
     from .._running import Spawn
+    from .._server_request import ServerRequest
+
+
+#: Bytes of memory for each character of JSON text, at most: `{}` takes 64.
+EXPANSION: Final = 32
+#: Bytes of memory that need not be counted exactly.
+SMALL: Final = 64 * 1024
 
 
 class _Parked(NamedTuple):
-    ctx: "RequestContext"
+    ctx: "ServerRequest"
     binding: JSONObject
     expires: float
     client: str | None
@@ -85,7 +92,7 @@ class ParkedHandlers:
     def __len__(self) -> int:
         return len(self._all.parked)
 
-    def add(self, state: str, binding: JSONObject, ctx: "RequestContext") -> bool:
+    def add(self, state: str, binding: JSONObject, ctx: "ServerRequest") -> bool:
         """Park the handler of a request; older ones make room.
 
         Args:
@@ -97,7 +104,7 @@ class ParkedHandlers:
             False if there is no room for it.
         """
         client = ctx.envelope.origin.client
-        size = len(state) + ctx.weigh()
+        size = len(state) + _memory_of(ctx)
         # A client with a server of its own, as on a pipe, has no name, and all of the room.
         shares = [self._all]
         if client is not None:
@@ -117,7 +124,7 @@ class ParkedHandlers:
             self._spawn(self._expire)
         return True
 
-    def take(self, state: str, binding: JSONObject) -> "RequestContext | None":
+    def take(self, state: str, binding: JSONObject) -> "ServerRequest | None":
         """Take the handler that waits for a state out of the table; at most one caller gets it.
 
         Args:
@@ -162,3 +169,10 @@ class ParkedHandlers:
         ctx = self._all.parked[state].ctx
         self.discard(state)
         ctx.stop()
+
+
+def _memory_of(ctx: "ServerRequest") -> int:
+    """Return the bytes of memory that the message of a request takes, or a few more."""
+    # To count a small one takes longer than to write it.
+    size = EXPANSION * (ctx.size or SMALL)
+    return size if size <= SMALL else memory_of(ctx.request.params)

@@ -43,7 +43,7 @@ from ..calls._time_limit import Pause
 from ._record import MAX_ROUNDS, Reader, Record, digest_of, text_of, too_many_rounds
 
 if TYPE_CHECKING:
-    from .._request_context import RequestContext
+    from .._server_request import ServerRequest
 
 #: Characters of sealed state. Clients carry it in every retry, and HTTP servers bound the
 #: body of a request: a larger state would fail there, without a clear error.
@@ -70,7 +70,7 @@ class _Question:
         self.error: McpError | None = None
 
 
-def take_up(ctx: "RequestContext") -> bool:
+def take_up(ctx: "ServerRequest") -> bool:
     """Take up the answers and the state that a retry brings, before its handler runs.
 
     Returns:
@@ -91,15 +91,13 @@ def take_up(ctx: "RequestContext") -> bool:
             # Its providers were asked first, in a task of its own, which cannot end for another
             # request: the handler runs again.
             parked.stop()
-        elif parked is not None:
+        elif parked is not None and isinstance(parked.asker, RoundAsker):
             sealer.use(state)
-            asker: Any = parked.asker  # which has parked it
             parked.go_on_as(ctx)
-            asker.reopen(given)
+            parked.asker.reopen(given)
             return True
     recorded = {} if state is None else sealer.open_once(state, binding)
-    ctx.asker = asker = RoundAsker(ctx, binding, recorded, given)
-    ctx.input_responses, ctx.request_state = asker.responses, asker.state
+    ctx.take_asker(RoundAsker(ctx, binding, recorded, given))
     return False
 
 
@@ -121,7 +119,7 @@ class RoundAsker:
 
     def __init__(
         self,
-        ctx: "RequestContext",
+        ctx: "ServerRequest",
         binding: JSONObject | None = None,
         recorded: Mapping[str, Any] | None = None,
         given: Mapping[str, Any] | None = None,
@@ -250,7 +248,7 @@ class RoundAsker:
             if self._idle is not None and self._running == 0:
                 self._idle.set()
 
-    async def retry(self, required: InputRequired) -> tuple[Mapping[str, Any], str | None] | None:
+    async def retry(self, required: InputRequired) -> bool:
         """End the round with the questions and the state of an `InputRequired`."""
         if self._round >= MAX_ROUNDS:
             raise too_many_rounds()
@@ -258,7 +256,7 @@ class RoundAsker:
         # from `ctx.input_responses`, and not to calls of `ask`.
         self._reply(required.requests, {"asked": [], "state": required.state})
         await trio.lowlevel.checkpoint()
-        return None
+        return False
 
     def _note_replay(self) -> None:
         """Name a handler in the log that has run code again before its first question, once."""
@@ -388,15 +386,21 @@ class RoundAsker:
         """Keep the handler for the retry, if there is room for it."""
         ctx = self._ctx
         # The task of a tool that begins one runs the handler from the start, whatever was parked.
-        if ctx.begin_task is not None or not ctx.running.parked.add(
-            self._sealed, self._binding, ctx
-        ):
+        opening = ctx.opening
+        begins = opening is not None and opening.begins_itself
+        if begins or not ctx.running.parked.add(self._sealed, self._binding, ctx):
             return False
         # Together with the clocks of the questions: the handler may give those up by itself.
         self._pause.begin()
         self._reopened = trio.Event()
-        ctx.park()
+        # It waits for a person, and not for the program.
+        ctx.running.working.pop(ctx, None)
         return True
+
+    @property
+    def parked(self) -> bool:
+        """True while the handler waits for a retry."""
+        return self._reopened is not None
 
     def reopen(self, given: Mapping[str, Any]) -> None:
         """Go on with the answers of a retry.
@@ -434,7 +438,7 @@ def _not_deterministic(pending: Iterable[InputRequest]) -> str:
     )
 
 
-def _binding(ctx: "RequestContext", params: Mapping[str, Any]) -> JSONObject:
+def _binding(ctx: "ServerRequest", params: Mapping[str, Any]) -> JSONObject:
     """Return the owner of a state: server, caller, method and arguments.
 
     2026-07-28 `basic/patterns/mrtr` wants the principal, the method and a digest of the salient

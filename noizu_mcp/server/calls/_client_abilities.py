@@ -1,66 +1,65 @@
 """Questions in the words of a revision, for clients that are able to answer them."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._errors import McpError, ToolError
 from ...components import adapt_request
 from ...jsonrpc import INVALID_REQUEST, MISSING_CLIENT_CAPABILITY
+from ...protocol import Envelope
 from ...types import InputRequest
 
-if TYPE_CHECKING:
-    from .._request_context import RequestContext
 
-
-def prepare_question(ctx: "RequestContext", request: InputRequest) -> InputRequest:
+def prepare_question(envelope: Envelope, method: str, request: InputRequest) -> InputRequest:
     """Write a question in the words of the revision; the client must be able to take it.
 
     Args:
-        ctx: The request whose handler asks.
+        envelope: The metadata of the request whose handler asks.
+        method: Its method.
         request: The question, in the words of the newest revision.
 
     Raises:
         McpError: The client cannot take it; see `_check_ability`.
         ToolError: The client cannot take it; see `_check_ability`.
     """
-    revision = ctx.envelope.revision.name
+    revision = envelope.revision.name
     needs, adapted = adapt_request(request, revision)
-    _check_ability(ctx, needs)
+    _check_ability(envelope, method, needs)
     if adapted is None:
         text = "it has no form field for a choice of several values"
-        raise _refusal(ctx, f"Not supported by revision {revision}: {text}")
+        raise _refusal(method, f"Not supported by revision {revision}: {text}")
     return adapted
 
 
-def _check_ability(ctx: "RequestContext", needs: Mapping[str, Any]) -> None:
+def _check_ability(envelope: Envelope, method: str, needs: Mapping[str, Any]) -> None:
     """Check that the client has the capabilities for a question, before anything is sent.
 
     Raises:
         McpError: A capability is missing: -32021 on 2026-07-28 (`basic/index`, error codes).
         ToolError: A capability is missing for a tool call of an earlier revision.
     """
-    if all(_has_ability(ctx, *need) for need in needs.items()):
+    if all(_has_ability(envelope, *need) for need in needs.items()):
         return
-    if ctx.envelope.revision.stateless:
+    if envelope.revision.stateless:
         data = {"requiredCapabilities": dict(needs)}
         text = "Missing required client capability"
         raise McpError(MISSING_CLIENT_CAPABILITY, text, data)
     names = ", ".join(".".join((name, *parts)) for name, parts in needs.items())
-    raise _refusal(ctx, f"Capability not supported by the client: {names}")
+    raise _refusal(method, f"Capability not supported by the client: {names}")
 
 
-def _refusal(ctx: "RequestContext", text: str) -> McpError | ToolError:
-    if ctx.request.method == "tools/call":
+def _refusal(method: str, text: str) -> McpError | ToolError:
+    if method == "tools/call":
         return ToolError(text)
     return McpError(INVALID_REQUEST, text)
 
 
-def _has_ability(ctx: "RequestContext", name: str, parts: Mapping[str, Any]) -> bool:
+def _has_ability(envelope: Envelope, name: str, parts: Mapping[str, Any]) -> bool:
     """Presence counts; a bare elicitation capability means forms (client/elicitation)."""
-    offered = ctx.envelope.client_capabilities.get(name)
+    offered = envelope.client_capabilities.get(name)
     if not isinstance(offered, Mapping):
         return False
-    revision = ctx.envelope.revision
+    revision = envelope.revision
     if name == "elicitation" and not parts:
         # 2025-03-26 has no elicitation, whatever the client declares.
         return revision.elicitation and (not offered or "form" in offered)

@@ -1,9 +1,9 @@
-"""Calls of handlers: validate the arguments, invoke, and convert the value into a result."""
+"""Calls of handlers, whatever they serve, and what becomes of their failures."""
 
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from ... import components, types
 from ..._errors import (
@@ -15,12 +15,10 @@ from ..._errors import (
     ResourceNotFound,
     ToolError,
 )
-from ..._value import JSONObject
-from ...components import Context, ToolSpec, error_result, prepare, to_result
+from ...components import error_result
 from ...engine import (
+    ClientShare,
     Ending,
-    QueueFull,
-    TooManyAbandoned,
     call_user_code,
     is_crash,
     run_user_code,
@@ -29,15 +27,13 @@ from ...engine import (
 from ...jsonrpc import INTERNAL_ERROR
 from ...types import Content, InputRequired, ToolResult
 from ..registry._registry import FoundResource
-from ._concurrency_limit import one_of
-from ._result_size import bounded
-from ._scope_checks import demand
+from ._scope_checks import check_scopes
 from ._time_limit import OutOfTime, Timed, in_time
 from ._unknown import not_found
 
 if TYPE_CHECKING:
     from ...types import ReadResult
-    from .._request_context import RequestContext
+    from .._contracts import HandledRequest
     from .._server import Server
     from .._server_context import ServerContext
 
@@ -59,8 +55,6 @@ _NO_SESSION: Final = ToolResult(Content.text(NO_SESSION), is_error=True)
 
 #: The answer of a handler that has asked with `InputRequired`; the request was answered with that.
 ASKED: Final = ToolResult()
-#: The answer to a call of a tool. A text stands for the result that is this one block of text.
-Answer = ToolResult | str
 
 
 class ClientRefusal(McpError):
@@ -83,140 +77,25 @@ class ClientRefusal(McpError):
 _CHOSEN: Final = (McpError, ToolError, InsufficientScope)
 
 
-def read_arguments(
-    server: "Server", spec: ToolSpec, arguments: Any, context: "RequestContext"
-) -> tuple[Any, ToolResult | None]:
-    """Turn the arguments of a call into the value that the handler takes.
+class Caller(Protocol):
+    """A call of a handler, as `invoke_handler` needs it."""
 
-    Args:
-        server: The server with the log.
-        spec: The tool.
-        arguments: The arguments as sent.
-        context: The request.
+    @property
+    def server(self) -> "Server":
+        """The server."""
 
-    Returns:
-        The value and None; or None and the answer for the model, also where a validator of the
-        author's has crashed.
-
-    Raises:
-        McpError: A validator raised it.
-        InsufficientScope: A validator raised it.
-    """
-    try:
-        return prepare(spec, arguments, context)
-    except BaseException as error:
-        if not is_crash(error):
-            raise
-        return None, failure(server, spec.source, error)
-
-
-def run_inline(server: "Server", spec: ToolSpec, args: Any, context: Context | None) -> Answer:
-    """Run a short sync handler in the calling task.
-
-    Raises:
-        McpError: The handler raised it.
-        InsufficientScope: The handler raised it.
-    """
-    try:
-        # The conversion is inside as well: it reads objects of the author's, which may raise.
-        answer = call_user_code(
-            lambda: answer_of(server, spec, _unasked(spec.invoke(args, context)))
-        )
-        return _within_size(server, spec, answer)
-    except BaseException as error:
-        if not is_crash(error):
-            raise
-        return failure(server, spec.source, error)
-
-
-def _unasked(value: Any) -> Any:
-    if isinstance(value, InputRequired):
-        # On a pipe an inline handler runs in the message loop: waiting would stop all requests.
-        raise TypeError("an inline handler cannot ask: it must not wait")
-    return value
-
-
-async def run(server: "Server", spec: ToolSpec, args: Any, context: Context) -> Answer:
-    """Run a handler: an async one here, a sync one in a thread.
-
-    Returns:
-        The answer; `CRASHED` for a handler that raised an unexpected exception.
-
-    Raises:
-        McpError: The handler raised it.
-        InsufficientScope: The handler raised it.
-    """
-    invoke = partial(
-        invoke_handler, context, spec.mode, spec.source, partial(spec.invoke, args, context)
-    )
-    # A handler without ctx could not read the answers of the next round.
-    asking = context if spec.takes_context else None
-    try:
-        # Looked at before a context manager is made: most tools have no limit, and this is the path
-        # of every call.
-        if spec.max_concurrency is None:
-            return _within_size(server, spec, answer_of(server, spec, await settle(invoke, asking)))
-        slots = server.registry.slots(spec, server.options.limits.call_queue)
-        async with one_of(slots.of(cast("ServerContext", context).envelope.origin.client)):
-            return _within_size(server, spec, answer_of(server, spec, await settle(invoke, asking)))
-    except QueueFull:
-        return ToolResult.error(f"{spec.name} is busy: too many calls wait for it; try again later")
-    except TooManyAbandoned as error:
-        return ToolResult.error(str(error))
-    except BaseException as error:
-        if not is_crash(error):
-            raise
-        return failure(server, spec.source, error)
-
-
-def _within_size(server: "Server", spec: ToolSpec | None, answer: Answer) -> Answer:
-    most = None if spec is None else spec.max_result_bytes
-    if most is None:
-        most = server.options.max_result_bytes
-    return answer if most is None else bounded(spec, most, answer)
-
-
-async def run_override(
-    server: "Server",
-    spec: ToolSpec | None,
-    name: str,
-    arguments: JSONObject,
-    context: Context,
-) -> Answer:
-    """Run the server's own `call_tool`; its value counts as a handler's.
-
-    Args:
-        server: The server.
-        spec: The tool; None for one that only the override knows.
-        name: The name of the tool.
-        arguments: The unchecked arguments.
-        context: The request.
-
-    Returns:
-        The answer; see `run`.
-
-    Raises:
-        McpError: The override raised it.
-    """
-
-    def invoke() -> Awaitable[Any]:
-        return run_user_code(server.call_tool(name, arguments, context))
-
-    try:
-        return _within_size(server, spec, answer_of(server, spec, await settle(invoke, context)))
-    except BaseException as error:
-        if not is_crash(error):
-            raise
-        return failure(server, f"call_tool of {server!r}", error)
+    @property
+    def threads(self) -> ClientShare:
+        """The threads of sync handlers."""
 
 
 def invoke_handler(
-    context: Context, mode: str, source: str, invoke: Callable[[], Any]
+    caller: Caller, mode: str, source: str, invoke: Callable[[], Any]
 ) -> Awaitable[Any]:
     """Call a handler: async and inline ones here, others in a thread.
 
     Args:
-        context: The request.
+        caller: The call, or the context of it.
         mode: `async`, `inline` or `thread`.
         source: Names the handler.
         invoke: Calls it.
@@ -231,15 +110,19 @@ def invoke_handler(
         return _call_inline(invoke)
     # A thread cannot be stopped: an abandoned one goes on, and keeps its token of the limiter until
     # it ends. So a cancelled request ends at once, and the threads stay bounded all the same.
-    return run_user_code(context.server.abandoned.run(source, invoke, context.threads))
+    return run_user_code(caller.server.abandoned.run(source, invoke, caller.threads))
 
 
 async def _call_inline(invoke: Callable[[], Any]) -> Any:
     return call_user_code(invoke)
 
 
-async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) -> Any:
+async def settle(invoke: Callable[[], Awaitable[Any]], request: "HandledRequest | None") -> Any:
     """Run a handler, and repeat it while it returns `InputRequired` and the answers come.
+
+    Args:
+        invoke: Calls the handler.
+        request: The request or task; None for a handler that takes no answers.
 
     Returns:
         The last value of the handler; an `InputRequired` if the request was answered with it.
@@ -248,45 +131,17 @@ async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) 
         value = await invoke()
     finally:
         # It may have ended without the answers to its questions, while no request is in flight.
-        if context is not None and cast("RequestContext", context).parked:
-            await cast("RequestContext", context).stay_open()
+        if request is not None and request.asker is not None:
+            await request.asker.stay_open()
     while isinstance(value, InputRequired):
-        if context is None:
+        if request is None:
             raise TypeError("a handler that returns InputRequired must take ctx, for the answers")
         # On 2026-07-28 the round ends here: the client comes back with a new request, and nothing
         # waits in the meantime.
-        if not await cast("ServerContext", context).retry(value):
+        if not await request.retry(value):
             return value
         value = await invoke()
     return value
-
-
-def answer_of(server: "Server", spec: ToolSpec | None, value: Any) -> Answer:
-    """Convert the value of a handler into an answer; a value that cannot be sent goes to the log.
-
-    Args:
-        server: The server with the log.
-        spec: The tool; None for one that only an override of `call_tool` knows.
-        value: The value.
-    """
-    # Most answers. Not of a subclass, which may be an enumeration: those have forms of their own.
-    if value.__class__ is str and (spec is None or spec.output is None):
-        text: str = value
-        return text
-    if isinstance(value, InputRequired):
-        return ASKED  # it is never sent
-    result, breach = to_result(spec, value)
-    if breach is not None:
-        source = "call_tool" if spec is None else spec.source
-        text = "%s broke its contract: %s"
-        # By source: each tool has its own share of the log, so that a noisy one hides no other.
-        server.crash_log.entry(logging.ERROR, (text, source), text, source, breach)
-    return result
-
-
-def as_result(answer: Answer) -> ToolResult:
-    """Convert an answer into the result that it stands for."""
-    return ToolResult(answer) if isinstance(answer, str) else answer
 
 
 def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
@@ -384,7 +239,7 @@ async def within(
 
 
 async def read_found(
-    uri: str, found: FoundResource | None, context: Context
+    uri: str, found: FoundResource | None, context: "ServerContext"
 ) -> "ReadResult | InputRequired":
     """Read a resource, given the result of the registry's search.
 
@@ -398,7 +253,7 @@ async def read_found(
     if found is None:
         raise not_found(uri, context)
     spec, variables = found
-    demand(spec, context)
+    check_scopes(spec, context)
     # Variables are None for a plain resource only: a template without variables has an empty
     # mapping.
     arguments = (uri, context) if variables is None else (uri, variables, context)
@@ -409,7 +264,7 @@ async def read_found(
 
 
 async def read_any(
-    server: "Server", uri: str, found: FoundResource | None, context: Context
+    server: "Server", uri: str, found: FoundResource | None, context: "ServerContext"
 ) -> "ReadResult | InputRequired":
     """Read a resource with the server's `read_resource`, or from the registry.
 
@@ -425,7 +280,7 @@ async def read_any(
             return await read_found(uri, found, context)
         if found is not None:
             # An override replaces the reading, never the scopes that the registration requires.
-            demand(found[0], context)
+            check_scopes(found[0], context)
         value = await run_user_code(server.read_resource(uri, context))
     except ResourceNotFound as error:
         raise not_found(error.uri or uri, context) from None

@@ -8,6 +8,7 @@ request is the same for both, and a server without asyncio neither loads nor pay
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ... import components
@@ -107,5 +108,8 @@ def on_trio(function: Callable[..., Awaitable[Result]], *args: Any) -> Awaitable
         function: The function.
         *args: Its arguments; the last one is the context.
     """
-    cross: Callable[..., Awaitable[Result]] | None = getattr(args[-1], "on_trio", None)
-    return function(*args) if cross is None else cross(function, *args[:-1])
+    side = args[-1].side
+    if side is None:
+        return function(*args)
+    crossed: Awaitable[Result] = side.run_trio(partial(function, *args[:-1], side.ctx))
+    return crossed

@@ -11,7 +11,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
 
@@ -24,10 +24,7 @@ from ._unknown import not_found, unknown, unknown_template
 
 if TYPE_CHECKING:
     from ...components import Context
-    from .._request_context import RequestContext
-    from .._server_context import SessionContext
-
-    Caller: TypeAlias = RequestContext | SessionContext
+    from .._server_context import ServerContext
 
 #: The reason of a policy that failed. The details go to the log only: they may hold secrets.
 FAILED: Final = "policy failed"
@@ -57,7 +54,7 @@ def admit(
     name: str,
     arguments: Mapping[str, Any],
     spec: Any,
-    ctx: "Caller",
+    ctx: "ServerContext",
     *,
     within: bool = False,
 ) -> Awaitable[None] | None:
@@ -99,7 +96,7 @@ async def _admit(
     name: str,
     arguments: Mapping[str, Any],
     spec: Any,
-    ctx: "Caller",
+    ctx: "ServerContext",
     *,
     within: bool,
 ) -> None:
@@ -124,7 +121,7 @@ def call_of(
     name: str,
     arguments: Mapping[str, Any],
     spec: Any,
-    ctx: "Caller",
+    ctx: "ServerContext",
     *,
     within: bool,
 ) -> PolicyCall:
@@ -145,15 +142,16 @@ def call_of(
     )
 
 
-def let_through(kind: CallKind, name: str, arguments: Mapping[str, Any], ctx: "Caller") -> None:
+def let_through(
+    kind: CallKind, name: str, arguments: Mapping[str, Any], ctx: "ServerContext"
+) -> None:
     """Note that an override may pass this call on, once."""
     # A copy: the override may change the mapping that it gets.
     ctx.admitted = Admitted(kind, name, copy.deepcopy(dict(arguments)))
-    ctx.passed_on = False
 
 
 async def admit_within(
-    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "Caller"
+    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "ServerContext"
 ) -> None:
     """Ask the policies about a call that a handler or an override makes; see `admit`.
 
@@ -180,24 +178,24 @@ async def hide(check: Callable[[], Awaitable[None] | None]) -> None:
 
 
 async def admit_again(
-    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "Caller"
+    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "ServerContext"
 ) -> None:
     """Ask about a registered component that an override or a handler calls; see `admit_within`.
 
     The call that the override itself was let through with is not asked about again, once.
     """
-    passed_on, ctx.passed_on = ctx.passed_on, True
-    if passed_on or ctx.admitted != (kind, name, arguments):
+    admitted, ctx.admitted = ctx.admitted, None
+    if admitted != (kind, name, arguments):
         denied = ctx.refusal_of(name, arguments) if kind == "tool" else None
         if denied is not None:
             call = call_of(kind, name, arguments, spec, ctx, within=True)
             await hide(partial(note_decision, call, "capability", denied, ctx))
         await admit_within(kind, name, arguments, spec, ctx)
-        ctx.passed_on = True
+        ctx.admitted = None
 
 
 async def note_decision(
-    call: PolicyCall, policy: str | None, denied: Denied | None, ctx: "Caller"
+    call: PolicyCall, policy: str | None, denied: Denied | None, ctx: "ServerContext"
 ) -> None:
     """Tell listeners of a decision, and raise it if the call was denied.
 
@@ -247,7 +245,7 @@ def refusal(kind: CallKind, name: str, spec: Any, denied: Denied, ctx: "Context"
 
 
 def _decide_at_once(
-    chain: Chain, call: PolicyCall, ctx: "Caller"
+    chain: Chain, call: PolicyCall, ctx: "ServerContext"
 ) -> tuple[str | None, Denied | None]:
     """Ask policies that cannot wait; see `_decide`."""
     asked: list[BoundPolicy] = []
@@ -260,7 +258,9 @@ def _decide_at_once(
     return None, None
 
 
-def _ask_at_once(chain: Chain, call: PolicyCall, ctx: "Caller", asked: list[BoundPolicy]) -> None:
+def _ask_at_once(
+    chain: Chain, call: PolicyCall, ctx: "ServerContext", asked: list[BoundPolicy]
+) -> None:
     for guard in chain.guards:
         asked.append(guard)
         answer = guard.check(call, ctx)
@@ -269,7 +269,7 @@ def _ask_at_once(chain: Chain, call: PolicyCall, ctx: "Caller", asked: list[Boun
 
 
 async def _decide(
-    chain: Chain, call: PolicyCall, ctx: "Caller"
+    chain: Chain, call: PolicyCall, ctx: "ServerContext"
 ) -> tuple[str | None, Denied | None]:
     """Ask the policies in order.
 
@@ -294,7 +294,11 @@ async def _decide(
 
 
 async def _ask_all(
-    chain: Chain, call: PolicyCall, ctx: "Caller", scope: trio.CancelScope, asked: list[BoundPolicy]
+    chain: Chain,
+    call: PolicyCall,
+    ctx: "ServerContext",
+    scope: trio.CancelScope,
+    asked: list[BoundPolicy],
 ) -> None:
     """Ask the policies of a chain; see `_decide`.
 
@@ -325,7 +329,7 @@ def _limit(scope: trio.CancelScope, seconds: float) -> None:
     scope.deadline = trio.current_time() + seconds
 
 
-def _verdict(label: str, error: BaseException, ctx: "Caller") -> tuple[str, Denied]:
+def _verdict(label: str, error: BaseException, ctx: "ServerContext") -> tuple[str, Denied]:
     """Return the policy that ends a call, and the refusal that its exception is."""
     if isinstance(error, Denied):
         return label, error

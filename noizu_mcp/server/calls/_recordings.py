@@ -8,7 +8,6 @@ in a `finally`.
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..._errors import InsufficientScope, McpError, RequestTimeout
@@ -30,7 +29,6 @@ from ...jsonrpc import Rendered, Request
 from ...types import ToolResult
 
 if TYPE_CHECKING:
-    from .._request_context import RequestContext
     from .._server_context import ServerContext
     from ..policies._policy import PolicyCall
 
@@ -52,10 +50,17 @@ class Ends(Protocol):
 
 
 class RequestRecording(Recording):
-    """One request of the client; an `engine.RequestObserver`."""
+    """One request of the client; an `engine.RequestObserver`.
 
-    def __init__(self, ctx: "RequestContext") -> None:
-        super().__init__(ctx.running.server.telemetry, _start_of(ctx))
+    Args:
+        request: The request.
+        context: Its context.
+        size: Bytes of its message, if known.
+    """
+
+    def __init__(self, request: Request, context: "ServerContext", size: int | None) -> None:
+        telemetry = context.running.server.telemetry
+        super().__init__(telemetry, _start_of(request, context, size))
         self._ending: Outcome | None = None
 
     def mark(self, ending: Ending) -> None:
@@ -166,19 +171,11 @@ class NestedRecording(Recording):
         return result
 
 
-def observe_task(ctx: "RequestContext", task: Ends) -> TaskRecording | None:
+def observe_task(ctx: "ServerContext", task: Ends) -> TaskRecording | None:
     """Start the recording of a task, if its request is recorded."""
-    if not isinstance(ctx.observer, RequestRecording):
+    if ctx.recording is None:
         return None
-    return TaskRecording(ctx.running.server.telemetry, ctx.observer.event, task)
-
-
-def observe_request(ctx: "RequestContext") -> Job | None:
-    """Begin a request, and record it."""
-    ctx.observer = recording = RequestRecording(ctx)
-    with ctx.running.server.telemetry.around(recording.event):
-        job = ctx.begin()
-    return None if job is None else partial(recording.run, job)
+    return TaskRecording(ctx.running.server.telemetry, ctx.recording.event, task)
 
 
 def observe_decision(
@@ -218,8 +215,8 @@ def _within(ctx: "ServerContext", kind: EventKind, method: str) -> Event:
     )
 
 
-def _start_of(ctx: "RequestContext") -> Event:
-    request, envelope = ctx.request, ctx.envelope
+def _start_of(request: Request, ctx: "ServerContext", size: int | None) -> Event:
+    envelope = ctx.envelope
     name, spec = ctx.running.server.registry.subject_of(request, ctx, usable=False)
     principal = envelope.origin.principal
     if ctx.dispatcher is None:
@@ -232,5 +229,5 @@ def _start_of(ctx: "RequestContext") -> Event:
         request_id=cut_id(request.id),
         principal=None if principal is None else str(principal.key),
         trace=read_trace(envelope.meta),
-        bytes_in=ctx.size,
+        bytes_in=size,
     )

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 from ... import types
 from ..._errors import InsufficientScope, McpError
 from ...engine import InboundRequest, throttled_log
-from ...jsonrpc import INSUFFICIENT_SCOPE
+from ...jsonrpc import INSUFFICIENT_SCOPE, Request
 
 if TYPE_CHECKING:
     from ...components import Context
     from ...types import Principal, RequireScopes
-    from .._request_context import RequestContext
-    from .._server import Server
+    from .._server_context import ServerContext
 
 #: Methods that need no scopes: a client must be able to connect before it knows which scopes to
 #: ask for.
@@ -31,21 +30,21 @@ class Scoped(Protocol):
         """The scopes that a caller must hold; None for none."""
 
 
-def admit(server: "Server", inbound: "RequestContext") -> None:
+def check_request_scopes(request: Request, context: "ServerContext") -> None:
     """Check that the caller of a request holds the scopes of the server and of the component.
 
     Raises:
         InsufficientScope: The caller does not.
     """
-    request, caller = inbound.request, inbound.envelope.origin.principal
+    server, caller = context.running.server, context.auth
     required = server.options.requires
     if required is not None and request.method not in OPEN:
         required.check(caller)
     # Most servers require nothing: without this flag each request would search for its component
     # twice.
-    if server.registry.scoped:
+    if server.registry.scoped and request.method != "tools/call":  # see `ToolCall.check_scopes`
         # One that is not available is unknown to the caller: no scope would help.
-        _, spec = server.registry.subject_of(request, inbound)
+        _, spec = server.registry.subject_of(request, context)
         # A caller who lost a scope may still end a subscription.
         leaving = request.method == "resources/unsubscribe"
         if spec is not None and not leaving and not holds(spec, caller):
@@ -53,14 +52,14 @@ def admit(server: "Server", inbound: "RequestContext") -> None:
             raise InsufficientScope(())
 
 
-def demand(spec: Scoped, context: "Context") -> None:
+def check_scopes(spec: Scoped, context: "Context") -> None:
     """Check the scopes of a component, however its handler is reached.
 
     Raises:
         InsufficientScope: The caller does not.
     """
-    # `admit` sees only the component that the request names. A handler may call another tool or
-    # read another resource, and those come through here.
+    # `check_request_scopes` sees only the component that the request names. A handler may read
+    # another resource, or get another prompt.
     if spec.requires is not None:
         context.require(spec.requires)
 
@@ -70,18 +69,19 @@ def holds(spec: Scoped, caller: "Principal | None") -> bool:
     return spec.requires is None or spec.requires.admits(caller)
 
 
-def needed(inbound: "RequestContext", scopes: Iterable[str]) -> tuple[str, ...]:
+def needed(request: Request, context: "ServerContext", scopes: Iterable[str]) -> tuple[str, ...]:
     """List all scopes that a request needs, each once.
 
     Args:
-        inbound: The request.
+        request: The request.
+        context: Its context.
         scopes: The missing scopes.
 
     Raises:
         ValueError: A missing scope is not a valid scope name.
     """
-    server = inbound.running.server
-    _, spec = server.registry.subject_of(inbound.request, inbound, usable=False)
+    server = context.running.server
+    _, spec = server.registry.subject_of(request, context, usable=False)
     required = (server.options.requires, None if spec is None else spec.requires)
     known = [scope for each in required if each is not None for scope in each.scopes]
     return types.as_scopes([*known, *scopes])

@@ -26,8 +26,8 @@ from ..tasks._task_change import TaskChange
 if TYPE_CHECKING:
     from ...components import Context
     from ...types import Principal
-    from .._request_context import RequestContext
     from .._running import RunningServer
+    from .._server_request import ServerRequest
     from .._session import Session
     from ..tasks._running_task import RunningTask
 
@@ -55,7 +55,7 @@ class ChangeFeed:
         self.running = running
         self.subscriptions = Subscriptions(limit)
         self._in_flight = in_flight
-        self._listening: dict[Id, RequestContext] = {}
+        self._listening: dict[Id, ServerRequest] = {}
         self._hears = False
 
     # The session
@@ -83,7 +83,7 @@ class ChangeFeed:
         # Looked up for each notice: the resource may have been replaced by one with other scopes
         # since it was agreed on.
         registry = self.running.server.registry
-        context = self.session.context() if id_ is None else self._listening[id_]
+        context = self.session.context() if id_ is None else self._listening[id_].context
         requires = registry.required_for(uri, context)
         admitted = requires is None or requires.admits(self.reader(id_))
         return admitted and not registry.hides(uri, context)
@@ -169,7 +169,7 @@ class ChangeFeed:
 
     # Listen requests
 
-    def listen(self, ctx: "RequestContext", agreed: Listening) -> None:
+    def listen(self, ctx: "ServerRequest", agreed: Listening) -> None:
         """Open a listen request: it ends when its client or its connection does.
 
         Args:
@@ -182,8 +182,7 @@ class ChangeFeed:
         # First, since it may raise: nothing is open then, and nothing needs to be undone.
         self.subscriptions.listen(agreed)
         self.hear()
-        ctx.feed = self
-        ctx.stays_open = True
+        ctx.listen(self)
         self._listening[ctx.id] = ctx
         # Before any change of the subscription: the acknowledgement must be its first message
         # (2026-07-28 `basic/patterns/subscriptions`). There is no checkpoint in between.
@@ -202,7 +201,7 @@ class ChangeFeed:
         """Tell this peer alone of a change, in the loop's thread."""
         self.running.merger.report(change, self)
 
-    def hang_up(self, ctx: "RequestContext") -> None:
+    def hang_up(self, ctx: "ServerRequest") -> None:
         """Stop sending changes to an open listen request."""
         del self._listening[ctx.id]
         ended = cast(Listening, self.subscriptions.drop(ctx.id))
@@ -211,7 +210,7 @@ class ChangeFeed:
             # follower for all of them.
             if not self.subscriptions.follows(id_):
                 self.running.tasks.unfollow(id_, self.report)
-        leave(self.running, ended.uris, ctx)
+        leave(self.running, ended.uris, ctx.context)
 
     def end_listens(self) -> None:
         """Answer the open listen requests.
@@ -247,7 +246,7 @@ class ListenFeed(ChangeFeed):
         ctx: The request.
     """
 
-    def __init__(self, ctx: "RequestContext") -> None:
+    def __init__(self, ctx: "ServerRequest") -> None:
         limit = ctx.running.server.options.limits.subscriptions
         super().__init__(ctx.running, ctx.in_flight, limit)
         self._channel = ctx.channel
@@ -257,7 +256,7 @@ class ListenFeed(ChangeFeed):
         """The answer to the POST."""
         return self._channel
 
-    def hang_up(self, ctx: "RequestContext") -> None:
+    def hang_up(self, ctx: "ServerRequest") -> None:
         """End the feed together with its only listen request; see `ChangeFeed`."""
         super().hang_up(ctx)
         # `close` hangs up what still listens, which is nothing by now.

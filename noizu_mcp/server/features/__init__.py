@@ -5,8 +5,8 @@ from functools import partial
 from typing import Final
 
 from ...engine import Job
-from .._request_context import RequestContext
 from .._running import Route
+from .._server_request import ServerRequest
 from ._complete import complete
 from ._lifecycle import discover, initialize, ping, set_level
 from ._lists import list_page
@@ -16,7 +16,7 @@ from ._subscriptions import listen
 from ._tools import call_tool
 
 
-def _serve_task(function: str, ctx: RequestContext) -> Job | None:
+def _serve_task(function: str, ctx: ServerRequest) -> Job | None:
     """Answer a method of `_tasks`, which loads with the first request for a task."""
     from . import _tasks
 

@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ... import components, types
 from ..._errors import McpError, ProtocolError
-from ...components import Context, PromptSpec, TemplateSpec
+from ...components import PromptSpec, TemplateSpec
 from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
-from .._request_context import RequestContext
+from .._server_context import ServerContext
+from .._server_request import ServerRequest
 from ..calls._invoke import invoke_handler
-from ..calls._scope_checks import demand
+from ..calls._scope_checks import check_scopes
 from ..calls._unknown import unknown, unknown_template, unknown_word
 from ..policies._policy_set import is_guarded
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from .._server import Server
 
 
-def complete(ctx: RequestContext) -> Job | None:
+def complete(ctx: ServerRequest) -> Job | None:
     """Answer `completion/complete`.
 
     Raises:
@@ -29,15 +30,13 @@ def complete(ctx: RequestContext) -> Job | None:
     server = ctx.running.server
     params: Mapping[str, Any] = ctx.request.params or {}
     name, prefix = _argument(params)
-    # On the context: an override of `complete` has no parameter for them.
-    ctx.completion_arguments = _filled_in(params)
     try:
         reference = types.Reference.from_wire(params.get("ref"), "ref")
     except ProtocolError:
         raise McpError(INVALID_PARAMS, "completion/complete requires a valid ref") from None
 
     async def work() -> None:
-        value = await run_user_code(server.complete(reference, name, prefix, ctx))
+        value = await run_user_code(server.complete(reference, name, prefix, ctx.context))
         ctx.complete(components.to_completion(value).to_wire())
 
     check = None
@@ -46,8 +45,8 @@ def complete(ctx: RequestContext) -> Job | None:
         target = reference.name or reference.uri or ""
         collection: Any = server.registry.prompts if reference.name else server.registry.templates
         arguments = {"argument": name, "value": prefix}
-        spec = collection.find(target, ctx)
-        check = partial(ctx.running.admit, "completion", target, arguments, spec, ctx)
+        spec = collection.find(target, ctx.context)
+        check = partial(ctx.running.admit, "completion", target, arguments, spec, ctx.context)
     return ctx.in_time(work, None, check)
 
 
@@ -60,22 +59,12 @@ def _argument(params: Mapping[str, Any]) -> tuple[str, str]:
     raise McpError(INVALID_PARAMS, "completion/complete requires argument name and value")
 
 
-def _filled_in(params: Mapping[str, Any]) -> Mapping[str, str]:
-    context = params.get("context")
-    arguments = context.get("arguments") if isinstance(context, Mapping) else None
-    if not isinstance(arguments, Mapping):
-        return {}
-    # `context` exists since 2025-06-18 and is optional: a malformed entry is left out, and the
-    # completion is merely less precise.
-    return {name: value for name, value in arguments.items() if isinstance(value, str)}
-
-
 async def complete_registered(
     server: "Server",
     reference: "Reference",
     name: str,
     prefix: str,
-    context: Context,
+    context: ServerContext,
 ) -> "Completion":
     """Complete an argument of a registered prompt or template.
 
@@ -89,8 +78,7 @@ async def complete_registered(
 
         target = reference.name or reference.uri or ""
         arguments = {"argument": name, "value": prefix}
-        ctx = cast("RequestContext", context)
-        await admit_again("completion", target, arguments, spec, ctx)
+        await admit_again("completion", target, arguments, spec, context)
     source = _completed_from(spec, name)
     if isinstance(source, components.Completer):
         invoke = partial(source.invoke, prefix, context)
@@ -102,7 +90,7 @@ async def complete_registered(
 
 
 def _component_of(
-    server: "Server", reference: "Reference", context: Context
+    server: "Server", reference: "Reference", context: ServerContext
 ) -> PromptSpec | TemplateSpec:
     spec: PromptSpec | TemplateSpec | None
     if reference.type == "ref/prompt":
@@ -113,7 +101,7 @@ def _component_of(
         spec = server.registry.templates.find(reference.uri or "", context)
         if spec is None:
             raise unknown_template(reference.uri or "", context)
-    demand(spec, context)
+    check_scopes(spec, context)
     return spec
 
 

@@ -12,23 +12,23 @@ from ...engine import Job
 from ...jsonrpc import INVALID_PARAMS
 from ...protocol import SUPPORTED_VERSIONS, adapt_implementation
 from ...types import LOG_LEVELS, TASKS
-from .._request_context import RequestContext
+from .._server_request import ServerRequest
 
 #: Answers with instructions and extensions.
-_Answer = Callable[[RequestContext, str | None, Mapping[str, Any]], None]
+_Answer = Callable[[ServerRequest, str | None, Mapping[str, Any]], None]
 
 
-def initialize(ctx: RequestContext) -> Job | None:
+def initialize(ctx: ServerRequest) -> Job | None:
     """Answer `initialize` (2025-11-25 `basic/lifecycle`); the peer has chosen the revision."""
     return _introduced(ctx, _answer_initialize)
 
 
-def discover(ctx: RequestContext) -> Job | None:
+def discover(ctx: ServerRequest) -> Job | None:
     """Answer `server/discover` (2026-07-28 `server/discover`)."""
     return _introduced(ctx, _answer_discover)
 
 
-def _introduced(ctx: RequestContext, answer: _Answer) -> Job | None:
+def _introduced(ctx: ServerRequest, answer: _Answer) -> Job | None:
     """Answer with what the server and its providers say of themselves."""
     server = ctx.running.server
     if server.registry.providers is None:
@@ -38,7 +38,7 @@ def _introduced(ctx: RequestContext, answer: _Answer) -> Job | None:
     async def work() -> None:
         from ..providers._introductions import introduce
 
-        instructions, extensions = await introduce(server, ctx)
+        instructions, extensions = await introduce(server, ctx.context)
         if TASKS in extensions:
             server.providers.have_tasks = True
         answer(ctx, instructions, extensions)
@@ -46,7 +46,7 @@ def _introduced(ctx: RequestContext, answer: _Answer) -> Job | None:
     return ctx.in_time(work)
 
 
-def _answer_initialize(ctx: RequestContext, instructions: str | None, _: Mapping[str, Any]) -> None:
+def _answer_initialize(ctx: ServerRequest, instructions: str | None, _: Mapping[str, Any]) -> None:
     server = ctx.running.server
     revision = ctx.envelope.revision
     # Before the capabilities are read: a list that changes after this line is told once the client
@@ -63,7 +63,7 @@ def _answer_initialize(ctx: RequestContext, instructions: str | None, _: Mapping
 
 
 def _answer_discover(
-    ctx: RequestContext, instructions: str | None, extensions: Mapping[str, Any]
+    ctx: ServerRequest, instructions: str | None, extensions: Mapping[str, Any]
 ) -> None:
     server = ctx.running.server
     capabilities = server.registry.capabilities()
@@ -79,13 +79,13 @@ def _answer_discover(
     ctx.complete(result)
 
 
-def ping(ctx: RequestContext) -> None:
+def ping(ctx: ServerRequest) -> None:
     """Answer `ping`, in any phase of a handshake."""
     # A client may ping before `initialized` and during `init` (2025-11-25 `basic/lifecycle`).
     ctx.complete({})
 
 
-def set_level(ctx: RequestContext) -> None:
+def set_level(ctx: ServerRequest) -> None:
     """Set the least severe level that the client wants (2025-11-25 `server/utilities/logging`).
 
     Raises:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ... import components
 from ..._errors import InsufficientScope, McpError
-from ...components import Context, TemplateSpec
+from ...components import TemplateSpec
 from ...engine import Job, crashes_logged, run_user_code
 from ...jsonrpc import INVALID_PARAMS
-from .._request_context import RequestContext
+from .._server_context import ServerContext
+from .._server_request import ServerRequest
 from ..calls._invoke import invoke_handler
 from ..calls._scope_checks import holds
 from ..registry._collection import Collection
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 #: The feature that the provider of a list offers, by the name of the collection.
 _FEATURES: Final = {"templates": "resources"}
 #: Computes a list for the caller; returns a `Page`, or a list without further pages.
-_Compute = Callable[[str | None, Context], Awaitable[Any]]
+_Compute = Callable[[str | None, ServerContext], Awaitable[Any]]
 
 
-def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
+def list_page(name: str, override: str, ctx: ServerRequest) -> Job | None:
     """Answer a list method.
 
     Args:
@@ -36,8 +37,8 @@ def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
         McpError: The cursor is invalid (-32602).
     """
     server = ctx.running.server
-    collection: Collection[Any] = getattr(server.registry, name).seen_by(ctx)
-    templates = server.registry.templates.seen_by(ctx)
+    collection: Collection[Any] = getattr(server.registry, name).seen_by(ctx.known_context)
+    templates = server.registry.templates.seen_by(ctx.known_context)
     cursor = (ctx.request.params or {}).get("cursor")
     # Before an override of the author's, which expects a text.
     if not isinstance(cursor, str | None):
@@ -68,7 +69,7 @@ def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
         return None
 
     async def work() -> None:
-        page = collection.read(await run_user_code(compute(cursor, ctx)), ctx)
+        page = collection.read(await run_user_code(compute(cursor, ctx.context)), ctx.context)
         revision = ctx.envelope.revision
         result = collection.write(page, revision)
         if revision.stateless:
@@ -78,14 +79,14 @@ def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
     return ctx.in_time(work)
 
 
-async def _list_skills(cursor: str | None, context: Context) -> Any:
+async def _list_skills(cursor: str | None, context: ServerContext) -> Any:
     from ..providers._introductions import list_skills
 
     server = context.server
     return server.registry.skills.cut(await list_skills(server, context), cursor)
 
 
-async def _list_with_instances(cursor: str | None, context: Context) -> Any:
+async def _list_with_instances(cursor: str | None, context: ServerContext) -> Any:
     server = context.server
     collection = server.registry.resources
     found: list[Any] = list(collection.shown_to(context))
@@ -96,7 +97,10 @@ async def _list_with_instances(cursor: str | None, context: Context) -> Any:
 
 
 async def _list_instances(
-    server: "Server", template: TemplateSpec, method: Callable[[Context], Any], context: Context
+    server: "Server",
+    template: TemplateSpec,
+    method: Callable[[ServerContext], Any],
+    context: ServerContext,
 ) -> Sequence[Any]:
     """List the instances of one template; a failing one is empty, and does not hide others."""
     found: Sequence[Any] = ()

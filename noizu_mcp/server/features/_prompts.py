@@ -2,19 +2,20 @@
 
 from collections.abc import Awaitable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ... import components
 from ..._errors import McpError
 from ..._value import JSONObject
-from ...components import Context, PromptSpec
+from ...components import PromptSpec
 from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from ...protocol import adapt_block
 from ...types import InputRequired
-from .._request_context import RequestContext
+from .._server_context import ServerContext
+from .._server_request import ServerRequest
 from ..calls._invoke import invoke_handler, settle, within
-from ..calls._scope_checks import demand
+from ..calls._scope_checks import check_scopes
 from ..calls._unknown import unknown
 from ..policies._policy_set import is_guarded
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .._server import Server
 
 
-def get_prompt(ctx: RequestContext) -> Job | None:
+def get_prompt(ctx: ServerRequest) -> Job | None:
     """Answer `prompts/get`.
 
     Raises:
@@ -39,12 +40,12 @@ def get_prompt(ctx: RequestContext) -> Job | None:
     # Before any work: a request with an invalid state must not reach the author's code.
     if ctx.take_up_rounds():
         return None
-    spec = server.registry.find_prompt(name, ctx)
+    spec = server.registry.find_prompt(name, ctx.context)
 
     def get() -> Awaitable[Any]:
         if server.registry.overrides("get_prompt"):
-            return run_user_code(server.get_prompt(name, arguments or {}, ctx))
-        return run_user_code(get_found(spec, name, arguments or {}, ctx))
+            return run_user_code(server.get_prompt(name, arguments or {}, ctx.context))
+        return run_user_code(get_found(spec, name, arguments or {}, ctx.context))
 
     async def work() -> None:
         value = await settle(get, ctx)
@@ -54,11 +55,11 @@ def get_prompt(ctx: RequestContext) -> Job | None:
     check = None
     known = spec is not None or server.registry.overrides("get_prompt")
     if known and (server.policies.chains or is_guarded(spec)):
-        check = partial(ctx.running.admit, "prompt", name, arguments or {}, spec, ctx)
+        check = partial(ctx.running.admit, "prompt", name, arguments or {}, spec, ctx.context)
     return ctx.in_time(work, spec, check)
 
 
-def _write(ctx: RequestContext, result: JSONObject) -> JSONObject:
+def _write(ctx: ServerRequest, result: JSONObject) -> JSONObject:
     # 2025-03-26 has no `resource_link` block: its clients may refuse the whole message.
     if ctx.envelope.revision.resource_links:
         return result
@@ -69,7 +70,7 @@ def _write(ctx: RequestContext, result: JSONObject) -> JSONObject:
 
 
 async def get_registered(
-    server: "Server", name: str, arguments: Mapping[str, Any], context: Context
+    server: "Server", name: str, arguments: Mapping[str, Any], context: ServerContext
 ) -> Any:
     """Get a registered prompt within its timeout; see `get_found`.
 
@@ -82,13 +83,13 @@ async def get_registered(
     if spec is not None and (server.policies.chains or is_guarded(spec)):
         from ..calls._policy_checks import admit_again
 
-        demand(spec, context)
-        await admit_again("prompt", name, arguments, spec, cast("RequestContext", context))
+        check_scopes(spec, context)
+        await admit_again("prompt", name, arguments, spec, context)
     return await within(server, spec, partial(get_found, spec, name, arguments, context))
 
 
 async def get_found(
-    spec: PromptSpec | None, name: str, arguments: Mapping[str, Any], context: Context
+    spec: PromptSpec | None, name: str, arguments: Mapping[str, Any], context: ServerContext
 ) -> "PromptResult | InputRequired":
     """Get a prompt, given the result of the registry's search.
 
@@ -101,7 +102,7 @@ async def get_found(
     """
     if spec is None:
         raise unknown(context.server.registry.prompts, name, context)
-    demand(spec, context)
+    check_scopes(spec, context)
     # Raises -32602: unlike those of a tool, a person chose these arguments, and there is no result
     # that could carry the error (2025-11-25 `server/prompts`, "Error Handling").
     args = spec.prepare(arguments)

@@ -2,21 +2,20 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
 from ..._errors import McpError
 from ..._value import JSONObject
-from ...components import Context
 from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired
-from .._request_context import RequestContext
-from .._server_context import EMPTY
+from .._server_context import EMPTY, ServerContext
+from .._server_request import ServerRequest
 from ..calls._invoke import read_any, read_found, settle, within
 from ..calls._result_size import LARGE, size_of
-from ..calls._scope_checks import demand
+from ..calls._scope_checks import check_scopes
 from ..calls._unknown import not_found
 from ..changes._feed import ChangeFeed, leave
 from ..policies._policy_set import is_guarded
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 MAX_URI: Final = 8 * 1024
 
 
-def read_resource(ctx: RequestContext) -> Job | None:
+def read_resource(ctx: ServerRequest) -> Job | None:
     """Answer `resources/read`.
 
     Raises:
@@ -40,14 +39,14 @@ def read_resource(ctx: RequestContext) -> Job | None:
     uri = _uri(ctx)
     if ctx.take_up_rounds():
         return None
-    uri = server.registry.canonical(uri, ctx)
+    uri = server.registry.canonical(uri, ctx.context)
     # Once: matching templates takes time. The spec is also needed for the timeout.
-    found = server.registry.find_resource(uri, ctx)
+    found = server.registry.find_resource(uri, ctx.context)
     spec = None if found is None else found[0]
     guarded = spec is not None and (spec.requires is not None or spec.available is not None)
 
     async def work() -> None:
-        result = await settle(partial(read_any, server, uri, found, ctx), ctx)
+        result = await settle(partial(read_any, server, uri, found, ctx.context), ctx)
         if not isinstance(result, InputRequired):
             # After the handler: only a complete result carries cache hints, an `InputRequired` must
             # not (2026-07-28 `server/utilities/caching`).
@@ -59,11 +58,11 @@ def read_resource(ctx: RequestContext) -> Job | None:
     check = None
     known = spec is not None or server.registry.overrides("read_resource")
     if known and (server.policies.chains or is_guarded(spec)):
-        check = partial(ctx.running.admit, "resource", uri, EMPTY, spec, ctx)
+        check = partial(ctx.running.admit, "resource", uri, EMPTY, spec, ctx.context)
     return ctx.in_time(work, spec, check)
 
 
-def _write(ctx: RequestContext, result: JSONObject, caching: Cache) -> JSONObject:
+def _write(ctx: ServerRequest, result: JSONObject, caching: Cache) -> JSONObject:
     revision = ctx.envelope.revision
     if revision.stateless:
         return {**result, **caching.to_wire()}
@@ -77,7 +76,7 @@ def _write(ctx: RequestContext, result: JSONObject, caching: Cache) -> JSONObjec
     return result
 
 
-async def read_registered(server: "Server", uri: str, context: Context) -> Any:
+async def read_registered(server: "Server", uri: str, context: ServerContext) -> Any:
     """Read a registered resource within its timeout; see `read_found`.
 
     Raises:
@@ -90,12 +89,12 @@ async def read_registered(server: "Server", uri: str, context: Context) -> Any:
     if found is not None and (server.policies.chains or is_guarded(found[0])):
         from ..calls._policy_checks import admit_again
 
-        demand(found[0], context)
-        await admit_again("resource", uri, EMPTY, found[0], cast("RequestContext", context))
+        check_scopes(found[0], context)
+        await admit_again("resource", uri, EMPTY, found[0], context)
     return await within(server, found and found[0], partial(read_found, uri, found, context))
 
 
-def subscribe(ctx: RequestContext) -> Job | None:
+def subscribe(ctx: ServerRequest) -> Job | None:
     """Answer `resources/subscribe` (up to 2025-11-25).
 
     Raises:
@@ -107,24 +106,24 @@ def subscribe(ctx: RequestContext) -> Job | None:
     async def work() -> None:
         # A second subscription of one session changes nothing: `Server.subscribe` and `unsubscribe`
         # are promised to come in pairs.
-        if server.registry.hides(uri, ctx):
-            raise not_found(uri, ctx)
+        if server.registry.hides(uri, ctx.context):
+            raise not_found(uri, ctx.context)
         if not feed.subscriptions.watches(uri):
-            await run_user_code(server.subscribe(uri, ctx))
+            await run_user_code(server.subscribe(uri, ctx.context))
             try:
                 # The hook may have swallowed the cancellation. The client has given up then, and
                 # would never unsubscribe.
                 await trio.lowlevel.checkpoint_if_cancelled()
                 feed.watch(uri)
             except BaseException:
-                leave(ctx.running, [uri], ctx)
+                leave(ctx.running, [uri], ctx.context)
                 raise
         ctx.complete({})
 
     return ctx.in_time(work)
 
 
-def unsubscribe(ctx: RequestContext) -> Job | None:
+def unsubscribe(ctx: ServerRequest) -> Job | None:
     """Answer `resources/unsubscribe`; a URI that is not watched is fine."""
     server = ctx.running.server
     uri, feed = _watched(ctx)
@@ -133,13 +132,13 @@ def unsubscribe(ctx: RequestContext) -> Job | None:
         if feed.subscriptions.watches(uri):
             # First, without a checkpoint after the test: two of these at a time call the hook once.
             feed.unwatch(uri)
-            await run_user_code(server.unsubscribe(uri, ctx))
+            await run_user_code(server.unsubscribe(uri, ctx.context))
         ctx.complete({})
 
     return ctx.in_time(work)
 
 
-def get_skill(ctx: RequestContext) -> Job | None:
+def get_skill(ctx: ServerRequest) -> Job | None:
     """Answer `skills/get`.
 
     Raises:
@@ -157,23 +156,23 @@ def get_skill(ctx: RequestContext) -> Job | None:
     async def work() -> None:
         from ..providers._introductions import find_skill
 
-        entry = await find_skill(server, uri, ctx)
+        entry = await find_skill(server, uri, ctx.context)
         if entry is None:
             raise McpError(INVALID_PARAMS, "Skill not found", {"uri": uri})
         # A provider may have asked for scopes, or for anything else of the caller.
-        _send_skill(ctx, entry, guarded=ctx.auth is not None)
+        _send_skill(ctx, entry, guarded=ctx.context.auth is not None)
 
     return ctx.in_time(work)
 
 
-def _send_skill(ctx: RequestContext, entry: JSONObject, *, guarded: bool) -> None:
+def _send_skill(ctx: ServerRequest, entry: JSONObject, *, guarded: bool) -> None:
     # A skill with scopes is private to its caller, whatever the option says: a shared cache checks
     # no scopes.
     caching = ctx.running.server.options.cache_of("skills", guarded=guarded)
     ctx.complete({"skill": entry, **caching.to_wire()})
 
 
-def read_directory(ctx: RequestContext) -> Job | None:
+def read_directory(ctx: ServerRequest) -> Job | None:
     """Answer `resources/directory/read`; its result carries no cache hints.
 
     Raises:
@@ -191,7 +190,7 @@ def read_directory(ctx: RequestContext) -> Job | None:
     async def work() -> None:
         from ..providers._introductions import read_directory
 
-        found = await read_directory(server, uri, cursor, ctx)
+        found = await read_directory(server, uri, cursor, ctx.context)
         if found is None:
             raise McpError(INVALID_PARAMS, "Directory not found", {"uri": uri})
         ctx.complete(found)
@@ -199,7 +198,7 @@ def read_directory(ctx: RequestContext) -> Job | None:
     return ctx.in_time(work)
 
 
-def _watched(ctx: RequestContext) -> tuple[str, ChangeFeed]:
+def _watched(ctx: ServerRequest) -> tuple[str, ChangeFeed]:
     """Return the URI of a subscription and the feed of its session.
 
     Raises:
@@ -210,7 +209,7 @@ def _watched(ctx: RequestContext) -> tuple[str, ChangeFeed]:
     return _uri(ctx), ctx.handshake_session.feed
 
 
-def _uri(ctx: RequestContext) -> str:
+def _uri(ctx: ServerRequest) -> str:
     params: Mapping[str, Any] = ctx.request.params or {}
     uri = params.get("uri")
     if not isinstance(uri, str):

@@ -8,12 +8,12 @@ import trio
 from ..._errors import InsufficientScope, McpError
 from ...engine import Job, run_user_code
 from ...protocol import Listening
-from .._request_context import RequestContext
+from .._server_request import ServerRequest
 from ..changes._feed import ListenFeed, leave
 from ..registry._registry import Registry
 
 
-def listen(ctx: RequestContext) -> Job | None:
+def listen(ctx: ServerRequest) -> Job | None:
     """Open a listen request: acknowledge the agreed filter; it stays open without a task.
 
     Parts of the filter that the caller may not watch are left out of the agreement, not refused
@@ -37,7 +37,9 @@ def listen(ctx: RequestContext) -> Job | None:
         feed.listen(ctx, wanted)
         return None
     if not registry.takes_subscriptions:
-        allowed = frozenset(uri for uri in wanted.uris if registry.is_subscribable(uri, ctx))
+        allowed = frozenset(
+            uri for uri in wanted.uris if registry.is_subscribable(uri, ctx.context)
+        )
         feed.listen(ctx, wanted._replace(uris=allowed))
         return None
 
@@ -47,7 +49,7 @@ def listen(ctx: RequestContext) -> Job | None:
             # Sorted: the hooks run in one order for one filter, whatever the hash seed.
             for uri in sorted(wanted.uris):
                 with suppress(McpError, InsufficientScope):
-                    await run_user_code(server.subscribe(uri, ctx))
+                    await run_user_code(server.subscribe(uri, ctx.context))
                     taken.append(uri)
             # A hook may have swallowed the cancellation. A feed opened after it would stay: its
             # client has given up and does not close it.
@@ -55,13 +57,13 @@ def listen(ctx: RequestContext) -> Job | None:
             feed.listen(ctx, wanted._replace(uris=frozenset(taken)))
         except BaseException:
             # Each URI that `subscribe` took gets its `unsubscribe`, also when a later one failed.
-            leave(ctx.running, taken, ctx)
+            leave(ctx.running, taken, ctx.context)
             raise
 
     return ctx.in_time(ask)
 
 
-def _read(ctx: RequestContext, wanted: Listening) -> Listening:
+def _read(ctx: ServerRequest, wanted: Listening) -> Listening:
     """Leave out unknown tasks, tasks of other owners, and those that the caller may not see."""
     if not wanted.tasks:
         return wanted
@@ -75,12 +77,12 @@ def _read(ctx: RequestContext, wanted: Listening) -> Listening:
     return wanted._replace(tasks=frozenset(task.id for task in own if task.admits(caller)))
 
 
-def _readable(ctx: RequestContext, registry: Registry, uris: Iterable[str]) -> frozenset[str]:
+def _readable(ctx: ServerRequest, registry: Registry, uris: Iterable[str]) -> frozenset[str]:
     """Leave out resources that the caller may not read: a notice shows that they exist."""
     caller = ctx.envelope.origin.principal
-    required = {uri: registry.required_for(uri, ctx) for uri in uris}
+    required = {uri: registry.required_for(uri, ctx.context) for uri in uris}
     return frozenset(
         uri
         for uri, each in required.items()
-        if (each is None or each.admits(caller)) and not registry.hides(uri, ctx)
+        if (each is None or each.admits(caller)) and not registry.hides(uri, ctx.context)
     )

@@ -8,24 +8,26 @@ of the request. `_left` keeps the two from overlapping: the task waits until the
 the request. It is set in a `finally`, so the task cannot wait for ever.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
 
 from ..._errors import InsufficientScope, McpError
 from ..._value import JSONObject
-from ...components import Context, ToolSpec
+from ...components import ToolSpec
 from ...engine import ClientShare, Job
 from ...events import Recording
 from ...jsonrpc import INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, memory_of
 from ...protocol import Envelope
 from ...types import TASKS, ToolResult
-from .._request_context import RequestContext
+from .._server_context import NOT_SENT
+from .._server_request import ServerRequest
 from ..asking._live import LiveAsker
 from ..asking._rounds import RoundAsker
-from ..calls._invoke import Answer, as_result, ending_of
+from ..calls._call import ToolCall, as_result
+from ..calls._invoke import ending_of
 from ..calls._recordings import observe_task
 from ..calls._scope_checks import denial, needed
 from ..calls._time_limit import enter_task
@@ -66,7 +68,7 @@ def owner_of(envelope: Envelope) -> str | None:
     return None if principal is None else str(principal.key)
 
 
-def get_task(ctx: RequestContext) -> None:
+def get_task(ctx: ServerRequest) -> None:
     """Answer `tasks/get`: the present state, with questions, result or error."""
     task = _find(ctx)
     ctx.complete(task.to_wire())
@@ -74,7 +76,7 @@ def get_task(ctx: RequestContext) -> None:
     ctx.running.tasks.note_told(task)
 
 
-def update_task(ctx: RequestContext) -> None:
+def update_task(ctx: ServerRequest) -> None:
     """Answer `tasks/update`: take answers to some or all questions of the task."""
     task = _find(ctx)
     answers = (ctx.request.params or {}).get("inputResponses")
@@ -84,13 +86,13 @@ def update_task(ctx: RequestContext) -> None:
     ctx.complete({})
 
 
-def cancel_task(ctx: RequestContext) -> None:
+def cancel_task(ctx: ServerRequest) -> None:
     """Answer `tasks/cancel` at once; the cancellation is cooperative (extension)."""
     _find(ctx).cancel()
     ctx.complete({})
 
 
-def _find(ctx: RequestContext) -> RunningTask:
+def _find(ctx: ServerRequest) -> RunningTask:
     """Find the task of a request.
 
     Raises:
@@ -108,38 +110,45 @@ def _find(ctx: RequestContext) -> RunningTask:
     return task
 
 
-class TaskContext(RequestContext):
+class TaskRequest(ServerRequest):
     """The call of a tool in its task: questions and progress go into the task.
 
     Args:
-        ctx: The request that began the task; it is answered.
+        request: The request that began the task; it is answered.
         task: The task.
-        asker: Asks the client through the task.
-        recording: The recording of the task; None: nobody listens.
+        before: The asker of the request, whose answers and steps the task takes over.
+        recording: The recording of the task; None without listeners.
+        opening: Lets the handler pass `ctx.start_task()` again.
     """
-
-    recording: Recording | None = None  # that of the request has ended
 
     def __init__(
         self,
-        ctx: RequestContext,
+        request: ServerRequest,
         task: RunningTask,
-        asker: LiveAsker,
+        before: RoundAsker | None,
         recording: Recording | None,
+        *,
+        opening: "BegunTask",
     ) -> None:
         # The request is over, and the extension forbids progress and log notices for tasks: one
         # with the old token would be a protocol error of ours.
-        envelope = ctx.envelope._replace(progress_token=None, log_level=None)
-        super().__init__(ctx.in_flight, ctx.request, envelope, ctx.channel, key=ctx.key)
-        self.running = ctx.running
-        self.dispatcher = ctx.dispatcher
-        self.admitted = ctx.admitted
+        envelope = request.envelope._replace(progress_token=None, log_level=None)
+        super().__init__(
+            request.in_flight, request.request, envelope, request.channel, key=request.key
+        )
+        self.running = request.running
+        self.dispatcher = request.dispatcher
         # Nothing may be sent on the channel of the request any more.
         self.answered = True
         self.task = task
-        self.recording = recording
-        self.asker = asker
-        self.input_responses, self.request_state = asker.responses, asker.state
+        self.asker = LiveAsker(task, before)
+        self.opening = opening
+        self._recording = recording
+
+    @property
+    def recording(self) -> Recording | None:
+        """The recording of the task; that of the request has ended."""
+        return self._recording
 
     @property
     def cancelled(self) -> bool:
@@ -156,45 +165,53 @@ class TaskContext(RequestContext):
         """The threads of sync handlers in tasks: long tasks must not use up those of requests."""
         return self.running.server.task_threads.of(self.envelope.origin.client)
 
+    def send_progress(
+        self, progress: float, total: float | None, message: str | None
+    ) -> Awaitable[None]:
+        """Show progress as the status message: the extension has no progress notices of tasks."""
+        far = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
+        # Through the portal: a sync handler calls this in its own thread.
+        self.running.portal.run(lambda: self.task.say(message or far))
+        return NOT_SENT
+
+
+class BegunTask(NamedTuple):
+    """A task that runs; a `TaskOpening`.
+
+    Attributes:
+        begins_itself: As in `TaskOpening`.
+    """
+
+    begins_itself: bool
+
+    async def begin(self) -> None:
+        """Do nothing: the handler of a running task passes `ctx.start_task()` again."""
+        await trio.lowlevel.checkpoint()
+
     def takes_task(self) -> bool:
         """Tell that this is the task."""
         return True
 
-    def report_progress(
-        self, progress: float, total: float | None = None, message: str | None = None
-    ) -> Awaitable[None]:
-        """Show progress as the status message: the extension has no progress notices of tasks."""
-        nothing = super().report_progress(progress, total, message)
-        far = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
-        # Through the portal: a sync handler calls this in its own thread.
-        self.running.portal.run(lambda: self.task.say(message or far))
-        return nothing
-
 
 class Opening:
-    """The call of a tool that may go on as a task.
+    """The call of a tool that may go on as a task; a `TaskOpening`.
 
     Args:
-        ctx: The request.
+        call: The call.
+        request: Its request.
         spec: The tool.
-        work: Calls it.
 
     Attributes:
         possible: True if the request declares tasks and, for an optional task, there is room.
-        begin_task: Begins the task for `ctx.start_task()`; None for a task that begins at once.
+        begins_itself: As in `TaskOpening`.
     """
 
-    def __init__(
-        self,
-        ctx: RequestContext,
-        spec: ToolSpec,
-        work: Callable[[Context], Awaitable[Answer]],
-    ) -> None:
-        self.possible = declares_tasks(ctx.envelope)
-        self.begin_task = self._begin_for if spec.starts_task else None
-        self._ctx = ctx
+    def __init__(self, call: ToolCall, request: ServerRequest, spec: ToolSpec) -> None:
+        self.possible = declares_tasks(request.envelope)
+        self.begins_itself = spec.starts_task
+        self._ctx = request
         self._spec = spec
-        self._work = work
+        self._call = call
         self._left = trio.Event()  # set once the handler has left the request, or never entered it
 
     def enter(self) -> bool:
@@ -206,11 +223,12 @@ class Opening:
         Raises:
             McpError: The request does not declare tasks (-32021), or a limit is reached.
         """
-        if self.begin_task is None and self.has_room():
+        if not self.begins_itself and self._has_room():
             self._left.set()
             self._begin(None)
             return True
         if self.possible or self._spec.task == "optional":
+            self._ctx.open_task_with(self)
             return False
         if self._ctx.envelope.revision.stateless:
             require_tasks(self._ctx.envelope)
@@ -233,22 +251,27 @@ class Opening:
 
         return whole
 
-    async def _begin_for(self, call: RequestContext) -> None:
+    async def begin(self) -> None:
         """Begin the task for a handler; its call in the request ends with that."""
+        await trio.lowlevel.checkpoint()
         if not self.possible:
             return
         ctx = self._ctx
         # The client may have cancelled, or another task of the handler may have begun the task.
         if not ctx.cancelled:
-            if not self.has_room():
+            if not self._has_room():
                 return
-            self._begin(call.asker)
+            self._begin(ctx.asker)
             ctx.stop()
         # The cancellation of the request ends this call. Returning would let the handler go on
         # twice.
         await trio.sleep_forever()
 
-    def has_room(self) -> bool:
+    def takes_task(self) -> bool:
+        """Tell whether `begin` begins a task."""
+        return self.begins_itself and self._has_room()
+
+    def _has_room(self) -> bool:
         """Tell whether a task may begin; without room an optional one runs in its request."""
         if self.possible and self._spec.task == "optional":
             owner = owner_of(self._ctx.envelope)
@@ -263,7 +286,7 @@ class Opening:
         task = store.create(owner_of(self._ctx.envelope), self._size)
         if self._spec.requires is not None:
             task.require(self._spec.requires)
-        record = observe_task(self._ctx, task)
+        record = observe_task(self._ctx.context, task)
         store.start(task, partial(self._run, task, before, record), timeout, record)
         answer = task.to_wire(detailed=False)
         self._ctx.complete({"resultType": "task", **answer})
@@ -274,19 +297,14 @@ class Opening:
         # A step of the request may still run. It must be over and recorded before the task looks
         # for it, or its side effect would happen twice.
         await self._left.wait()
-        asker = LiveAsker(task, before)
-        ctx = TaskContext(self._ctx, task, asker, recording)
-        ctx.begin_task = _begun if self.begin_task else None
+        begun = BegunTask(self.begins_itself)
+        request = TaskRequest(self._ctx, task, before, recording, opening=begun)
         try:
             enter_task()
-            result = as_result(await self._work(ctx))
+            result = as_result(await self._call.on_request(request).run())
             task.ending = ending_of(result)
             return result.to_wire()
         except InsufficientScope as error:
             running = self._ctx.running
-            scopes = needed(self._ctx, error.scopes)
+            scopes = needed(self._ctx.request, self._ctx.context, error.scopes)
             raise denial(self._ctx, scopes, running.transport) from None
-
-
-async def _begun(_: RequestContext) -> None:
-    """Do nothing: the handler of a running task passes `ctx.start_task()` again."""

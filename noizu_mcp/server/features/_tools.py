@@ -1,40 +1,27 @@
 """`tools/call` (`server/tools`)."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Awaitable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from ..._errors import Denied, InsufficientScope, McpError
+from ..._errors import InsufficientScope, McpError
 from ..._value import JSONObject
-from ...components import Context, ToolSpec
 from ...engine import Job, is_crash
 from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, render
 from ...protocol import adapt_tool_result, param_fault
 from ...types import ToolResult
-from .._request_context import RequestContext
-from ..calls._invoke import (
-    CRASHED,
-    TIMED_OUT,
-    Answer,
-    as_result,
-    read_arguments,
-    run,
-    run_inline,
-    run_override,
-)
+from .._server_context import ServerContext
+from .._server_request import ServerRequest
+from ..calls._call import Answer, ToolCall
+from ..calls._invoke import CRASHED, TIMED_OUT
 from ..calls._result_size import LARGE, size_of
-from ..calls._scope_checks import demand
-from ..calls._time_limit import OutOfTime, in_time
-from ..calls._unknown import unknown
 from ..policies._policy_set import is_guarded
-from ..registry._availability import is_available
 
 if TYPE_CHECKING:
     from .._server import Server
 
 
-def call_tool(ctx: RequestContext) -> Job | None:
-    """Find the tool, check the arguments, and begin the call, in its request or as a task.
+def call_tool(request: ServerRequest) -> Job | None:
+    """Answer `tools/call`, in its request or as a task.
 
     Bad arguments are answered with a result that the model can act on (2025-11-25
     `server/tools`, "Error Handling"); an unknown tool and a malformed request with an error. The
@@ -42,91 +29,9 @@ def call_tool(ctx: RequestContext) -> Job | None:
 
     Raises:
         McpError: The tool is unknown, or the request is malformed (-32602).
+        InsufficientScope: The caller lacks scopes of the tool.
     """
-    server = ctx.running.server
-    name, arguments = _read(ctx.request.params or {})
-    spec = server.registry.tools.look_up(name, ctx)
-    if spec is not None and spec.available is not None and not is_available(spec, ctx):
-        spec = None
-    # Headers before arguments: a proxy has routed or refused by them, so a mismatch makes the whole
-    # request invalid, whatever its arguments.
-    if spec is not None and spec.mirrored:
-        _check_headers(ctx, spec, arguments)
-    if spec is None and "call_tool" not in server.registry.overridden:
-        raise unknown(server.registry.tools, name, ctx)
-    if server.policies.chains or is_guarded(spec):
-        return _begin_checked(ctx, spec, name, arguments)
-    return _begin(ctx, spec, name, arguments)
-
-
-def _begin_checked(
-    ctx: RequestContext, spec: ToolSpec | None, name: str, arguments: JSONObject
-) -> Job | None:
-    """Ask the policies, and then begin the call; a parked handler goes on without."""
-    # Before the policies: they are asked once for each run of a handler.
-    if ctx.take_up_rounds():
-        return None
-
-    async def job() -> None:
-        try:
-            rest = ctx.running.admit("tool", name, arguments, spec, ctx)
-            if rest is not None:
-                await rest
-            # Sets the deadline of the tool: the policies have time of their own.
-            work = _begin(ctx, spec, name, arguments)
-            if work is not None:
-                await work()
-        except BaseException as error:
-            if not is_crash(error):
-                raise
-            ctx.send_failure(error)
-
-    ctx.component = spec
-    return job
-
-
-def _begin(
-    ctx: RequestContext, spec: ToolSpec | None, name: str, arguments: JSONObject
-) -> Job | None:
-    """Check the arguments, and begin the call; see `call_tool`.
-
-    Args:
-        ctx: The request.
-        spec: The tool; None for one that only the override of `call_tool` knows.
-        name: Its name.
-        arguments: The arguments as sent.
-    """
-    server = ctx.running.server
-    work: Callable[[Context], Awaitable[Answer]]
-    if spec is None or "call_tool" in server.registry.overridden:
-        work = partial(run_override, server, spec, name, arguments)
-    else:
-        args, refusal = read_arguments(server, spec, arguments, ctx)
-        if refusal is not None:
-            _reply(ctx, spec, refusal)
-            return None
-        # No deadline and no task: a short handler is done before either could matter, and this is
-        # the fastest path.
-        if spec.mode == "inline":
-            ctx.take_up_rounds()
-            _reply(ctx, spec, run_inline(server, spec, args, ctx))
-            return None
-        work = partial(run, server, spec, args)
-    opening = None
-    if spec is not None and spec.task is not None:
-        # Most tools are never a task.
-        from ._tasks import Opening
-
-        opening = Opening(ctx, spec, work)
-        if opening.enter():
-            return None
-        ctx.begin_task = opening.begin_task
-        ctx.has_task_room = opening.has_room
-    if ctx.take_up_rounds():
-        return None
-    ctx.limit_time(spec)
-    job = partial(_answer, ctx, spec, work)
-    return job if opening is None else opening.leaving(job)
+    return RequestedCall(request, *_read(request.request.params or {})).begin()
 
 
 def _read(params: Mapping[str, Any]) -> tuple[str, JSONObject]:
@@ -138,29 +43,131 @@ def _read(params: Mapping[str, Any]) -> tuple[str, JSONObject]:
     return name, arguments or {}
 
 
-def _check_headers(ctx: RequestContext, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
-    """Refuse a call whose `Mcp-Param-*` headers differ (2026-07-28 `server/tools`)."""
-    headers = ctx.envelope.origin.headers
-    # On stdio there are no headers, and nothing to compare.
-    fault = None if headers is None else param_fault(spec.mirrored, arguments, headers)
-    if fault is not None:
-        raise McpError(HEADER_MISMATCH, fault)
+class RequestedCall(ToolCall):
+    """A call of a tool by a request, which takes its answer.
 
+    Args:
+        request: The request.
+        name: The name of the tool.
+        arguments: The arguments as sent.
+    """
 
-async def _answer(
-    ctx: RequestContext,
-    spec: ToolSpec | None,
-    work: Callable[[Context], Awaitable[Answer]],
-) -> None:
-    """Run the handler, and answer with its result."""
-    try:
-        answer = await work(ctx)
-    except (McpError, InsufficientScope) as error:
-        ctx.send_failure(error)
-        return
-    size = _size_of(answer)
-    if size <= LARGE or await ctx.take_turn(size):
-        _reply(ctx, spec, answer)
+    __slots__ = ("_request",)
+
+    def __init__(self, request: ServerRequest, name: str, arguments: JSONObject) -> None:
+        super().__init__(request, request.running.server, name, arguments, request.known_context)
+        self._request = request
+
+    def begin(self) -> Job | None:
+        """Take the stages up to the handler; return the rest of the work.
+
+        Raises:
+            McpError: The tool is unknown, or the request is malformed (-32602).
+            InsufficientScope: The caller lacks scopes of the tool.
+        """
+        self.find()
+        self.check_known()
+        self.check_scopes()
+        self._check_headers()
+        if not self.server.policies.chains and not is_guarded(self.spec):
+            return self._begin_admitted()
+        # Before the policies: they are asked once for each run of a handler, and a parked handler
+        # goes on without.
+        if self._request.take_up_rounds():
+            return None
+        self._request.serve_with(self.spec)
+        return self._begin_checked
+
+    async def _begin_checked(self) -> None:
+        """Ask the policies, and then begin the call."""
+        try:
+            asking = self.check_policies()
+            if asking is not None:
+                await asking
+            # Sets the deadline of the tool: the policies have time of their own.
+            work = self._begin_admitted()
+            if work is not None:
+                await work()
+        except BaseException as error:
+            if not is_crash(error):
+                raise
+            self._request.send_failure(error)
+
+    def check_policies(self) -> Awaitable[None] | None:
+        """Ask the policies; the capability of a request allows everything."""
+        admit = self._request.running.admit
+        return admit("tool", self.name, self.arguments, self.spec, self.context)
+
+    def _begin_admitted(self) -> Job | None:
+        """Read the arguments, and begin the call."""
+        spec = self.spec
+        refusal = self.read_arguments()
+        if refusal is not None:
+            self._reply(refusal)
+            return None
+        # No deadline and no task: a short handler is done before either could matter, and this is
+        # the fastest path.
+        if spec is not None and spec.mode == "inline" and not self.overridden:
+            self._request.take_up_rounds()
+            self._reply(self.run_inline(spec))
+            return None
+        opening = None
+        if spec is not None and spec.task is not None:
+            # Most tools are never a task.
+            from ._tasks import Opening
+
+            opening = Opening(self, self._request, spec)
+            if opening.enter():
+                return None
+        if self._request.take_up_rounds():
+            return None
+        self._request.limit_time(spec)
+        return self._answer if opening is None else opening.leaving(self._answer)
+
+    def _check_headers(self) -> None:
+        """Refuse a call whose `Mcp-Param-*` headers differ (2026-07-28 `server/tools`).
+
+        Before the arguments are read: a proxy has routed or refused by the headers, so a mismatch
+        makes the whole request invalid, whatever its arguments.
+        """
+        if self.spec is None or not self.spec.mirrored:
+            return
+        headers = self._request.envelope.origin.headers
+        # On stdio there are no headers, and nothing to compare.
+        if headers is not None:
+            fault = param_fault(self.spec.mirrored, self.arguments, headers)
+            if fault is not None:
+                raise McpError(HEADER_MISMATCH, fault)
+
+    async def _answer(self) -> None:
+        """Run the handler, and answer with its result."""
+        try:
+            answer = await self.run()
+        except (McpError, InsufficientScope) as error:
+            self._request.send_failure(error)
+            return
+        size = _size_of(answer)
+        if size <= LARGE or await self._request.take_turn(size):
+            self._reply(answer)
+
+    def _reply(self, result: Answer) -> None:
+        request = self._request
+        if isinstance(result, str):
+            # Most answers are one text, alike in all revisions. Put together from bytes: the
+            # objects and dicts of a result would take five times as long.
+            text = b'"content":[{"type":"text","text":'
+            request.complete_rendered(text, render(result), b"}]")
+            return
+        if result is CRASHED or result is TIMED_OUT:
+            request.mark_ending("crashed" if result is CRASHED else "timed_out")
+        wire = result.to_wire()
+        revision = request.envelope.revision
+        # 2026-07-28 allows any JSON value in `structuredContent`; earlier clients refuse others
+        # than objects.
+        if revision.structured != "any":
+            schema = None if self.spec is None else self.spec.definition.get("outputSchema")
+            wire = adapt_tool_result(wire, schema, revision)
+        request.complete(wire)
 
 
 def _size_of(answer: Answer) -> int:
@@ -170,26 +177,35 @@ def _size_of(answer: Answer) -> int:
     return sum(size_of(value) for block in answer.content for value in block.fields.values())
 
 
-def _reply(ctx: RequestContext, spec: ToolSpec | None, result: Answer) -> None:
-    if isinstance(result, str):
-        # Most answers are one text, alike in all revisions. Put together from bytes: the objects
-        # and dicts of a result would take five times as long.
-        ctx.complete_rendered(b'"content":[{"type":"text","text":', render(result), b"}]")
-        return
-    if result is CRASHED or result is TIMED_OUT:
-        ctx.mark_ending("crashed" if result is CRASHED else "timed_out")
-    wire = result.to_wire()
-    revision = ctx.envelope.revision
-    # 2026-07-28 allows any JSON value in `structuredContent`; earlier clients refuse others than
-    # objects.
-    if revision.structured != "any":
-        schema = None if spec is None else spec.definition.get("outputSchema")
-        wire = adapt_tool_result(wire, schema, revision)
-    ctx.complete(wire)
+class DefaultCall(ToolCall):
+    """A call by an override of `Server.call_tool`, or by other code, of the default.
+
+    Args:
+        server: The server.
+        name: The name of the tool.
+        arguments: The arguments, unchecked.
+        context: The context of the override.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self, server: "Server", name: str, arguments: JSONObject, context: ServerContext
+    ) -> None:
+        super().__init__(context.request, server, name, arguments, context)
+        self.overridden = False
+
+    def check_policies(self) -> Awaitable[None] | None:
+        """Ask about a call that was not let through to the override as it is."""
+        if not (self.server.policies.chains or self.context.held or is_guarded(self.spec)):
+            return None
+        from ..calls._policy_checks import admit_again
+
+        return admit_again("tool", self.name, self.arguments, self.spec, self.context)
 
 
 async def call_registered(
-    server: "Server", name: str, arguments: Mapping[str, Any], context: Context
+    server: "Server", name: str, arguments: JSONObject, context: ServerContext
 ) -> ToolResult:
     """Call a registered tool with unchecked arguments, within its timeout.
 
@@ -201,25 +217,6 @@ async def call_registered(
         InsufficientScope: The caller may not call it.
     """
     await server.registry.prepare(context, "tools", name)
-    spec = server.registry.find_tool(name, context)
-    if spec is None:
-        raise unknown(server.registry.tools, name, context)
-    # Scopes before arguments: a caller without access must not learn the schema from the errors.
-    demand(spec, context)
-    ctx = cast("RequestContext", context)
-    if server.policies.chains or ctx.held is not None or is_guarded(spec):
-        from ..calls._policy_checks import admit_again
-
-        try:
-            await admit_again("tool", name, arguments, spec, ctx)
-        except Denied as denied:
-            return ToolResult.error(str(denied))
-    # Invalid arguments are a result with `isError`, not an error: a model can mend them (2025-11-25
-    # `server/tools`, "Error Handling").
-    args, refusal = read_arguments(server, spec, arguments, ctx)
-    if refusal is not None:
-        return refusal
-    try:
-        return as_result(await in_time(server, spec, partial(run, server, spec, args, ctx)))
-    except OutOfTime:
-        return TIMED_OUT
+    call = DefaultCall(server, name, arguments, context)
+    call.find()
+    return await call.finish()

@@ -17,7 +17,6 @@ from ..._errors import PEER_FAILURES, DefinitionError, InsufficientScope
 from ..._util import got
 from ...components import BaseProvider, Bound, ServedProvider
 from ...engine import logger, run_user_code, split_cancellation
-from ...jsonrpc import Request
 from ...protocol import Envelope
 from ...types import Principal
 from ..calls._loops import bind_all
@@ -56,14 +55,6 @@ class ListingContext(Protocol):
     @property
     def dispatcher(self) -> ValuesOwner | None:
         """The session; None for a request without one."""
-
-
-class ListingRequest(ListingContext, Protocol):
-    """A request: a `RequestContext`."""
-
-    @property
-    def request(self) -> Request:
-        """The message of the client."""
 
 
 class ServingServer(Protocol):

@@ -27,9 +27,9 @@ from ...components import (
     read_prefix,
 )
 from .._server import Server
+from .._server_context import ServerContext
 from ._introductions import find_skill, introduce, list_skills, read_directory
 from ._mounted_calls import not_served
-from ._mounted_context import MountedContext
 from ._mounted_server import MountedServer
 
 _FEATURES: Final = ("tools", "prompts", "resources")
@@ -139,7 +139,7 @@ class Mount(Provider, SkillProvider):
         mounted: MountedServer | None = ctx.running.provider_lists.served_by(self)
         return mounted
 
-    def _context(self, ctx: Any) -> MountedContext | None:
+    def _context(self, ctx: Any) -> ServerContext | None:
         """Make the context of the mounted server for a request; None while it is not served."""
         mounted = self._served(ctx)
         return None if mounted is None else mounted.context(ctx)
@@ -194,7 +194,7 @@ class Mount(Provider, SkillProvider):
         spec = self.server.registry.skills.specs.get(own)
         for scopes in (self.server.options.requires, spec and spec.requires):
             if scopes:
-                inner.check_scopes(scopes)
+                inner.require(scopes)
         entry = await find_skill(self.server, own, inner) if spec is None else spec.definition
         return None if entry is None else self._names.rename_skill(entry)
 

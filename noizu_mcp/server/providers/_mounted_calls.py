@@ -1,16 +1,19 @@
 """The contexts of a mounted server, and a count of the calls that use it."""
 
+from typing import Any
+
 import trio
 
 from ..._errors import McpError
-from ...components import Context, Renaming
+from ...components import Renaming
 from ...jsonrpc import INVALID_PARAMS
 from .._running import Portal, RunningServer
 from .._server import Server
-from ._mounted_context import MountedContext
+from .._server_context import ServerContext
+from ._mounted_context import MountedCalls
 
 
-class MountedCalls:
+class MountedContexts:
     """The calls and subscriptions that use a mounted server, each of which has a context.
 
     Args:
@@ -28,7 +31,7 @@ class MountedCalls:
         self.names = names
         self._portal = portal
         self._inner: RunningServer | None = None
-        self._running: dict[MountedContext, None] = {}
+        self._running: dict[ServerContext, None] = {}
         self._is_ending = False
         self._idle = trio.Event()
 
@@ -51,12 +54,15 @@ class MountedCalls:
             self._idle = trio.Event()
             await self._idle.wait()
 
-    def context(self, ctx: Context) -> MountedContext | None:
+    def context(self, ctx: Any) -> ServerContext | None:
         """Make the context of the mounted server for a request; None while it is not served."""
         inner = self._inner
-        return None if inner is None else MountedContext(ctx, inner, self.names.rename)
+        if inner is None:
+            return None
+        outer: ServerContext = ctx
+        return outer.of_mounted(inner, MountedCalls(outer, self.names.rename))
 
-    def need_context(self, ctx: Context) -> MountedContext:
+    def need_context(self, ctx: Any) -> ServerContext:
         """Make the context of the mounted server for a request.
 
         Raises:
@@ -67,7 +73,7 @@ class MountedCalls:
             raise not_served(self.server)
         return context
 
-    def enter(self, ctx: Context) -> MountedContext:
+    def enter(self, ctx: Any) -> ServerContext:
         """Make the context of a call; the lifespan of the server lasts at least until `leave`.
 
         Raises:
@@ -80,7 +86,7 @@ class MountedCalls:
         self._running[context] = None
         return context
 
-    def leave(self, context: MountedContext) -> None:
+    def leave(self, context: ServerContext) -> None:
         """End a call; from any thread."""
         del self._running[context]
         if self._is_ending and not self._running:

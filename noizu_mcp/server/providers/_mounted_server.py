@@ -2,7 +2,7 @@
 
 Theory of operation. `run` enters the lifespan, serves the mounted server and its own providers, and
 leaves the lifespan once `end` was called and no call or subscription uses the server; see
-`MountedCalls`. A lifespan that fails begins
+`MountedContexts`. A lifespan that fails begins
 again after a growing pause; the components of the server are not listed meanwhile.
 """
 
@@ -21,9 +21,9 @@ from ...engine import (
 )
 from .._running import RunningServer
 from .._server import Server
+from .._server_context import ServerContext
 from ..changes._feed import UNSUBSCRIBE_TIME
-from ._mounted_calls import MountedCalls
-from ._mounted_context import MountedContext
+from ._mounted_calls import MountedContexts
 from ._mounted_specs import MountedSpecs
 from ._providers import FIRST_PAUSE, LONGEST_PAUSE, ProviderEntry
 
@@ -47,16 +47,16 @@ class MountedServer:
         self.settled = trio.Event()
         self._server = server
         self._uri_start = names.start("uri")
-        self._calls = MountedCalls(server, names, outer.portal)
+        self._calls = MountedContexts(server, names, outer.portal)
         self._specs = MountedSpecs(self._calls)
         self._outer = outer
         self._entry = entry
         self._scope = trio.CancelScope(shield=True)
         self._ending = trio.Event()
         # The contexts of the subscriptions that the server has accepted, by URI.
-        self._subscriptions: dict[str, list[MountedContext]] = {}
+        self._subscriptions: dict[str, list[ServerContext]] = {}
 
-    def context(self, ctx: Context) -> MountedContext | None:
+    def context(self, ctx: Context) -> ServerContext | None:
         """Make the context of the mounted server for a request; None while it is not served."""
         return self._calls.context(ctx)
 
@@ -95,7 +95,7 @@ class MountedServer:
         context, own = await self._prepare(uri, ctx)
         return await registry.providers.takes_alone(own, context)
 
-    async def _prepare(self, uri: str, ctx: Context) -> tuple[MountedContext, str]:
+    async def _prepare(self, uri: str, ctx: Context) -> tuple[ServerContext, str]:
         """Return a context whose lists are up to date, and the URI in the mounted server."""
         context, own = self._calls.need_context(ctx), uri.removeprefix(self._uri_start)
         await self._server.registry.prepare(context, "resources", own)
@@ -119,7 +119,7 @@ class MountedServer:
         if self._ending.is_set():
             await self.unsubscribe(uri)
 
-    async def unsubscribe(self, uri: str, context: MountedContext | None = None) -> None:
+    async def unsubscribe(self, uri: str, context: ServerContext | None = None) -> None:
         """Pass the end of a subscription to the server, if the server has accepted one.
 
         Args:

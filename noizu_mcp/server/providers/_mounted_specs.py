@@ -26,10 +26,10 @@ from ...components import (
 from ...engine import run_user_code
 from ...types import Principal, RequireScopes
 from ...uri import UriTemplate
+from .._server_context import ServerContext
 from ..registry._availability import is_available
 from ..registry._collection import Collection
-from ._mounted_calls import MountedCalls
-from ._mounted_context import MountedContext
+from ._mounted_calls import MountedContexts
 
 if TYPE_CHECKING:
     from ..policies._policy import CallKind
@@ -74,7 +74,7 @@ class MountedGuard:
 
     __slots__ = ("_calls", "_spec")
 
-    def __init__(self, calls: MountedCalls, spec: Bound) -> None:
+    def __init__(self, calls: MountedContexts, spec: Bound) -> None:
         self._calls = calls
         self._spec = spec
 
@@ -113,7 +113,7 @@ class MountedSpecs:
         calls: The calls of the server.
     """
 
-    def __init__(self, calls: MountedCalls) -> None:
+    def __init__(self, calls: MountedContexts) -> None:
         self._calls = calls
         self._server = calls.server
         self._names = calls.names
@@ -121,7 +121,7 @@ class MountedSpecs:
         # others change.
         self._made: dict[str, dict[Bound, Bound]] = {}
 
-    async def list_all(self, feature: str, ctx: MountedContext) -> list[Bound]:
+    async def list_all(self, feature: str, ctx: ServerContext) -> list[Bound]:
         """List the components of a feature, hidden ones too.
 
         Args:
@@ -146,7 +146,7 @@ class MountedSpecs:
         return found
 
     async def _computed(
-        self, collection: Collection[Bound], method: str, ctx: MountedContext
+        self, collection: Collection[Bound], method: str, ctx: ServerContext
     ) -> list[Bound]:
         """List the items of an override; the other registrations are hidden, as in the server."""
         specs = dict(collection.seen_by(ctx).specs)
@@ -238,7 +238,7 @@ class MountedSpecs:
         kind: CallKind = "tool" if listed == "tools" else "prompt"
         name = definition["name"]
 
-        def call(args: Mapping[str, Any], ctx: MountedContext) -> Awaitable[object]:
+        def call(args: Mapping[str, Any], ctx: ServerContext) -> Awaitable[object]:
             self._let_through(kind, name, args, ctx)
             return method(name, args, ctx)
 
@@ -299,7 +299,7 @@ class MountedSpecs:
             reference = types.Reference("ref/prompt" if is_prompt else "ref/resource", **given)
             target = str(spec.definition[spec.key])
 
-            def complete(prefix: str, ctx: MountedContext) -> Awaitable[object]:
+            def complete(prefix: str, ctx: ServerContext) -> Awaitable[object]:
                 given = {"argument": name, "value": prefix}
                 self._let_through("completion", target, given, ctx)
                 return self._server.complete(reference, name, prefix, ctx)
@@ -319,15 +319,15 @@ class MountedSpecs:
             found = components.to_listed(spec, value)
             return [{**each, "uri": rename(each["uri"])} for each in found]
 
-        async def wait(ctx: MountedContext) -> list[JSONObject]:
+        async def wait(ctx: ServerContext) -> list[JSONObject]:
             return renamed(await list_(ctx))
 
-        def call(ctx: MountedContext) -> list[JSONObject]:
+        def call(ctx: ServerContext) -> list[JSONObject]:
             return renamed(list_(ctx))
 
         return self._handler(spec.list_mode, wait if spec.list_mode == "async" else call)
 
-    def _rename_uris(self, answer: object, ctx: MountedContext) -> object:
+    def _rename_uris(self, answer: object, ctx: ServerContext) -> object:
         """Replace the URIs in an answer that the server serves by the URIs that clients see."""
 
         def is_served(uri: str) -> bool:

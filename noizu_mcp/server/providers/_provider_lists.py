@@ -24,13 +24,13 @@ import trio
 from ..._errors import PEER_FAILURES
 from ...components import BaseProvider, Bound, ServedProvider
 from ...engine import logger, run_user_code, split_cancellation
+from ...jsonrpc import Request
 from ...types import Principal
 from ..registry._collection import Collection, CollectionKind
 from ._list_fetcher import (
     KeptList,
     ListFetcher,
     ListingContext,
-    ListingRequest,
     ServingServer,
     ValuesOwner,
 )
@@ -168,18 +168,19 @@ class ProviderLists:
 
     # The lists of a caller
 
-    def find_outdated(self, ctx: ListingRequest) -> str | None:
+    def find_outdated(self, request: Request, ctx: ListingContext) -> str | None:
         """Return the feature whose lists a request needs and must wait for; None if it need not.
 
         Args:
-            ctx: The request; if it needs lists, it sees the lists of its caller from now on.
+            request: The request.
+            ctx: Its context; if it needs lists, it sees the lists of its caller from now on.
         """
-        method = ctx.request.method
+        method = request.method
         # The way of most calls of provided tools, and of all mounted ones.
         if self._current.get(method) == self._providers.generation:
             ctx.provided = self._common.lists
             return None
-        feature = self._providers.feature_of(ctx.request)
+        feature = self._providers.feature_of(request)
         if feature is None:
             return None
         caller = self.attach(ctx)

@@ -7,9 +7,8 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noizu_mcp.check.doctor import RULES, Report
 from noizu_mcp.check.doctor._lists import check_call, check_lists
-from noizu_mcp.check.doctor._report import Report
-from noizu_mcp.check.doctor._rules import RULES
 from noizu_mcp.check.doctor._talk import Talk, check_answers, discover, shake_hands
 from noizu_mcp.check.raw import Exchange, Receiver
 

@@ -9,9 +9,8 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from noizu_mcp.transports.host import _listeners, serve_asgi
+from noizu_mcp.transports.host import HostOptions, _listeners, serve_asgi
 from noizu_mcp.transports.host._listeners import open_listeners
-from noizu_mcp.transports.host._options import HostOptions
 from noizu_mcp.transports.host._tls import make_context
 
 OPTIONS = HostOptions()

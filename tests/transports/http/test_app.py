@@ -6,9 +6,8 @@ import pytest
 import trio
 
 from noizu_mcp import Server
-from noizu_mcp.transports.http.server._app import HttpApp
+from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions
 from noizu_mcp.transports.http.server._endpoint import DRAIN_TIMEOUT
-from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
 
 from ...kit.messages import call, message, modern_request
 from .shop import Shop

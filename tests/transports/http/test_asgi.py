@@ -5,8 +5,7 @@ import json
 import pytest
 import trio
 
-from noizu_mcp import Server, Tool
-from noizu_mcp._limits import Limits
+from noizu_mcp import Limits, Server, Tool
 
 from ...kit.messages import META, call
 from .shop import Echo, Shop

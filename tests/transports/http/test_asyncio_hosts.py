@@ -12,12 +12,12 @@ import uvloop
 
 from noizu_mcp import ConnectionClosed, Server, Tool, serve_http, serve_stdio
 from noizu_mcp.engine.aio import from_asyncio, trio_side
-from noizu_mcp.transports.http.server._app import HttpApp
-from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
+from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions
 
-VERSION = "io.modelcontextprotocol/protocolVersion"
+from ...kit.messages import call as tool_call
+from ...kit.messages import modern_request
+
 TENANT = contextvars.ContextVar("tenant", default="nobody")
-CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 
 class Where(Tool):
@@ -86,15 +86,8 @@ def make_app(server):
 
 
 def request(name):
-    params = {"name": name, "_meta": {VERSION: "2026-07-28", CAPABILITIES: {}}}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    headers = {
-        "host": "localhost",
-        "content-type": "application/json",
-        "mcp-protocol-version": "2026-07-28",
-        "mcp-method": "tools/call",
-        "mcp-name": name,
-    }
+    body, headers = modern_request(tool_call(name), {"host": "localhost"})
+    headers["content-type"] = "application/json"
     scope = {
         "type": "http",
         "method": "POST",

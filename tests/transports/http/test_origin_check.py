@@ -2,7 +2,7 @@
 
 import pytest
 
-from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
+from noizu_mcp.transports.http import HttpLimits, HttpOptions
 
 from ...kit.messages import call, message
 from .shop import Shop

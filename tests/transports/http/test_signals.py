@@ -7,8 +7,7 @@ import pytest
 import trio
 
 from noizu_mcp.transports._process_end import hearing_signals, soon
-from noizu_mcp.transports.http.server._app import HttpApp
-from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
+from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions
 
 from ...kit.messages import call
 from .shop import Shop

@@ -9,8 +9,7 @@ import trio.testing
 from hypercorn.config import Config
 from hypercorn.trio import serve
 
-from noizu_mcp.transports.http.server._app import HttpApp
-from noizu_mcp.transports.http.server._http_options import HttpOptions
+from noizu_mcp.transports.http import HttpApp, HttpOptions
 
 from ...kit.http_client import RawClient
 from ...kit.messages import INITIALIZED, call, http_request, initialize, message, modern_request

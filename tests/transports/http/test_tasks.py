@@ -9,8 +9,7 @@ import trio
 import trio.testing
 
 from noizu_mcp import Context, Limits, Schema, Server, Toolkit, mcp
-from noizu_mcp.transports.http.server._app import HttpApp
-from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
+from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions
 
 VERSION = "2026-07-28"
 PREFIX = "io.modelcontextprotocol/"

@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager
 import trio
 import trio.testing
 
-from noizu_mcp.transports.http.server._app import HttpApp
-from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
+from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions
 
 from ...kit.messages import BOTH, INITIALIZED, initialize, modern_request
 

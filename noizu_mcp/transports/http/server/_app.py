@@ -10,7 +10,7 @@ import trio
 from ...._errors import McpError
 from ....engine import enter_user_code, logger, single_failure
 from ....jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Request
-from ....server import RequestContext, Server
+from ....server import Server, ServerRequest
 from ....telemetry import Metrics
 from ..._process_end import hearing_signals, soon
 from ._asgi import JSON, TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send, mount_of
@@ -73,7 +73,7 @@ class HttpApp:
         self._ready = False
         self._settling = trio.Lock()
         self._settle_soon: Callable[[], None]  # from any thread, and from signal handlers
-        self._working: dict[RequestContext, None] = {}
+        self._working: dict[ServerRequest, None] = {}
 
     @asynccontextmanager
     async def lifespan(self, _app: Any = None) -> AsyncIterator[None]:
@@ -161,7 +161,7 @@ class HttpApp:
             if endpoint is not None:
                 await endpoint.settle(0 if endpoint.stopping else self.options.limits.grace)
 
-    def _challenge(self, ctx: RequestContext, error: McpError) -> None:
+    def _challenge(self, ctx: ServerRequest, error: McpError) -> None:
         """Add the challenge that names missing scopes to an answer (RFC 6750 section 3)."""
         channel, auth = ctx.channel, self.options.auth
         if isinstance(channel, Reply) and auth is not None:

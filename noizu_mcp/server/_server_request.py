@@ -1,7 +1,7 @@
-"""One object per request: the request in flight, which is the `Context` that its handler gets.
+"""`ServerRequest`: a request of a client in flight.
 
-`RequestContext` joins the two faces of a request. As an `InboundRequest` the engine answers,
-cancels and times it. As a `Context` its handler asks, reports progress and reads the session.
+As an `InboundRequest` the engine answers, cancels and times it. The handler gets a context of it,
+which is made when something asks for one: a short tool without `ctx` needs none.
 """
 
 import math
@@ -25,30 +25,22 @@ from .._errors import (
 from .._util import UNSET, Unset
 from .._value import JSONObject
 from ..components import read_by_hand
-from ..engine import InboundRequest, Job, TooManyAbandoned, is_crash
+from ..engine import ClientShare, InboundRequest, Job, TooManyAbandoned, is_crash
 from ..events import Recording
-from ..jsonrpc import (
-    DENIED,
-    INTERNAL_ERROR,
-    METHOD_NOT_FOUND,
-    Rendered,
-    memory_of,
-)
+from ..jsonrpc import DENIED, INTERNAL_ERROR, METHOD_NOT_FOUND, Rendered
 from ..protocol import CLIENT_REQUESTS
-from ..types import (
-    META_SERVER_INFO,
-    InputRequest,
-    InputRequired,
-    ToolResult,
-)
-from ._server_context import EMPTY, ServerContext, no_task
+from ..types import META_SERVER_INFO, InputRequest, InputRequired, ToolResult
+from ._contracts import TaskOpening
+from ._server_context import EMPTY, NOT_SENT, ServerContext
 from .calls._client_abilities import prepare_question
 from .calls._invoke import NO_SESSION, TIMED_OUT, chosen_error, log_no_session, timed_out
-from .calls._recordings import observe_request
-from .calls._scope_checks import admit, denial, needed
+from .calls._recordings import RequestRecording
+from .calls._scope_checks import check_request_scopes, denial, needed
 
 if TYPE_CHECKING:
     from ..components import PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
+    from ..types import RequireScopes
+    from ._running import RunningServer
     from ._session import Session
     from .asking._live import LiveAsker
     from .asking._rounds import RoundAsker
@@ -58,52 +50,47 @@ if TYPE_CHECKING:
 
 #: Methods that may be answered with questions (2026-07-28 `basic/patterns/mrtr`); in every era.
 ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
-#: Bytes of memory for each character of JSON text, at most: `{}` takes 64.
-EXPANSION: Final = 32
-#: Bytes of memory that need not be counted exactly.
-SMALL: Final = 64 * 1024
 #: Capabilities of clients that can be asked something.
 ASKED: Final = frozenset({"elicitation", "sampling", "roots"})
 #: Bytes around a large result, generously.
 _AROUND: Final = 1024
-#: Begins the task of a call; does not return if it has begun one.
-BeginTask = Callable[["RequestContext"], Awaitable[None]]
 
 
-class RequestContext(InboundRequest, ServerContext):
-    """A request of a client, in the hands of the engine and of its handler.
-
-    `Session.begin` and `StatelessRequests.serve_one` make it, and set `running` and the attributes
-    of a session.
+class ServerRequest(InboundRequest):
+    """A request of a client; `Session.begin` and `StatelessRequests.serve_one` make it.
 
     Attributes:
-        session: The values of the session as they were when the request began.
-        completion_arguments: In a completion: the arguments that are filled in already.
-        input_responses: The answers to the questions of a handler that asks by hand.
-        request_state: The state of a handler that asks by hand.
+        running: The server while it is served.
+        dispatcher: The session; None for a request of 2026-07-28 over HTTP.
+        size: Bytes of its message, if known.
         component: The registration that answers it; None if it is not known.
         asker: Asks the client; None until something is asked.
         taken_over: The request whose parked handler goes on with this one; None if there is none.
-        begin_task: Begins the task of a tool that does so by itself.
-        has_task_room: Tells whether it would begin one.
+        opening: Begins the task of the call; None for a call without.
         feed: The feed of an open listen request.
-        size: Bytes of its message, if known.
+        known_context: The context of the call, if one was made.
     """
 
     # Plain attributes with defaults: most requests use none of them, so most need no store.
     dispatcher: "Session | None" = None
-    session: Mapping[str, Any] = EMPTY
-    completion_arguments: Mapping[str, str] = EMPTY
-    input_responses: Mapping[str, Any] = EMPTY
-    request_state: str | None = None
+    size: int | None = None
     component: "Component | None" = None
     asker: "LiveAsker | RoundAsker | None" = None
-    taken_over: "RequestContext | None" = None
-    begin_task: BeginTask | None = None
-    has_task_room: Callable[[], bool] | None = None
+    taken_over: "ServerRequest | None" = None
+    opening: TaskOpening | None = None
     feed: "ChangeFeed | None" = None
-    size: int | None = None
+    known_context: ServerContext | None = None
+    running: "RunningServer"
     _progress: float | None = None
+
+    @property
+    def context(self) -> ServerContext:
+        """The context of its handler; made when it is first asked for."""
+        if self.known_context is None:
+            self.known_context = ServerContext(self, self.running)
+            if self.request.method == "tools/call":
+                self.known_context.tool = (self.request.params or {}).get("name")
+        return self.known_context
 
     # Its way through the server
 
@@ -112,9 +99,9 @@ class RequestContext(InboundRequest, ServerContext):
         running, server = self.running, self.running.server
         outdated = None
         if server.registry.providers is not None:
-            outdated = running.provider_lists.find_outdated(self)
+            outdated = running.provider_lists.find_outdated(self.request, self.context)
         if running.listeners and self.observer is None:
-            return observe_request(self)
+            return self._begin_recorded()
         method = CLIENT_REQUESTS[self.request.method]
         feature = method.capability
         # A method without its capability is unknown (MethodNotFoundError of the schema).
@@ -123,9 +110,16 @@ class RequestContext(InboundRequest, ServerContext):
             return None
         return self._route() if outdated is None else partial(self._route_prepared, outdated)
 
+    def _begin_recorded(self) -> Job | None:
+        """Begin the request inside the context managers of the listeners."""
+        self.observer = recording = RequestRecording(self.request, self.context, self.size)
+        with self.running.server.telemetry.around(recording.event):
+            job = self.begin()
+        return None if job is None else partial(recording.run, job)
+
     async def _route_prepared(self, feature: str) -> None:
         """Do the rest of the work once the providers have been asked."""
-        await self.running.provider_lists.prepare(self, feature)
+        await self.running.provider_lists.prepare(self.context, feature)
         job = self._route()
         if job is not None:
             self.expire_at(self.deadline)  # its scope is there already
@@ -137,7 +131,7 @@ class RequestContext(InboundRequest, ServerContext):
         try:
             if server.registry.scoped or server.options.requires is not None:
                 # Before the route, so before any code of the author's.
-                admit(server, self)
+                check_request_scopes(self.request, self.context)
             return running.routes[self.request.method](self)
         except BaseException as error:
             if not is_crash(error):
@@ -217,27 +211,18 @@ class RequestContext(InboundRequest, ServerContext):
             self.component = component
         return job
 
-    @property
-    def recording(self) -> Recording | None:  # type: ignore[override]  # read-only
-        """The recording of the request."""
-        observer: Any = self.observer  # the engine knows nothing of recordings
-        recording: Recording | None = observer
-        return recording
-
-    def note_coercion(self) -> None:
-        """Note for listeners that the arguments of a call had text for other types."""
-        if self.recording is not None:
-            self.recording.coerced = True
-
     # Parking
 
-    def park(self) -> None:
-        """Keep the handler after the answer, until a retry brings the answers of the client."""
-        self.parked = True
-        # It waits for a person, and not for the program.
-        self.running.working.pop(self, None)
+    @property
+    def parked(self) -> bool:
+        """True while its handler waits for a retry: the request has its answer."""
+        return self.asker is not None and self.asker.parked
 
-    def go_on_as(self, retry: "RequestContext") -> None:
+    def take_asker(self, asker: "RoundAsker") -> None:
+        """Ask with the answers and the state that this request has brought."""
+        self.asker = asker
+
+    def go_on_as(self, retry: "ServerRequest") -> None:
         """Let the parked handler go on, with a retry as the request in flight.
 
         Args:
@@ -246,17 +231,11 @@ class RequestContext(InboundRequest, ServerContext):
         retry.taken_over = self
         if self.running.transport == "http":
             self.running.working[self] = None
-        self.parked = self.answered = self.withdrawn = False
+        self.answered = self.withdrawn = False
         self.in_flight, self.key = retry.in_flight, retry.key
         self.request, self.envelope = retry.request, retry.envelope
         self.channel, self.observer, self.size = retry.channel, retry.observer, retry.size
         self._progress = None  # the retry has a progress token of its own
-
-    def weigh(self) -> int:
-        """Return the bytes of memory that its message takes, or a few more."""
-        # To count a small one takes longer than to write it.
-        size = EXPANSION * (self.size or SMALL)
-        return size if size <= SMALL else memory_of(self.request.params)
 
     @property
     def may_be_parked(self) -> bool:
@@ -269,11 +248,6 @@ class RequestContext(InboundRequest, ServerContext):
         # A sync handler cannot wait for an answer; an override asks in the place of any.
         asks = spec is None or (spec.takes_context and spec.mode == "async")
         return asks or bool(self.running.server.registry.overridden)
-
-    async def stay_open(self) -> None:
-        """Wait until a request is in flight that can take the result of the handler."""
-        asker: Any = self.asker  # which has parked the handler
-        await asker.stay_open()
 
     # Answers
 
@@ -325,7 +299,7 @@ class RequestContext(InboundRequest, ServerContext):
         server = self.running.server
         if isinstance(error, InsufficientScope):
             try:
-                scopes = needed(self, error.scopes)
+                scopes = needed(self.request, self.context, error.scopes)
             except ValueError as wrong:  # the author required an invalid scope name
                 error = wrong
             else:
@@ -379,12 +353,6 @@ class RequestContext(InboundRequest, ServerContext):
             super().expire()
 
     @property
-    def around(self) -> tuple[str, ...]:
-        """The tools whose calls a call of this handler is nested in."""
-        params = self.request.params or {}
-        return (params["name"],) if self.request.method == "tools/call" else ()
-
-    @property
     def handshake_session(self) -> "Session":
         """The session of a request whose method exists in handshake revisions only."""
         # The peers refuse such a method on 2026-07-28, so the request has a session.
@@ -396,49 +364,97 @@ class RequestContext(InboundRequest, ServerContext):
         if self.feed is not None:
             self.feed.hang_up(self)
 
-    # Context
+    def open_task_with(self, opening: TaskOpening) -> None:
+        """Let the handler begin a task."""
+        self.opening = opening
 
-    @property
-    def request_id(self) -> str | int:
-        """The id of the request."""
-        return self.request.id
+    def serve_with(self, component: "Component | None") -> None:
+        """Note the registration that answers the request."""
+        self.component = component
+
+    def listen(self, feed: "ChangeFeed") -> None:
+        """Stay open as a listen request of a feed."""
+        self.feed = feed
+        self.stays_open = True
+
+    # A `HandledRequest`
 
     @property
     def cancelled(self) -> bool:
-        """True once nobody waits for an answer: cancelled, out of time, or answered."""
+        """True once the peer expects no answer: cancelled, out of time, or answered."""
         return self.withdrawn or (self.answered and not self.parked)
 
-    def report_progress(
-        self, progress: float, total: float | None = None, message: str | None = None
+    @property
+    def threads(self) -> ClientShare:
+        """The threads of sync handlers, as this client may use them."""
+        return self.running.server.threads.of(self.envelope.origin.client)
+
+    @property
+    def recording(self) -> Recording | None:
+        """The recording of the request; None without listeners."""
+        return self.observer if isinstance(self.observer, RequestRecording) else None
+
+    @property
+    def input_responses(self) -> Mapping[str, Any]:
+        """The answers to an `InputRequired` of the handler."""
+        return EMPTY if self.asker is None else self.asker.responses
+
+    @property
+    def request_state(self) -> str | None:
+        """The state of an `InputRequired` of the handler."""
+        return None if self.asker is None else self.asker.state
+
+    @property
+    def completion_arguments(self) -> Mapping[str, str]:
+        """In a completion: the arguments that are filled in already."""
+        context = (self.request.params or {}).get("context")
+        arguments = context.get("arguments") if isinstance(context, Mapping) else None
+        if self.request.method != "completion/complete" or not isinstance(arguments, Mapping):
+            return EMPTY
+        # `context` exists since 2025-06-18 and is optional: a malformed entry is left out, and the
+        # completion is merely less precise.
+        return {name: value for name, value in arguments.items() if isinstance(value, str)}
+
+    def need(self, missing: str) -> None:
+        """Do nothing: this is a request; see `HandledRequest`."""
+
+    def check_scopes(self, scopes: "RequireScopes") -> None:
+        """Check that the caller holds the scopes.
+
+        Raises:
+            InsufficientScope: The caller does not.
+        """
+        scopes.check(self.envelope.origin.principal)
+
+    def send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
+        """Send a notice, from any thread."""
+        # Through the portal: sync handlers run in other threads.
+        return self.running.portal.run(partial(self.send_notice, method, params))
+
+    def send_progress(
+        self, progress: float, total: float | None, message: str | None
     ) -> Awaitable[None]:
-        """Send progress, if it was asked for and has increased; see `Context`."""
-        nothing = super().report_progress(progress, total, message)
+        """Send progress, if it was asked for and has increased."""
         token = self.envelope.progress_token
         last = self._progress
         # Progress must increase with each notice (`basic/utilities/progress`); one that does not is
         # dropped, since a late report of a thread is no mistake.
         if token is None or (last is not None and progress <= last):
-            return nothing
+            return NOT_SENT
         self._progress = progress
         params: JSONObject = {"progressToken": token, "progress": progress}
         if total is not None:
             params["total"] = total
         if message is not None:
             params["message"] = message
-        return self._send("notifications/progress", params)
+        return self.send("notifications/progress", params)
 
-    def _send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
-        # Through the portal: sync handlers run in other threads.
-        return self.running.portal.run(partial(self.send_notice, method, params))
-
-    def release_stream(self, retry_after: float = 1.0) -> Awaitable[None]:
-        """Let the client come back for the rest; see `Context`."""
-        nothing = super().release_stream(retry_after)
+    def end_stream(self, retry_after: float) -> None:
+        """Let the client come back for the rest."""
         self.running.portal.run(partial(self.release, retry_after))
-        return nothing
 
     @property
-    def _rounds(self) -> "LiveAsker | RoundAsker":
+    def _asker(self) -> "LiveAsker | RoundAsker":
         if self.asker is None:
             if self.request.method not in ASKING:
                 raise LocalProtocolError("only tools, prompts and resources can ask, or run steps")
@@ -454,38 +470,24 @@ class RequestContext(InboundRequest, ServerContext):
                 self.asker = LiveAsker(RequestLine(self, self.dispatcher))
         return self.asker
 
-    async def _ask(
+    async def ask(
         self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
     ) -> Any:
-        prepared = prepare_question(self, request)
-        return await self._rounds.ask(prepared, read, timeout)
+        """Ask the client, in the way of its era, and wait for the answer."""
+        prepared = prepare_question(self.envelope, self.request.method, request)
+        return await self._asker.ask(prepared, read, timeout)
 
     async def step(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a side effect once; see `Context`."""
         from .asking._record import as_step
 
-        return await self._rounds.step(*as_step(function, args))
-
-    async def start_task(self) -> None:
-        """Begin the task of a tool that does so by itself; see `Context`."""
-        if self.begin_task is None:
-            raise no_task()
-        await trio.lowlevel.checkpoint()
-        await self.begin_task(self)
-
-    def takes_task(self) -> bool:
-        """Tell whether the client takes a task, and there is room for it; see `ServerContext`."""
-        room = self.has_task_room
-        return self.begin_task is not None and room is not None and room()
+        return await self._asker.step(*as_step(function, args))
 
     async def retry(self, required: InputRequired) -> bool:
-        """Ask the questions of a handler that asks by hand; see `Context`."""
-        asked = required.requests
-        if not self.envelope.revision.modes:  # its forms have keywords of their own
+        """Ask the questions of a handler that asks by hand; see `HandledRequest`."""
+        asked, envelope = required.requests, self.envelope
+        if not envelope.revision.modes:  # its forms have keywords of their own
             asked = {key: read_by_hand(each) for key, each in asked.items()}
-        asked = {key: prepare_question(self, each) for key, each in asked.items()}
-        answers = await self._rounds.retry(attrs.evolve(required, requests=asked))
-        if answers is None:
-            return False
-        self.input_responses, self.request_state = answers
-        return True
+        method = self.request.method
+        asked = {key: prepare_question(envelope, method, each) for key, each in asked.items()}
+        return await self._asker.retry(attrs.evolve(required, requests=asked))

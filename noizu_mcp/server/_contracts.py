@@ -1,0 +1,178 @@
+"""Contracts of a context: with its request, the loop of its handler, and a server around it.
+
+They stand below everything that handles a request, so that the types point one way.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from .._util import Unset
+from ..components import Context
+from ..engine import ClientShare
+from ..protocol import Envelope
+from ..types import InputRequest, InputRequired, ToolResult
+
+if TYPE_CHECKING:
+    from .._errors import Denied
+    from ..components import Capability
+    from ..events import Recording
+    from ..types import RequireScopes
+    from ._running import RunningServer
+    from ._server_context import ServerContext
+    from ._session import Session
+    from .asking._live import LiveAsker
+    from .asking._rounds import RoundAsker
+
+Result = TypeVar("Result")
+
+
+class HandledRequest(Protocol):
+    """A request, a task or a session, as the contexts of its handlers need it.
+
+    Attributes:
+        running: The server while it is served.
+        envelope: The metadata of the request.
+        dispatcher: The session; None for a request of 2026-07-28 over HTTP, which has none.
+    """
+
+    running: "RunningServer"
+    envelope: Envelope
+    dispatcher: "Session | None"
+
+    @property
+    def context(self) -> "ServerContext":
+        """The context of its handler."""
+
+    @property
+    def id(self) -> str | int:
+        """The id of the request."""
+
+    @property
+    def cancelled(self) -> bool:
+        """True once the peer expects no answer."""
+
+    @property
+    def threads(self) -> ClientShare:
+        """The threads of sync handlers."""
+
+    @property
+    def recording(self) -> "Recording | None":
+        """The recording of the request or task; None without listeners."""
+
+    @property
+    def input_responses(self) -> Mapping[str, Any]:
+        """The answers to an `InputRequired` of the handler."""
+
+    @property
+    def request_state(self) -> str | None:
+        """The state of an `InputRequired` of the handler."""
+
+    @property
+    def completion_arguments(self) -> Mapping[str, str]:
+        """In a completion: the arguments that are filled in already."""
+
+    @property
+    def opening(self) -> "TaskOpening | None":
+        """Begins the task of the call; None for a call without."""
+
+    @property
+    def asker(self) -> "LiveAsker | RoundAsker | None":
+        """Asks the client; None until something is asked."""
+
+    def stop(self) -> None:
+        """Cancel the work: the request has its answer."""
+
+    def need(self, missing: str) -> None:
+        """Do nothing; a session raises, since it is no request.
+
+        Args:
+            missing: What a session does not have.
+
+        Raises:
+            LocalProtocolError: This is a session.
+        """
+
+    def check_scopes(self, scopes: "RequireScopes") -> None:
+        """Check that the caller holds some scopes."""
+
+    def send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
+        """Send a notice, from any thread."""
+
+    def send_progress(
+        self, progress: float, total: float | None, message: str | None
+    ) -> Awaitable[None]:
+        """Send progress, from any thread; the numbers are checked."""
+
+    def end_stream(self, retry_after: float) -> None:
+        """Let the client come back for the rest, from any thread; the number is checked."""
+
+    async def ask(
+        self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
+    ) -> Any:
+        """Ask the client; see `Context`."""
+
+    async def step(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Run a side effect once; see `Context`."""
+
+    async def retry(self, required: InputRequired) -> bool:
+        """Ask the questions of an `InputRequired` that a handler returned.
+
+        Returns:
+            True when the answers are here and the handler is to be run again; False when they
+            come with another request, and this one has its answer.
+        """
+
+
+class TaskOpening(Protocol):
+    """The start of the task of a call, where its tool has tasks."""
+
+    @property
+    def begins_itself(self) -> bool:
+        """True if the handler begins the task, with `ctx.start_task()`."""
+
+    async def begin(self) -> None:
+        """Begin the task if the client takes one; then this call is cancelled. A checkpoint."""
+
+    def takes_task(self) -> bool:
+        """Tell whether `begin` begins a task, or has begun it."""
+
+
+class AsyncioSide(Protocol):
+    """The asyncio side of a handler, as its context needs it.
+
+    Attributes:
+        ctx: The same context for trio.
+    """
+
+    ctx: Context[Any]
+
+    def run_trio(self, work: Callable[[], Awaitable[Result]]) -> Awaitable[Result]:
+        """Run trio code from the asyncio task, and wait for it."""
+
+    def from_trio(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Make a coroutine function of asyncio callable from trio; others stay."""
+
+
+class MountedView(Protocol):
+    """The server around a mounted one, as a context of the mounted one needs it."""
+
+    @property
+    def capability(self) -> "Capability":
+        """The capability of the call, with the names of the mounted server."""
+
+    async def open_capability(self, text: str) -> "Capability":
+        """Open the text of a capability; see `Context`."""
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        capability: "Capability | str | None",
+    ) -> ToolResult:
+        """Call a tool of the mounted server through the server around it."""
+
+    def refusal_of(self, name: str, arguments: Mapping[str, Any]) -> "Denied | None":
+        """Tell why the capability does not allow a call; None if it does."""
+
+    def notify_session(self, kind: str) -> None:
+        """Tell the session that a list changed."""
