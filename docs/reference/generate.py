@@ -256,6 +256,7 @@ HANDED_OUT |= {
 # Methods that are documented in full; other methods get their signature and their first sentence.
 IN_FULL = {"Server", "Context", "Client", "ClientHandler"}
 # Methods and attributes of public classes that other layers of the package use.
+_HOOKS = {"begin_serving", "mounted_server"}
 INTERNAL = {
     "Server": {
         "can_be_watched",
@@ -273,11 +274,12 @@ INTERNAL = {
         *("subject_of", "takes_ends", "takes_subscriptions"),
     },
     "HttpApp": {"endpoint"},
-    "OpenAPI": {"fixed_names", "offers", "tools", "unknown", "watch"},
+    **dict.fromkeys(("ToolProvider", "PromptProvider", "ResourceProvider", "Provider"), _HOOKS),
+    "OpenAPI": _HOOKS | {"fixed_names", "offers", "tools", "unknown", "watch"},
     "Remote": {"fixed_names", "offers", "prompts", "resources", "subscribe", "templates", "tools"}
-    | {"unknown", "unsubscribe", "watch"},
+    | {"unknown", "unsubscribe", "watch", *_HOOKS},
     "ToolSpec": {"guard", "key"},
-    "Mount": {"subscribe", "unsubscribe", "expiry", "fixed_names", "reaches", "rename"},
+    "Mount": {"subscribe", "unsubscribe", "fixed_names", *_HOOKS},
 }
 # Options that `Toolkit` inherits, and that only one tool can have.
 OF_ONE_TOOL = {"name", "title", "description", "input", "output", "input_schema", "output_schema"}

@@ -76,7 +76,8 @@ _LATE = {
     **dict.fromkeys(("Prompt", "prompt"), "._prompt"),
     **dict.fromkeys(("Resource", "ResourceTemplate", "resource"), "._resource"),
     **dict.fromkeys(("BaseProvider", "Changes", "Introduction", "Provider"), "._provider"),
-    **dict.fromkeys(("SkillProvider", "headed", "rename_skill"), "._provider"),
+    **dict.fromkeys(("ServedProvider", "SkillProvider"), "._provider"),
+    "Renaming": "._renaming",
     **dict.fromkeys(("PromptProvider", "ResourceProvider", "ToolProvider"), "._provider"),
     "bind_definition": ".registration._definitions",
     "Capability": "._capability",
@@ -94,11 +95,11 @@ if _TYPE_CHECKING:
     from ._provider import PromptProvider as PromptProvider
     from ._provider import Provider as Provider
     from ._provider import ResourceProvider as ResourceProvider
+    from ._provider import ServedProvider as ServedProvider
     from ._provider import SkillProvider as SkillProvider
     from ._provider import ToolProvider as ToolProvider
     from ._provider import check_providers as check_providers
-    from ._provider import headed as headed
-    from ._provider import rename_skill as rename_skill
+    from ._renaming import Renaming as Renaming
     from ._resource import Resource as Resource
     from ._resource import ResourceTemplate as ResourceTemplate
     from ._resource import resource as resource

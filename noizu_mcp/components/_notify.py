@@ -8,13 +8,13 @@ class Notify:
     """Tells clients of changes; the notices of the server, for handlers: `ctx.notify`.
 
     `here=True` tells the client of this session alone, where `ctx.put_session` has changed what it
-    may list. On 2026-07-28 it notifies no client: there is no session that could change a list. A
-    change of the rights of a principal is told without `here`.
+    may list. On 2026-07-28 it does nothing, since there are no sessions. A change of the rights of
+    a principal is reported without `here`.
     """
 
     __slots__ = ("_changed_here", "_server")
 
-    # The class of a server stands in a layer above, which this one must not import.
+    # The class of a server is in a layer above, which this one must not import.
     def __init__(self, server: Any, changed_here: Callable[[str], None]) -> None:
         self._server = server
         self._changed_here = changed_here

@@ -6,8 +6,10 @@ says that it changed. How a server asks and keeps lists is in `server/providers/
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
+
+import trio
 
 from .._class_body import BODY, BodyMeta, replacements, statement_frame
 from .._errors import DefinitionError, Problem
@@ -17,7 +19,6 @@ from .._util import called, got, is_number
 from .._value import JSONObject
 from ..types import SKILLS
 from ._context import Context
-from .declare._options import add_prefix
 
 #: Seconds that a provider may take to list. Clients wait for it with their request.
 TIMEOUT: Final = 5.0
@@ -43,23 +44,6 @@ class Introduction(NamedTuple):
     extensions: Mapping[str, JSONObject] = {}
 
 
-def headed(name: str, prefix: str, instructions: str) -> str:
-    """Put the name of another server before its instructions, and the prefix of its tools.
-
-    The instructions name tools as the other server does.
-
-    Args:
-        name: The name of the server.
-        prefix: Its prefix here; empty for none.
-        instructions: Its instructions.
-    """
-    parts = [f"## {name}", instructions]
-    if prefix:
-        start = add_prefix(prefix, "name", "")
-        parts.insert(1, f"Its tools and prompts have the prefix {start} here.")
-    return "\n\n".join(parts)
-
-
 class Changes(Protocol):
     """Tells a server that a provider has changed; callable from any task or thread."""
 
@@ -76,11 +60,41 @@ class Changes(Protocol):
         """
 
     def resource_updated(self, uri: str, /) -> None:
-        """Say that the contents of a resource changed: the server tells those who watch it.
+        """Say that the contents of a resource changed: the server notifies its subscribers.
 
         Args:
             uri: The URI, as the provider lists it.
         """
+
+
+class ServedProvider(Protocol):
+    """A provider that has work, or contexts, of its own while a server is served.
+
+    Attributes:
+        settled: Set once it is ready, or has failed to become so; clients wait until then, for
+            `timeout` of the provider.
+    """
+
+    settled: trio.Event
+
+    def end(self, grace: float | None = None) -> None:
+        """Begin to end; running calls are completed.
+
+        Args:
+            grace: Seconds for this; None for no limit.
+        """
+
+    def context(self, ctx: Context) -> Any:
+        """Make the context of its own server for a request; None while it is not served."""
+
+    def expires(self, ctx: Any, feature: str) -> float:
+        """Return the time when a list that it just gave must be asked for again."""
+
+    async def can_watch(self, uri: str, ctx: Context) -> bool:
+        """Tell whether a caller may watch one of its resources."""
+
+    async def takes_alone(self, uri: str, ctx: Context) -> bool:
+        """Tell whether it accepts subscriptions of a resource without a call of `can_watch`."""
 
 
 def _written(cls: type, name: str) -> Any:
@@ -148,7 +162,10 @@ class BaseProvider(metaclass=BodyMeta):
         timeout: Seconds that it may take to list.
         stale: Seconds for which its last list is served once it fails; 0: it offers nothing then.
         shared: True if every caller gets the same lists: they are asked for once for all.
+        mounted_server: The server in this process that it offers; None for most providers.
     """
+
+    mounted_server: Any = None  # of `Server`, a class of a layer above
 
     timeout: float = TIMEOUT
     stale: float = 0.0
@@ -212,6 +229,17 @@ class BaseProvider(metaclass=BodyMeta):
             ctx: The request: `initialize` or `server/discover`.
         """
         return Introduction()
+
+    def begin_serving(self, running: Any, changed: Changes) -> ServedProvider | None:
+        """Begin what the provider needs wherever its server is served; by default nothing.
+
+        `watch` is enough for most providers: it runs once for each server.
+
+        Args:
+            running: The server while it is served, a `RunningServer`.
+            changed: Tells the server of changes.
+        """
+        return None
 
     def namespace(self, key: str) -> str:
         """Return the text with which all its names or URIs begin, such as a prefix; empty for none.
@@ -338,7 +366,7 @@ class SkillProvider(BaseProvider):
         """
         return None
 
-    async def directory(self, uri: str, cursor: Any, ctx: Context) -> JSONObject | None:
+    async def directory(self, uri: str, cursor: object, ctx: Context) -> JSONObject | None:
         """Return a page of the direct children of a directory.
 
         Args:
@@ -355,19 +383,6 @@ class SkillProvider(BaseProvider):
             InsufficientScope: The caller may not have it.
         """
         return None
-
-
-def rename_skill(entry: Mapping[str, Any], rename: Callable[[str], str]) -> JSONObject:
-    """Return the entry of a skill with other URIs.
-
-    Args:
-        entry: The entry, in the form of the wire.
-        rename: Returns the new URI of a file.
-    """
-    files = entry["resources"]
-    if isinstance(files, list):
-        files = [{**each, "uri": rename(each["uri"])} for each in files]
-    return {**entry, "uri": rename(entry["uri"]), "resources": files}
 
 
 class Provider(ToolProvider, PromptProvider, ResourceProvider):

@@ -59,7 +59,7 @@ def _misfits(
 ) -> Iterator[tuple[str, str]]:
     """Yield the contradictions between the template and the declared variables."""
     if not arguments.fields and arguments.shape is None:
-        return  # no variable is declared, or none that could be read
+        return  # no variable is declared, or no declaration could be read
     for name in arguments.fields:
         if name not in template.variables:
             yield name, f"{template.text!r} has no variable of this name"

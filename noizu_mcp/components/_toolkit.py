@@ -26,15 +26,15 @@ from .handlers._handler import Home
 from .handlers._signature import read_handler
 from .registration._registration import Registration, refuses_decorating, register
 
-_Marked = TypeVar("_Marked")
+_ToolMethod = TypeVar("_ToolMethod")
 
 _METHOD_OPTIONS: Final[Table] = options_of("mcp")
 
 
 @overload
-def mcp(method: _Marked, /) -> _Marked: ...
+def mcp(method: _ToolMethod, /) -> _ToolMethod: ...
 @overload
-def mcp(**options: Unpack[MethodOptions]) -> Callable[[_Marked], _Marked]: ...
+def mcp(**options: Unpack[MethodOptions]) -> Callable[[_ToolMethod], _ToolMethod]: ...
 def mcp(*args: Any, **options: Any) -> Any:
     """Mark a method of a `Toolkit`, or a function, as a tool; it stays as it is.
 
@@ -119,7 +119,7 @@ class Toolkit(metaclass=ComponentMeta):
 
 
 def _marked_methods(declaration: Declaration) -> dict[str, tuple[type, Any, dict[str, Any]]]:
-    """Find the marked methods, inherited ones first; each with its class and its options.
+    """Find the marked methods, in bases first; each with its class and its options.
 
     An override stays a tool, with or without its own `@mcp`; None in its place removes the tool.
     """

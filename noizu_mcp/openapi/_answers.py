@@ -6,7 +6,7 @@ from typing import Any, Final
 from .._util import json_text
 from ..types import Content, ResourceContents, ToolResult
 from ._media_types import is_json, is_text
-from ._operations import Request
+from ._operations import ApiRequest
 
 #: Characters of the body of an error that a model gets to see.
 SHOWN: Final = 4000
@@ -23,7 +23,7 @@ _CHARSETS: Final = frozenset(
 )
 
 
-def read_answer(request: Request, status: str, media_type: str, body: bytes) -> ToolResult:
+def read_answer(request: ApiRequest, status: str, media_type: str, body: bytes) -> ToolResult:
     """Convert the answer to a request into the result of its tool.
 
     Args:
@@ -52,7 +52,7 @@ def read_answer(request: Request, status: str, media_type: str, body: bytes) -> 
     return ToolResult(_block(request, kind, body))
 
 
-def _block(request: Request, kind: str, body: bytes) -> Content:
+def _block(request: ApiRequest, kind: str, body: bytes) -> Content:
     """Make a block of bytes."""
     if kind.startswith("image/"):
         return Content.image(body, kind)
@@ -61,7 +61,7 @@ def _block(request: Request, kind: str, body: bytes) -> Content:
     return Content.resource(ResourceContents(request.shown_url, kind, blob=body))
 
 
-def _read_json(request: Request, body: bytes) -> ToolResult:
+def _read_json(request: ApiRequest, body: bytes) -> ToolResult:
     try:
         value: Any = json.loads(body)
         # A text as it is: a model reads it better without the marks of JSON.
@@ -73,7 +73,7 @@ def _read_json(request: Request, body: bytes) -> ToolResult:
 
 
 def _decode(body: bytes, media_type: str) -> str:
-    """Decode a text; one with another charset than those of `_CHARSETS` is read as UTF-8."""
+    """Decode a text; any charset outside of `_CHARSETS` is read as UTF-8."""
     for part in media_type.split(";")[1:]:
         name, _, value = part.partition("=")
         charset = value.strip().strip('"').lower()

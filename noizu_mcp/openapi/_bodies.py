@@ -15,7 +15,7 @@ import attrs
 
 from .._util import json_text
 from .._value import JSONObject
-from ._document import Document, DocumentError, branches_of
+from ._document import ApiDocument, DocumentError, branches_of
 from ._media_types import is_concrete, is_json, is_text
 from ._parameters import BadValue, Pairs, Parameter, join, quoted, read_parameter, text_of
 from ._schemas import BASE64, is_binary
@@ -32,7 +32,7 @@ _SLASHES: Final = re.compile(r"[/\\]")
 
 
 @attrs.frozen
-class Part:
+class FormPart:
     """A part of a body of the type `multipart/form-data`.
 
     Attributes:
@@ -62,11 +62,11 @@ class Payload:
 
     media_type: str = ""
     content: bytes | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[FormPart, ...] = ()
 
 
 @attrs.frozen
-class _Field:
+class _FormField:
     """A field of a form.
 
     Attributes:
@@ -87,7 +87,7 @@ class _Field:
             return self.parameter.to_query(value)
         return [(quoted(name), quoted(each)) for each in self._values(value)]
 
-    def parts(self, name: str, value: Any) -> Iterator[Part]:
+    def parts(self, name: str, value: Any) -> Iterator[FormPart]:
         """Write the parts of a form that may have files.
 
         Raises:
@@ -100,11 +100,11 @@ class _Field:
                 as_json = self._is_json or isinstance(each, Mapping | list)
                 kind = given or ("application/json" if as_json else None)
                 text = json_text(each) if as_json else text_of(each)
-                yield Part(name, text.encode(), kind, encoding=self.encoding)
+                yield FormPart(name, text.encode(), kind, encoding=self.encoding)
             elif each is not None:
                 content, kind, filename = _read_file(each, name)
                 # Many servers take a part without a file name for a text.
-                yield Part(name, content, kind or given or _BYTES, filename or name)
+                yield FormPart(name, content, kind or given or _BYTES, filename or name)
 
     @property
     def _is_json(self) -> bool:
@@ -115,11 +115,11 @@ class _Field:
 
 
 #: A field that the document does not describe.
-_OTHER: Final = _Field()
+_OTHER: Final = _FormField()
 
 
 @attrs.frozen(kw_only=True)
-class Body:
+class RequestBody:
     """The body that an operation takes.
 
     Attributes:
@@ -134,7 +134,7 @@ class Body:
     required: bool
     description: str | None
     schema: Any
-    fields: Mapping[str, _Field]
+    fields: Mapping[str, _FormField]
 
     def encode(self, value: Any) -> Payload:
         """Write the body.
@@ -161,7 +161,7 @@ class Body:
         return Payload(given or found or _BYTES, content)
 
 
-def read_body(document: Document, node: JSONObject) -> Body | None:
+def read_body(document: ApiDocument, node: JSONObject) -> RequestBody | None:
     """Read the body of an operation.
 
     Args:
@@ -205,7 +205,7 @@ def read_body(document: Document, node: JSONObject) -> Body | None:
         kind = _BYTES if any(map(is_binary, branches_of(document, schema))) else "application/json"
     if kind not in described and not is_json(kind):
         schema = {"type": "string"} if is_text(kind) else {"type": "string", **BASE64}
-    return Body(
+    return RequestBody(
         media_type=kind,
         required=required,
         description="\n\n".join(about) or None,
@@ -214,7 +214,7 @@ def read_body(document: Document, node: JSONObject) -> Body | None:
     )
 
 
-def _choose(kinds: Sequence[str], described: Mapping[str, Mapping[str, _Field]]) -> str | None:
+def _choose(kinds: Sequence[str], described: Mapping[str, Mapping[str, _FormField]]) -> str | None:
     """Choose the media type of a body: JSON before all others, and a form that can take files."""
     ranks: tuple[Callable[[str], bool], ...] = (
         is_json,
@@ -228,7 +228,7 @@ def _choose(kinds: Sequence[str], described: Mapping[str, Mapping[str, _Field]])
     return next((kind for fits in ranks for kind in kinds if fits(kind)), None)
 
 
-def _takes_files(kind: str, fields: Mapping[str, _Field]) -> bool:
+def _takes_files(kind: str, fields: Mapping[str, _FormField]) -> bool:
     return _essence(kind) == _MULTIPART and any(field.is_file for field in fields.values())
 
 
@@ -241,11 +241,11 @@ def _is_any(kind: str) -> bool:
     return _essence(kind) in ("*/*", "application/*")
 
 
-def _fields(document: Document, media: JSONObject) -> dict[str, _Field]:
+def _fields(document: ApiDocument, media: JSONObject) -> dict[str, _FormField]:
     """Read the fields of a form."""
     given = media.get("encoding")
     encodings = given if isinstance(given, dict) else {}
-    found: dict[str, _Field] = {}
+    found: dict[str, _FormField] = {}
     for branch in branches_of(document, media.get("schema")):
         properties = branch.get("properties")
         for name, schema in (properties if isinstance(properties, dict) else {}).items():
@@ -254,7 +254,7 @@ def _fields(document: Document, media: JSONObject) -> dict[str, _Field]:
     return found
 
 
-def _field(document: Document, name: str, schema: Any, encoding: Any) -> _Field:
+def _field(document: ApiDocument, name: str, schema: Any, encoding: Any) -> _FormField:
     if not isinstance(encoding, dict):
         raise DocumentError(f"the encoding of {name} must be an object")
     branches = list(branches_of(document, schema))
@@ -264,7 +264,7 @@ def _field(document: Document, name: str, schema: Any, encoding: Any) -> _Field:
     kind = kind if isinstance(kind, str) else None
     style = {key: encoding[key] for key in ("style", "explode") if key in encoding}
     encoded = [each["contentEncoding"] for each in branches if "contentEncoding" in each]
-    return _Field(
+    return _FormField(
         is_file=any(map(is_binary, branches)),
         media_type=kind,
         parameter=read_parameter({"name": name, "in": "query", **style}) if style else None,

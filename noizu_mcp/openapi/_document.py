@@ -84,7 +84,7 @@ def check_document(document: Any, where: str) -> JSONObject:
     """Check that a value is a document of OpenAPI 3.0, 3.1 or 3.2, and return it.
 
     Raises:
-        DocumentError: It is another one.
+        DocumentError: The value is not such a document.
     """
     if not isinstance(document, dict):
         raise DocumentError(f"{where} must be an object")
@@ -97,7 +97,7 @@ def check_document(document: Any, where: str) -> JSONObject:
     raise DocumentError(f"{where} must be OpenAPI 3.0, 3.1 or 3.2, not {version!r}")
 
 
-class Document:
+class ApiDocument:
     """A document of OpenAPI 3.0, 3.1 or 3.2.
 
     Args:
@@ -136,7 +136,7 @@ class Document:
         """Return the value at a reference: `#/components/schemas/Pet`.
 
         Raises:
-            DocumentError: There is none, or it is in another document.
+            DocumentError: The reference leads nowhere, or to another document.
         """
         if not isinstance(pointer, str) or not pointer.startswith("#"):
             raise DocumentError(f"$ref to another document is not read: {str(pointer)[:200]}")
@@ -158,7 +158,7 @@ class Document:
             *levels: The operation and its path item; the document comes last.
 
         Raises:
-            DocumentError: There is none, or it has no absolute URL.
+            DocumentError: There is no server, or it has no absolute URL.
         """
         for level in (*levels, self.root):
             servers = level.get("servers")
@@ -179,12 +179,12 @@ class Document:
         return read_base(urljoin(self._url, url))
 
 
-def branches_of(document: Document, schema: Any) -> Iterator[JSONObject]:
+def branches_of(document: ApiDocument, schema: Any) -> Iterator[JSONObject]:
     """Iterate over a schema and all that it refers to or is combined of.
 
     Args:
         document: The document.
-        schema: The schema; nothing that is not an object is given.
+        schema: The schema; values other than objects are skipped.
 
     Raises:
         DocumentError: A reference leads nowhere.
@@ -207,7 +207,7 @@ def read_base(url: str) -> str:
     """Check the base URL of an API, and return it without the slash at its end.
 
     Raises:
-        DocumentError: It is no absolute URL of http or https, or has a user, query or fragment.
+        DocumentError: The URL is not absolute, not http or https, or has a user, query or fragment.
     """
     try:
         parts = urlsplit(url)

@@ -16,8 +16,8 @@ from .._errors import ToolError, TransportError
 from .._http_body import BodyError, read_body
 from .._http_log import unlogged
 from .._version import __version__
-from ._bodies import Part
-from ._operations import Request
+from ._bodies import FormPart
+from ._operations import ApiRequest
 
 #: Seconds to connect, and for the API to take a part of a body.
 STEP_TIMEOUT: Final = 30.0
@@ -30,7 +30,7 @@ _BROKEN: Final = (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolErro
 _FAILURES: Final = (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError)
 
 
-class Answer(NamedTuple):
+class ApiResponse(NamedTuple):
     """The answer to a request.
 
     Attributes:
@@ -44,7 +44,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Connections:
+class ApiConnections:
     """Connections to an API.
 
     Args:
@@ -56,7 +56,7 @@ class Connections:
         self._client = client
         self._max_size = max_size
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: ApiRequest) -> ApiResponse:
         """Send one request; a redirect is an answer like any other.
 
         A request that changes nothing is sent once more if its connection breaks.
@@ -78,7 +78,7 @@ class Connections:
             reason = str(error) or type(error).__name__
             raise ToolError(f"{request.label}: no answer: {reason}") from error
 
-    async def _exchange(self, request: Request) -> Answer:
+    async def _exchange(self, request: ApiRequest) -> ApiResponse:
         stream = self._client.stream(
             request.method,
             request.url,
@@ -93,7 +93,7 @@ class Connections:
                 except BodyError as error:
                     raise ToolError(f"{request.label}: {error}") from None
                 status = f"{response.status_code} {response.reason_phrase}".strip()
-                return Answer(status, response.headers.get("content-type", ""), body)
+                return ApiResponse(status, response.headers.get("content-type", ""), body)
 
 
 class _NoCookies(CookieJar):
@@ -103,7 +103,7 @@ class _NoCookies(CookieJar):
         """Keep no cookie of an answer."""
 
 
-def _file(part: Part) -> tuple[str, _FileField]:
+def _file(part: FormPart) -> tuple[str, _FileField]:
     """Convert a part to the form of the library."""
     headers = {"content-transfer-encoding": part.encoding} if part.encoding else {}
     return part.name, (part.filename, part.content, part.media_type, headers)
@@ -112,11 +112,11 @@ def _file(part: Part) -> tuple[str, _FileField]:
 @asynccontextmanager
 async def open_connections(
     tls: ssl.SSLContext | None, max_size: int, *, secure: bool
-) -> AsyncIterator[Connections]:
+) -> AsyncIterator[ApiConnections]:
     """Open connections for as long as the block runs.
 
     Args:
-        tls: The trusted certificates; None: those of the system.
+        tls: The trusted certificates; None: the certificates of the system.
         max_size: Bytes of an answer.
         secure: False if no URL is `https`: reading the certificates takes tens of milliseconds.
     """
@@ -134,7 +134,7 @@ async def open_connections(
         cookies=_NoCookies(),
         follow_redirects=False,
     ) as client:
-        yield Connections(client, max_size)
+        yield ApiConnections(client, max_size)
 
 
 async def fetch_document(url: str, tls: ssl.SSLContext | None, max_size: int) -> bytes:
@@ -143,7 +143,7 @@ async def fetch_document(url: str, tls: ssl.SSLContext | None, max_size: int) ->
     Raises:
         TransportError: It did not come.
     """
-    request = Request(label=f"GET {url.partition('?')[0]}", method="GET", url=url)
+    request = ApiRequest(label=f"GET {url.partition('?')[0]}", method="GET", url=url)
     async with open_connections(tls, max_size, secure=url.startswith("https:")) as connections:
         try:
             answer = await connections.send(request)

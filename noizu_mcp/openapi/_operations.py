@@ -1,7 +1,7 @@
 """Operations of an OpenAPI document as tools: names, schemas, and the request of a call.
 
-Nothing here does I/O: an `Operation` turns checked arguments into a `Request`, which the provider
-sends.
+Nothing here does I/O: an `Operation` turns checked arguments into an `ApiRequest`, which the
+provider sends.
 """
 
 import hashlib
@@ -15,17 +15,17 @@ import attrs
 from .._log import logger
 from .._value import JSONObject
 from ..types import Annotations
-from ._bodies import Body, Part, Payload, read_body
-from ._document import Document, DocumentError
+from ._bodies import FormPart, Payload, RequestBody, read_body
+from ._document import ApiDocument, DocumentError
 from ._media_types import is_json
 from ._parameters import BadValue, Pairs, Parameter, join, read_parameter
 from ._schemas import SchemaConverter
 
 #: Operations of one document: the largest public API has a thousand.
 MAX_OPERATIONS: Final = 2000
-#: Characters of the name of a tool; interfaces of models take no longer ones.
+#: Characters of the name of a tool; the APIs of models allow no more.
 MAX_NAME: Final = 64
-#: Characters of a description; a model reads those of all tools before each answer.
+#: Characters of a description; a model reads all of them before each answer.
 MAX_DESCRIPTION: Final = 2000
 
 _METHODS: Final = (
@@ -46,7 +46,7 @@ _PATH: Final = re.compile(r"([^?#\s\\]*)(?:\?([A-Za-z0-9._~%!$&'()*+,;=:@/?-]*))
 
 
 @attrs.frozen(kw_only=True)
-class Request:
+class ApiRequest:
     """An HTTP request of a call.
 
     Attributes:
@@ -63,7 +63,7 @@ class Request:
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[FormPart, ...] = ()
 
     @property
     def shown_url(self) -> str:
@@ -102,7 +102,7 @@ class Operation:
     description: str | None
     parameters: Mapping[str, Parameter]
     body_argument: str
-    body: Body | None
+    body: RequestBody | None
     security: tuple[tuple[str, ...], ...]
     input_schema: JSONObject
     output_schema: JSONObject | None
@@ -117,7 +117,7 @@ class Operation:
             open_world_hint=True,
         )
 
-    def request(self, arguments: Mapping[str, Any]) -> Request:
+    def request(self, arguments: Mapping[str, Any]) -> ApiRequest:
         """Make the request of a call.
 
         Args:
@@ -151,7 +151,7 @@ class Operation:
                 headers.append(("content-type", payload.media_type))
         pairs = "&".join(each for each in (self.query, join(query)) if each)
         url = self.base_url + self._expand(paths) + ("?" if pairs else "") + pairs
-        return Request(
+        return ApiRequest(
             label=self.label,
             method=self.method.upper(),
             url=url,
@@ -161,7 +161,7 @@ class Operation:
         )
 
     def _expand(self, values: Mapping[str, str]) -> str:
-        """Fill in the variables of the path; none of them may change the path around it.
+        """Fill in the variables of the path; a value must not change the path around it.
 
         Raises:
             BadValue: A segment would be empty, or lead to another folder.
@@ -201,7 +201,7 @@ class Head:
         return f"{self.method.upper()} {self.path}"
 
 
-def list_operations(document: Document) -> list[Head]:
+def list_operations(document: ApiDocument) -> list[Head]:
     """List the operations of a document, in its order.
 
     One that is no object is left out, with a log entry.
@@ -236,7 +236,7 @@ def list_operations(document: Document) -> list[Head]:
 
 
 def read_operations(
-    document: Document,
+    document: ApiDocument,
     heads: Iterable[Head],
     base_url: str | None = None,
     given: Collection[str] = (),
@@ -252,7 +252,7 @@ def read_operations(
         given: The names, in small letters, of headers that are sent with each request: they are no
             arguments.
     """
-    reader = _Reader(document, base_url, given)
+    reader = _OperationReader(document, base_url, given)
     for head in heads:
         try:
             yield reader.read(head)
@@ -260,10 +260,10 @@ def read_operations(
             logger.warning("left out %s: %s", head.label[:200], error)
 
 
-class _Reader:
+class _OperationReader:
     """Reads operations."""
 
-    def __init__(self, document: Document, base_url: str | None, given: Collection[str]) -> None:
+    def __init__(self, document: ApiDocument, base_url: str | None, given: Collection[str]) -> None:
         self._document = document
         self._base_url = base_url
         self._given = given
@@ -302,7 +302,7 @@ class _Reader:
         )
 
     def _parameters(self, head: Head) -> Iterator[Parameter]:
-        """Read the parameters; those of the operation win over those of the path."""
+        """Read the parameters; the operation overrides the path."""
         found: dict[tuple[str, str], Parameter] = {}
         for each in [*_listed(head.item, "parameters"), *_listed(head.node, "parameters")]:
             parameter = read_parameter(self._document.resolve(each))
@@ -314,12 +314,12 @@ class _Reader:
         return parameter.place == "header" and parameter.name.lower() in self._given
 
     def _input(
-        self, parameters: Mapping[str, Parameter], body_name: str, body: Body | None
+        self, parameters: Mapping[str, Parameter], body_name: str, body: RequestBody | None
     ) -> JSONObject:
         converter = SchemaConverter(self._document, is_input=True)
         properties: JSONObject = {}
         required = []
-        parts: list[tuple[str, Parameter | Body]] = list(parameters.items())
+        parts: list[tuple[str, Parameter | RequestBody]] = list(parameters.items())
         if body is not None:
             parts.append((body_name, body))
         for name, part in parts:
@@ -373,7 +373,7 @@ def _leads_away(segment: str) -> bool:
 
 
 def _name(parameters: Iterable[Parameter], path: str) -> dict[str, Parameter]:
-    """Give each parameter the name of an argument; those of one name get their place added.
+    """Give each parameter the name of an argument; equal names get their place added.
 
     Raises:
         DocumentError: A variable of the path has no parameter.

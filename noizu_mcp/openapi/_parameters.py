@@ -23,7 +23,7 @@ _STYLES_OF: Final = {
 }
 #: The characters between the values of an array or an object.
 _DELIMITERS: Final = {"spaceDelimited": "%20", "pipeDelimited": "|"}
-#: Headers that are no parameters ("Parameter Object", `name`), and those of the connection.
+#: Headers that are not parameters ("Parameter Object", `name`), and headers of the connection.
 _OTHER_HEADERS: Final = frozenset(
     {"accept", "content-type", "authorization", "host", "content-length", "transfer-encoding"}
     | {"connection", "upgrade", "te", "trailer", "expect", "cookie", "accept-encoding"}

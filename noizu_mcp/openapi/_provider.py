@@ -21,9 +21,8 @@ from ..components import (
     Changes,
     Context,
     Registration,
+    Renaming,
     ToolProvider,
-    add_prefix,
-    read_prefix,
     read_requires,
     read_seconds,
     tool,
@@ -32,26 +31,26 @@ from ..types import ToolResult
 from ._answers import read_answer
 from ._document import (
     MAX_DOCUMENT,
-    Document,
+    ApiDocument,
     DocumentError,
     check_document,
     origin_of,
     parse_document,
     read_base,
 )
-from ._operations import MAX_NAME, Head, Operation, Request, list_operations, read_operations
+from ._operations import MAX_NAME, ApiRequest, Head, Operation, list_operations, read_operations
 from ._schemas import DISPENSABLE, without
 
 if TYPE_CHECKING:
     from ..types import RequireScopes
-    from ._http import Connections
+    from ._http import ApiConnections
 
 #: Bytes of an answer; a model reads all of it.
 MAX_ANSWER: Final = MIB
 #: Seconds of a call.
 CALL_TIMEOUT: Final = 30.0
 
-Headers = Mapping[str, str]
+ApiHeaders = Mapping[str, str]
 
 
 _NAME: Final = re.compile(rf"[A-Za-z0-9_.-]{{1,{MAX_NAME}}}")
@@ -105,7 +104,7 @@ class OpenAPI(ToolProvider, shared=True):
         exclude: Iterable[str] = (),
         names: Mapping[str, str] | None = None,
         base_url: str | None = None,
-        headers: Headers | Callable[[], Awaitable[Headers]] | None = None,
+        headers: ApiHeaders | Callable[[], Awaitable[ApiHeaders]] | None = None,
         auth: Mapping[str, str] | None = None,
         prefix: str = "",
         output_schemas: bool = False,
@@ -119,7 +118,7 @@ class OpenAPI(ToolProvider, shared=True):
         self._base_url = None if base_url is None else read_base(base_url)
         self._headers = headers if callable(headers) else _lower(headers or {})
         self._auth = dict(auth or {})
-        self._prefix = read_prefix(prefix) if prefix else ""
+        self._renaming = Renaming(prefix)
         self._output_schemas = output_schemas
         self._call_timeout = _seconds(call_timeout)
         self._max_answer = _bytes(max_answer)
@@ -130,7 +129,7 @@ class OpenAPI(ToolProvider, shared=True):
         # None until the document is read.
         self._operations: list[Operation] | None = None
         # One for each served server that has this provider: they end with that server.
-        self._connections: dict[Any, Connections] = {}
+        self._connections: dict[Any, ApiConnections] = {}
         # Set after each attempt to fetch the document, and each time that connections are opened.
         self._turn = trio.Event()
         self._failure: TransportError | None = None
@@ -142,21 +141,21 @@ class OpenAPI(ToolProvider, shared=True):
         self._open, self._fetch = open_connections, fetch_document
         self._url = ""
         if isinstance(source, Mapping):
-            self._read(Document(check_document(dict(source), "the document")))
+            self._read(ApiDocument(check_document(dict(source), "the document")))
         elif "://" in (text := os.fspath(source)):
             self._url = text
         else:
             data = Path(text).read_bytes()
-            self._read(Document(parse_document(data, text)))
+            self._read(ApiDocument(parse_document(data, text)))
 
     @property
     def name(self) -> str:
         """The name of the provider in logs and metrics."""
-        return f"OpenAPI {self._prefix or self._url.partition('?')[0]}".strip()
+        return f"OpenAPI {self._renaming.prefix or self._url.partition('?')[0]}".strip()
 
     def namespace(self, key: str) -> str:
         """Return the prefix of the names; see `BaseProvider`."""
-        return add_prefix(self._prefix, key, "") if self._prefix else ""
+        return self._renaming.start(key)
 
     async def tools(self, _ctx: Context) -> Iterable[Registration]:
         """List the tools; see `ToolProvider`."""
@@ -198,14 +197,14 @@ class OpenAPI(ToolProvider, shared=True):
             data = await self._fetch(self._url, self._tls, MAX_DOCUMENT)
             document = parse_document(data, self._url.partition("?")[0])
             # Hundreds of schemas are compiled: not on the loop.
-            await trio.to_thread.run_sync(self._read, Document(document, self._url))
+            await trio.to_thread.run_sync(self._read, ApiDocument(document, self._url))
         except (TransportError, ValueError) as error:
             self._failure = TransportError(str(error))
             raise self._failure from error
         finally:
             self._wake()
 
-    def _read(self, document: Document) -> None:
+    def _read(self, document: ApiDocument) -> None:
         """Make the tools of a document.
 
         Raises:
@@ -273,12 +272,11 @@ class OpenAPI(ToolProvider, shared=True):
         async def call(args: dict[str, Any], ctx: Context) -> ToolResult:
             return await self._call(operation, args, ctx.server)
 
-        name = operation.name
         for wrong in (*DISPENSABLE, None):
             try:
                 return tool(
                     call,
-                    name=add_prefix(self._prefix, "name", name) if self._prefix else name,
+                    name=self._renaming.rename("name", operation.name),
                     annotations=operation.annotations,
                     timeout=self._call_timeout,
                     requires=self._requires,
@@ -311,7 +309,7 @@ class OpenAPI(ToolProvider, shared=True):
         answer = await connections.send(request)
         return read_answer(request, answer.status, answer.media_type, answer.body)
 
-    def _authorize(self, request: Request, operation: Operation) -> Request:
+    def _authorize(self, request: ApiRequest, operation: Operation) -> ApiRequest:
         """Add the credentials of the first group of schemes that are all there."""
         group = next((g for g in operation.security if g and self._auth.keys() >= set(g)), ())
         for name in group:
@@ -333,7 +331,7 @@ def _check_scheme(name: str, scheme: Any) -> None:
         raise DocumentError(f"auth: {name!r} has the scheme {way!r}; give the header in headers=")
 
 
-def _add_credentials(request: Request, scheme: Any, secret: str) -> Request:
+def _add_credentials(request: ApiRequest, scheme: Any, secret: str) -> ApiRequest:
     kind = scheme["type"]
     name, value = "authorization", f"Bearer {secret}"
     if kind == "http" and str(scheme.get("scheme")).lower() == "basic":

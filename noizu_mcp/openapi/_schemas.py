@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from .._json_schema import BOUNDS, ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, SIZES
 from .._value import JSONObject
-from ._document import Document, DocumentError
+from ._document import ApiDocument, DocumentError
 from ._media_types import is_text
 
 #: Schemas behind one argument or result; a model reads all of them.
@@ -45,7 +45,7 @@ class SchemaConverter:
         definitions: The schemas that were referred to, by their names in `$defs`.
     """
 
-    def __init__(self, document: Document, *, is_input: bool) -> None:
+    def __init__(self, document: ApiDocument, *, is_input: bool) -> None:
         self.definitions: JSONObject = {}
         self._document = document
         self._left_out = "readOnly" if is_input else "writeOnly"

@@ -5,35 +5,38 @@ from typing import TypeVar
 
 from .._errors import McpError, ProtocolError
 from .._value import JSONObject
+from ..components import Renaming
 from ..jsonrpc import INTERNAL_ERROR
 from ..types import InputRequest, InputRequired
 
-Result = TypeVar("Result")
+AnswerType = TypeVar("AnswerType")
 
 
 def read_answer(
     name: str,
     result: JSONObject,
-    rewrite: Callable[[JSONObject], JSONObject],
-    read: Callable[[JSONObject], Result],
-) -> Result | InputRequired:
+    read: Callable[[JSONObject], AnswerType],
+    names: Renaming,
+) -> AnswerType | InputRequired:
     """Read a result of the server: the last one, or questions to the caller.
 
     Args:
         name: The name of the server, for errors.
         result: The result.
-        rewrite: Rewrites the URIs in a last result.
         read: Reads a last result.
+        names: Converts names of the server to the names that clients see.
 
     Raises:
-        McpError: It is malformed (-32603).
+        McpError: The result is malformed (-32603).
     """
     kind = result.get("resultType", "complete")
     if kind not in ("complete", "input_required"):
         text = f"{name} gave an unknown kind of result: {str(kind)[:60]!r}"
         raise McpError(INTERNAL_ERROR, text)
     try:
-        return _read_questions(result) if kind == "input_required" else read(rewrite(result))
+        if kind == "input_required":
+            return _read_questions(result)
+        return names.rename_answer(read(result))
     except (ProtocolError, TypeError, ValueError) as error:
         text = f"{name} gave a malformed result: {error}"
         raise McpError(INTERNAL_ERROR, text) from error

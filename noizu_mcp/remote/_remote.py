@@ -5,7 +5,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
 import trio
@@ -28,11 +28,9 @@ from ..components import (
     Context,
     Introduction,
     Provider,
+    Renaming,
     SkillProvider,
-    add_prefix,
     bind_definition,
-    headed,
-    read_prefix,
     read_requires,
     read_seconds,
 )
@@ -52,10 +50,9 @@ from ..types import (
     ToolDefinition,
     ToolResult,
 )
-from ._addresses import Addresses, Rewrite, in_content, in_contents, in_messages
-from ._answers import read_answer
+from ._answers import AnswerType, read_answer
 from ._config import label_of, read_config
-from ._lane import Unavailable
+from ._pooled_connection import Unavailable
 from ._skills import find_skill, list_skills, read_directory
 from ._tasks import call_with_tasks
 from ._upstream import Upstream
@@ -76,8 +73,6 @@ _OWN: Final = frozenset({"target", "handler", "timeout", "roots", "capabilities"
 #: Members of a result that are for one connection (2026-07-28 `server/utilities/caching`).
 _CACHING: Final = frozenset({"ttlMs", "cacheScope"})
 
-Result = TypeVar("Result")
-
 
 class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
     """Another server as a part of this one: its tools, prompts, resources, templates and skills.
@@ -91,7 +86,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
     whenever it ends. Meanwhile its components are not listed, and a call ends in one clear error.
     A call that was in flight is not sent again. All callers share the connection, so a server
     that keeps state for each session is not for several users. The credentials of callers are never
-    passed on: the server sees those of `auth`.
+    passed on: the server sees the credentials of `auth`.
 
     Args:
         target: The server, in any form that `connect` takes.
@@ -125,11 +120,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         requires: "RequireScopes | str | Sequence[str] | None" = None,
         **options: Any,
     ) -> None:
-        if prefix:
-            try:
-                read_prefix(prefix)
-            except ValueError as error:
-                raise ValueError(f"prefix {error}") from None
+        self._names = Renaming(prefix)
         known = set(inspect.signature(connect).parameters) - _OWN
         for name in options:
             if name not in known:
@@ -144,10 +135,8 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             raise ValueError(f"connections must be a whole number above 0, got {connections!r}")
         self.timeout = list_timeout
         self._connections = connections
-        # The timeouts are those of the connection, which know of progress.
+        # The connection has timeouts, which progress extends.
         self._common: dict[str, Any] = {"timeout": None, "requires": read_requires(requires)}
-        self._prefix = prefix
-        self._addresses = Addresses(prefix)
         self._options = {"strictness": "off", **options, "timeout": call_timeout}
         self._target: Any
         try:
@@ -171,13 +160,13 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
     ) -> "list[Remote]":
         """Make a `Remote` for each server of a file of the `mcpServers` form.
 
-        Their prefixes are the names of the servers. An entry that is malformed is told in the log
-        when it is served, and takes no other down.
+        Their prefixes are the names of the servers. A malformed entry is logged when it is
+        served, and does not affect the others.
 
         Args:
             config: The path of the file, or its content as a mapping.
             per_server: Options for some servers, by name; `prefix` among them.
-            **options: Options for all of them, but for `auth`, which would send the credentials of
+            **options: Options for all of them, except `auth`, which would send the credentials of
                 one server to all.
 
         Raises:
@@ -194,12 +183,12 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
 
     def namespace(self, key: str) -> str:
         """Return the prefix of the names or URIs; see `BaseProvider`."""
-        return add_prefix(self._prefix, key, "") if self._prefix else ""
+        return self._names.start(key)
 
     def unknown(self, name: str) -> str | None:
         """Word the error for a name of this server while it is not connected."""
         upstream = next(iter(self._upstreams.values()), None)
-        mine = bool(self._prefix) and name.startswith(self._name(""))
+        mine = self._names.prefix and self._names.restore("name", name) is not None
         if upstream is None or not mine or upstream.connection.client is not None:
             return None
         return str(upstream.connection.unavailable())
@@ -208,7 +197,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         """Keep the connection for as long as this server is served; see `BaseProvider`."""
 
         def updated(uri: str) -> None:
-            changed.resource_updated(self._addresses.outward(uri))
+            changed.resource_updated(self._names.rename_uri(uri))
 
         options = self._options
         upstream = Upstream(
@@ -224,7 +213,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         changed()
         try:
             await upstream.run()
-            # It failed for good, and goes on to say so.
+            # The connection has failed for good; requests report it.
             await trio.sleep_forever()
         finally:
             # By its value: the server may be served elsewhere by now, with another one.
@@ -280,7 +269,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         return upstream
 
     def _name(self, name: str) -> str:
-        return bound_name(add_prefix(self._prefix, "name", name)) if self._prefix else name
+        return bound_name(self._names.rename("name", name)) if self._names.prefix else name
 
     # Components
 
@@ -314,7 +303,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         )
 
     def _bind_resource(self, upstream: Upstream, definition: ResourceDefinition) -> Bound:
-        listed = self._addresses.resource(definition)
+        listed = attrs.evolve(definition, uri=self._names.rename_uri(definition.uri))
         source = self._source(listed.uri)
         return bind_definition(
             listed,
@@ -325,7 +314,8 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         )
 
     def _bind_template(self, upstream: Upstream, definition: ResourceTemplateDefinition) -> Bound:
-        listed = self._addresses.template(definition)
+        renamed = self._names.rename_uri(definition.uri_template)
+        listed = attrs.evolve(definition, uri_template=renamed)
         return bind_definition(
             listed,
             self._read_matched,
@@ -337,9 +327,9 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
 
     def _bind_anything(self) -> Bound | None:
         """Make a hidden template for URIs that the server has, and does not list."""
-        template = self._addresses.any_template
-        if template is None:
-            return None
+        if not self._names.prefix:
+            return None  # the server cannot be told from others by its URIs
+        template = self._names.rename_uri("{+uri}")
         definition = ResourceTemplateDefinition(template, "any resource")
         source = self._source(template)
         return bind_definition(
@@ -362,7 +352,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
                 result = await call_with_tasks(send, self._upstream_of(ctx), ctx)
             else:
                 result = await self._request("tools/call", params, ctx)
-            return self._answer(result, in_content, read)
+            return self._answer(result, read)
         except (ProtocolError, TypeError) as error:
             text = f"{self._label} gave a malformed task: {error}"
             raise McpError(INTERNAL_ERROR, text) from error
@@ -375,7 +365,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
     ) -> PromptResult | InputRequired:
         params = {"name": name, "arguments": arguments}
         with_errors = self._with_errors(self._request("prompts/get", params, ctx))
-        return self._answer(await with_errors, in_messages, PromptResult.from_wire)
+        return self._answer(await with_errors, PromptResult.from_wire)
 
     async def _read_matched(
         self, uri: str, _: Any, ctx: ServerContext
@@ -383,7 +373,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         return await self._read(uri, ctx)
 
     async def _read(self, uri: str, ctx: ServerContext) -> ReadResult | InputRequired:
-        params = {"uri": self._addresses.inward(uri)}
+        params = {"uri": uri.removeprefix(self.namespace("uri"))}
         try:
             result = await self._with_errors(self._request("resources/read", params, ctx))
         except McpError as error:
@@ -394,7 +384,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             raise
         # Hints for the caches of one connection: this server gives its own.
         result = {key: value for key, value in result.items() if key not in _CACHING}
-        return self._answer(result, in_contents, ReadResult.from_wire)
+        return self._answer(result, ReadResult.from_wire)
 
     async def _complete(
         self, ref: JSONObject, name: str, prefix: str, ctx: ServerContext
@@ -417,21 +407,18 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             params["requestState"] = ctx.request_state
         return await self._upstream_of(ctx).request(method, params, ctx, extensions)
 
-    async def _with_errors(self, work: Awaitable[Result]) -> Result:
+    async def _with_errors(self, work: Awaitable[AnswerType]) -> AnswerType:
         try:
             return await work
         except Unavailable as error:
             raise McpError(INTERNAL_ERROR, str(error)) from error
 
     def _answer(
-        self,
-        result: JSONObject,
-        rewrite: Rewrite,
-        read: Callable[[JSONObject], Result],
-    ) -> Result | InputRequired:
-        return read_answer(self._label, result, partial(rewrite, self._addresses), read)
+        self, result: JSONObject, read: Callable[[JSONObject], AnswerType]
+    ) -> AnswerType | InputRequired:
+        return read_answer(self._label, result, read, self._names)
 
-    # Skills, and what this server says of itself
+    # Introduction and skills
 
     async def introduce(self, ctx: Context) -> Introduction:
         """Return the instructions and extensions of the server, as far as it is connected.
@@ -448,28 +435,27 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             id_: dict(offered[id_] or {}) for id_ in (SKILLS, TASKS) if id_ in offered
         }
         text = client.instructions
-        return Introduction(text and headed(self._label, self._prefix, text), extensions)
+        return Introduction(text and self._names.head_instructions(self._label, text), extensions)
 
     async def skills(self, ctx: Context) -> Sequence[JSONObject]:
         """List the skills; see `SkillProvider`."""
-        return await self._with_errors(list_skills(self._upstream_of(ctx), self._addresses))
+        return await self._with_errors(list_skills(self._upstream_of(ctx), self._names))
 
     async def skill(self, uri: str, ctx: Context) -> JSONObject | None:
         """Return the entry of a skill, which the server is asked for; see `SkillProvider`."""
         return await self._find(find_skill, uri, ctx)
 
-    async def directory(self, uri: str, cursor: Any, ctx: Context) -> JSONObject | None:
+    async def directory(self, uri: str, cursor: object, ctx: Context) -> JSONObject | None:
         """Return a page of a directory; see `SkillProvider`."""
         return await self._find(partial(read_directory, cursor=cursor), uri, ctx)
 
     async def _find(
         self, find: Callable[..., Awaitable[JSONObject | None]], uri: str, ctx: Any
     ) -> JSONObject | None:
-        inside = self._addresses.inward(uri)
-        if self._addresses.outward(inside) != uri:
+        own = self._names.restore("uri", uri)
+        if own is None:
             return None
-        upstream = self._upstream_of(ctx)
-        found = await self._with_errors(find(upstream, self._addresses, inside))
+        found = await self._with_errors(find(self._upstream_of(ctx), self._names, own))
         if found is not None and self._common["requires"] is not None:
             ctx.require(self._common["requires"])
         return found
@@ -479,18 +465,18 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
     async def subscribe(self, uri: str, ctx: Context) -> None:
         """Watch a resource of the server; see `ResourceProvider`."""
         try:
-            await self._upstream_of(ctx).watch(self._addresses.inward(uri))
+            await self._upstream_of(ctx).watch(uri.removeprefix(self.namespace("uri")))
         except Unavailable as error:
             raise McpError(INTERNAL_ERROR, str(error)) from error
 
     async def unsubscribe(self, uri: str, ctx: Context) -> None:
-        """Watch it no longer; see `ResourceProvider`."""
-        inside = self._addresses.inward(uri)
+        """End a subscription; see `ResourceProvider`."""
+        own = self._names.restore("uri", uri)
         upstream = self._upstreams.get(ctx.server)
-        if upstream is not None and self._addresses.outward(inside) == uri:
-            # The client wants no more of it, whatever the server says.
+        if upstream is not None and own is not None:
+            # The client has unsubscribed, also if the server reports an error.
             with suppress(Unavailable, McpError):
-                await upstream.unwatch(inside)
+                await upstream.unwatch(own)
 
 
 def _has(upstream: Upstream, capability: str) -> bool:

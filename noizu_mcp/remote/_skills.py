@@ -6,19 +6,17 @@ right, since the contents pass unchanged.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from .._errors import McpError
 from .._value import JSONObject
 from ..client import Client
-from ..components import rename_skill
+from ..components import Renaming
 from ..jsonrpc import INVALID_PARAMS
 from ..types import SKILLS
-from ._addresses import Addresses, in_directory
 from ._upstream import Upstream
 
 
-async def list_skills(upstream: Upstream, addresses: Addresses) -> list[JSONObject]:
+async def list_skills(upstream: Upstream, names: Renaming) -> list[JSONObject]:
     """List the entries of the skills, as clients see them.
 
     Raises:
@@ -28,15 +26,15 @@ async def list_skills(upstream: Upstream, addresses: Addresses) -> list[JSONObje
     client = await upstream.first.ready()
     with upstream.first.naming():
         found = await client.list_skills()
-    return [rename_skill(each.to_wire(), addresses.outward) for each in found]
+    return [names.rename_skill(each.to_wire()) for each in found]
 
 
-async def find_skill(upstream: Upstream, addresses: Addresses, uri: str) -> JSONObject | None:
+async def find_skill(upstream: Upstream, names: Renaming, uri: str) -> JSONObject | None:
     """Return the entry of a skill, as clients see it; None if the server has no such skill.
 
     Args:
         upstream: The server.
-        addresses: Its URIs.
+        names: Converts its names to the names that clients see.
         uri: The URI of the skill, as the server knows it.
 
     Raises:
@@ -53,17 +51,17 @@ async def find_skill(upstream: Upstream, addresses: Addresses, uri: str) -> JSON
         if error.code != INVALID_PARAMS:
             raise
         return None
-    return rename_skill(entry.to_wire(), addresses.outward)
+    return names.rename_skill(entry.to_wire())
 
 
 async def read_directory(
-    upstream: Upstream, addresses: Addresses, uri: str, cursor: Any
+    upstream: Upstream, names: Renaming, uri: str, cursor: object
 ) -> JSONObject | None:
     """Return a page of a directory, as clients see it; None if the server has no such directory.
 
     Args:
         upstream: The server.
-        addresses: Its URIs.
+        names: Converts its names to the names that clients see.
         uri: The URI of the directory, as the server knows it.
         cursor: The cursor of the client; None for the first page.
 
@@ -83,7 +81,7 @@ async def read_directory(
             raise
         return None
     members: JSONObject = {key: result[key] for key in ("resources", "nextCursor") if key in result}
-    return addresses.result(members, in_directory)
+    return names.rename_directory(members)
 
 
 async def _client_with(upstream: Upstream, setting: str | None = None) -> Client | None:

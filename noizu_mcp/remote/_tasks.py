@@ -3,18 +3,18 @@
 Theory of operation. On 2026-07-28 the server decides for each call whether it begins a task, and
 only for a client that declares the extension. A call therefore declares it if its caller does. When
 the server begins a task, this server begins one of its own, whose work is to follow the first one:
-so owners, scopes, limits and notices are those of this server, and ids need no mapping. The record
-of a handler holds the id from the request to the task.
+so this server has the owners, scopes, limits and notices, and ids need no mapping. The record of a
+handler holds the id from the request to the task.
 
-Without room for a task of its own the call declares none either, and the server answers as it can.
+Without room for a task of its own the call does not declare the extension.
 A caller that cannot declare the extension, since its revision has none, must not lose a tool that
 runs as a task only: its request follows the task, and stays open.
 
 `FollowedTask.wait` asks for the state at the pace that the server wants. Each question that is new
 gets a task of its own, in which the caller is asked; it ends with its answer, or when the server
-does not list it any more. The keys of the server are never used twice (extension, `tasks/update`),
+stops listing it. The keys of the server are never used twice (extension, `tasks/update`),
 so a key is asked once. While the server is not connected the follower waits, since the task may go
-on; a task that the server does not know any more is an error. However `wait` is left, the task is
+on; a task that the server has forgotten is an error. However `wait` is left, the task is
 cancelled unless it has ended.
 """
 
@@ -31,7 +31,7 @@ from ..jsonrpc import INTERNAL_ERROR, MISSING_CLIENT_CAPABILITY
 from ..server import ServerContext
 from ..types import TASKS, InputRequest, Task
 from ._answers import read_question
-from ._lane import Unavailable
+from ._pooled_connection import Unavailable
 from ._upstream import Upstream
 
 #: Seconds between two `tasks/get`, where the server names none; and the bounds for what it names.
@@ -44,10 +44,10 @@ RETRY: Final = 1.0
 CANCEL_TIMEOUT: Final = 2.0
 
 #: Sends the call, with the ids of the extensions that it declares.
-Send = Callable[[tuple[str, ...]], Awaitable[JSONObject]]
+SendCall = Callable[[tuple[str, ...]], Awaitable[JSONObject]]
 
 
-async def call_with_tasks(send: Send, upstream: Upstream, ctx: ServerContext) -> JSONObject:
+async def call_with_tasks(send: SendCall, upstream: Upstream, ctx: ServerContext) -> JSONObject:
     """Call a tool that may go on as a task, and return its result.
 
     Args:
@@ -71,7 +71,7 @@ async def call_with_tasks(send: Send, upstream: Upstream, ctx: ServerContext) ->
     return await FollowedTask(upstream, Task.from_wire(begun).task_id, ctx).wait()
 
 
-async def _begin(send: Send, ctx: ServerContext) -> JSONObject:
+async def _begin(send: SendCall, ctx: ServerContext) -> JSONObject:
     """Call the tool; the task of the caller finds the task that this began in the record."""
     other: JSONObject | None = None
 
@@ -96,8 +96,8 @@ class _NoTask(Exception):
     """A call did not begin a task."""
 
 
-async def _send_anyhow(send: Send, ctx: ServerContext) -> JSONObject:
-    """Call the tool for a caller that takes no task; follow one if the tool runs no other way."""
+async def _send_anyhow(send: SendCall, ctx: ServerContext) -> JSONObject:
+    """Call the tool for a caller that takes no task; follow a task if the tool needs one."""
     try:
         return await send(())
     except McpError as error:
@@ -134,7 +134,7 @@ class FollowedTask:
         self._upstream = upstream
         self._id = id_
         self._ctx = ctx
-        self._questions: dict[str, trio.CancelScope] = {}  # by key, also those that were answered
+        self._questions: dict[str, trio.CancelScope] = {}  # by key, answered questions too
         self._message: str | None = None
         self._messages = 0
 
@@ -196,7 +196,7 @@ class FollowedTask:
             self._ctx.report_progress(self._messages, None, task.status_message)
 
     def _note_questions(self, task: Task, nursery: trio.Nursery) -> None:
-        """Ask the questions that are new, and withdraw those that the server has withdrawn."""
+        """Ask new questions, and cancel questions that the server has withdrawn."""
         listed = task.input_requests or {}
         for key in self._questions.keys() - listed.keys():
             self._questions[key].cancel()
@@ -211,7 +211,7 @@ class FollowedTask:
             await self._request("tasks/update", inputResponses={key: answer})
 
     async def _cancel(self) -> None:
-        """Ask the server to stop, once: nobody waits for the task any more."""
+        """Ask the server once to stop: the caller has left."""
         with trio.move_on_after(CANCEL_TIMEOUT, shield=True), suppress(Unavailable, *PEER_FAILURES):
             params = {"taskId": self._id}
             await self._upstream.request("tasks/cancel", params, self._ctx, (TASKS,))

@@ -1,11 +1,12 @@
 """The server behind a `Remote`: its connections, lists and watched resources.
 
-Theory of operation. One connection, the first lane, is kept for as long as this server is served.
-It carries everything, until the server asks a question up to 2025-11-25 while a request is in
-flight. From then on, each caller gets a lane to itself for as long as it has requests in flight, so
-that questions find it; see `_lane.py`. A lane that is free is used again, first by the caller that
-had it last, and one that was free for `IDLE` seconds is closed. Where all of them are taken, the
-first one is shared. Servers that never ask, and those of 2026-07-28, have one lane.
+Theory of operation. One connection is open for as long as this server is served. It carries every
+request, until the server asks a question up to 2025-11-25 while a request is in flight. From then
+on there is a pool of connections: each caller has one to itself for as long as it has requests in
+flight, so that a question reaches the right caller; see `PooledConnection`. A connection that is
+free is used again, first by its last caller, and is closed after `IDLE` seconds. When all
+connections of a full pool are in use, requests share the first one. Servers that never ask, and
+servers of 2026-07-28, have one connection.
 
 The lists of the server are read when it connects, and again when it says that they changed, each in
 a task of its own: a list that it refuses, or does not end, delays no other one. After a reading
@@ -32,14 +33,14 @@ from ..engine import MessageStream
 from ..jsonrpc import METHOD_NOT_FOUND, Notification
 from ..protocol import CHANGES, RESOURCE_UPDATED, REVISIONS
 from ..server import ServerContext
-from ._lane import Lane, caller_of
+from ._pooled_connection import PooledConnection, caller_of
 
 #: The pauses before a list is read again that could not be read, in seconds.
 FIRST_PAUSE: Final = 1.0
 MAX_PAUSE: Final = 60.0
 #: Seconds between a reading of a list and the next one, in which further notices are merged.
 SETTLE: Final = 0.1
-#: Seconds after which a further connection that nobody uses is closed.
+#: Seconds after which an unused connection of the pool is closed.
 IDLE: Final = 60.0
 #: The lists that a notice makes stale, and the kind of change that tells of each list.
 _LISTS: Final = {method: kind for kind, (method, _) in CHANGES.items()}
@@ -55,7 +56,7 @@ class Upstream:
         options: The options of `connect`.
         most: The number of connections; see above.
         patience: Seconds from now on in which a list request waits for a list.
-        changed: Called with the kind of each list that was read anew, or is not served any more.
+        changed: Called with the kind of each list that was read again or was dropped.
         updated: Called with the URI of each resource that changed.
 
     Attributes:
@@ -81,7 +82,7 @@ class Upstream:
         self._changed = changed
         self._updated = updated
         self._until = self._began + patience
-        # Lists that are to be read, those that could not be, and what to wait for until one was.
+        # Set for each list that must be read; errors of lists; set after each reading.
         self._stale = {name: trio.Event() for name in _KINDS}
         self._refused: dict[str, str] = {}
         self._turn = trio.Event()
@@ -93,10 +94,12 @@ class Upstream:
         self._most = 1 if isinstance(target, MessageStream) else most
         self._asks = False
         self._nursery: trio.Nursery
-        self._make = partial(Lane, name, target, options, on_question=self._note_question)
+        self._make = partial(
+            PooledConnection, name, target, options, on_question=self._note_question
+        )
         self.first = self._make(observe=self._observe, use=self._use, on_status=self._note_status)
         self.connection = self.first.connection
-        self._lanes = [self.first]
+        self._pool = [self.first]
 
     async def run(self) -> None:
         """Keep the connection until the calling task is cancelled, or no attempt can succeed."""
@@ -106,9 +109,9 @@ class Upstream:
     async def request(
         self, method: str, params: JSONObject, ctx: ServerContext, extensions: Sequence[str] = ()
     ) -> JSONObject:
-        """Send a request of a caller, and return its result; see `Lane.request`."""
-        lane = self._choose(ctx) if self._asks else self.first
-        return await lane.request(method, params, ctx, extensions)
+        """Send a request of a caller, and return its result; see `PooledConnection.request`."""
+        pooled = self._choose(ctx) if self._asks else self.first
+        return await pooled.request(method, params, ctx, extensions)
 
     async def first_client(self, seconds: float) -> Client | None:
         """Return the client, after the first attempt to connect.
@@ -126,28 +129,28 @@ class Upstream:
     def _note_question(self) -> None:
         self._asks = True
 
-    def _choose(self, ctx: ServerContext) -> Lane:
-        """Choose the connection of a request: one on which nobody else has a request in flight."""
+    def _choose(self, ctx: ServerContext) -> PooledConnection:
+        """Choose the connection of a request: one without requests of other callers."""
         caller = caller_of(ctx)
-        free = [lane for lane in self._lanes if lane.is_free_for(caller)]
+        free = [pooled for pooled in self._pool if pooled.is_free_for(caller)]
         if free:
-            return next((lane for lane in free if lane.last == caller), free[0])
-        if len(self._lanes) >= self._most:
+            return next((pooled for pooled in free if pooled.last == caller), free[0])
+        if len(self._pool) >= self._most:
             return self.first
-        lane = self._make()
-        self._lanes.append(lane)
-        self._nursery.start_soon(self._keep, lane)
-        return lane
+        pooled = self._make()
+        self._pool.append(pooled)
+        self._nursery.start_soon(self._keep, pooled)
+        return pooled
 
-    async def _keep(self, lane: Lane) -> None:
-        """Keep a further connection until nobody has used it for some time."""
+    async def _keep(self, pooled: PooledConnection) -> None:
+        """Keep a connection of the pool until it was unused for `IDLE` seconds."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(lane.connection.run)
+            nursery.start_soon(pooled.connection.run)
             while True:
                 await trio.sleep(IDLE)
-                if lane.is_idle_since(trio.current_time() - IDLE):
+                if pooled.is_idle_since(trio.current_time() - IDLE):
                     break
-            self._lanes.remove(lane)
+            self._pool.remove(pooled)
             nursery.cancel_scope.cancel()
 
     # Messages of the server
@@ -166,7 +169,7 @@ class Upstream:
             for kind in CHANGES:
                 self._note_stale(kind)
         elif status != "connecting" and self.lists:
-            # An attempt has failed: nobody knows how long it will be away.
+            # An attempt has failed, so the server may be away for a long time.
             self.lists.clear()
             for kind in CHANGES:
                 self._changed(kind)
@@ -274,7 +277,7 @@ class Upstream:
                 await self._turn.wait()
 
     def _forget(self, uri: str) -> bool:
-        """Count one watcher less; return True if it was the last."""
+        """Remove one watcher; return True if it was the last."""
         self._watched[uri] -= 1
         if self._watched[uri]:
             return False
@@ -310,7 +313,7 @@ class Upstream:
                         await client.subscribe(uri)
                     except McpError as error:
                         logger.warning("%s is not watched any more: %s", uri, error)
-                # Changes while it was not connected were told to nobody.
+                # Changes while it was not connected were not reported.
                 self._updated(uri)
 
     async def _keep_listening(self, client: Client) -> None:

@@ -44,7 +44,7 @@ _TEXTUAL: Final = frozenset(
     f"application/{name}" for name in ("json", "jsonl", "sql", "toml", "x-sh", "xml", "yaml")
 )
 
-#: Characters of a path that RFC 3986 lets stand as they are; `%` is none of them.
+#: Characters of a path that RFC 3986 does not encode; `%` is not among them.
 _SAFE: Final = "!$&'()*+,;=:@"
 #: The names of a path below the folder.
 Parts = tuple[str, ...]
@@ -108,7 +108,7 @@ class Files:
         self.found = dict(sorted(self.found.items()))
 
     def read(self, homes: Iterable[Parts]) -> dict[Parts, dict[Parts, bytes]]:
-        """Read the files of some folders, those of folders in them too, and note the problems.
+        """Read the files of some folders and of the folders in them, and collect the problems.
 
         Returns:
             For each folder the files by their names from the root; nothing if one of them cannot

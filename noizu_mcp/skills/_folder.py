@@ -71,7 +71,7 @@ class SkillFolder:
 
     A folder with a `SKILL.md` is a skill (agentskills.io, "Specification"), and all files below it
     are its files. In any other folder every skill is served, however deep it lies; the folders
-    above it become a part of its URI, as those in `prefix` do.
+    above it become a part of its URI, like the names in `prefix`.
 
     The files are read once, when the class statement of the server runs; later changes on the disk
     are not served before the next start. Names that begin with a dot are left out.

@@ -21,7 +21,7 @@ _RESERVED: Final = "io.modelcontextprotocol/"
 MAX_FRONTMATTER: Final = 65_536
 
 
-class Fault(NamedTuple):
+class FrontmatterFault(NamedTuple):
     """One mistake in a `SKILL.md`.
 
     Attributes:
@@ -33,7 +33,7 @@ class Fault(NamedTuple):
     line: int
 
 
-def read_frontmatter(text: str, folder: str) -> tuple[JSONObject, list[Fault]]:
+def read_frontmatter(text: str, folder: str) -> tuple[JSONObject, list[FrontmatterFault]]:
     """Read the frontmatter of a `SKILL.md`.
 
     Args:
@@ -45,15 +45,16 @@ def read_frontmatter(text: str, folder: str) -> tuple[JSONObject, list[Fault]]:
         are none.
     """
     block = _cut(text)
-    if isinstance(block, Fault):
+    if isinstance(block, FrontmatterFault):
         return {}, [block]
     reader = _yaml_reader()
     try:
         values, places = reader.read_yaml(block)
     except reader.BadYaml as bad:
-        return {}, [Fault(str(bad), bad.line)]
+        return {}, [FrontmatterFault(str(bad), bad.line)]
     return values, [
-        Fault(f"{key}: {text}", places.get(key, 1)) for key, text in _check(values, folder)
+        FrontmatterFault(f"{key}: {text}", places.get(key, 1))
+        for key, text in _check(values, folder)
     ]
 
 
@@ -68,7 +69,7 @@ def compare_frontmatter(text: str, frontmatter: JSONObject) -> str | None:
         A text about the first difference, or about what is no frontmatter; None if the two agree.
     """
     block = _cut(text)
-    if isinstance(block, Fault):
+    if isinstance(block, FrontmatterFault):
         return f"the file {block.text}"
     # Reading YAML takes a second for each megabyte.
     if len(block) > MAX_FRONTMATTER:
@@ -81,15 +82,17 @@ def compare_frontmatter(text: str, frontmatter: JSONObject) -> str | None:
     return place and f"{place} in the file differs from the entry"
 
 
-def _cut(text: str) -> str | Fault:
+def _cut(text: str) -> str | FrontmatterFault:
     """Cut the frontmatter out of a file: its YAML, or the mistake."""
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     if lines[0] != "---":
-        return Fault("must begin with a line `---`, then name and description, then `---`", 1)
+        return FrontmatterFault(
+            "must begin with a line `---`, then name and description, then `---`", 1
+        )
     end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip(" ") == "---"), None)
     if end is None:
-        return Fault("has no line `---` that ends its frontmatter", 1)
-    # The empty first line stands for `---`, so that YAML's lines are those of the file.
+        return FrontmatterFault("has no line `---` that ends its frontmatter", 1)
+    # The empty first line replaces `---`, so that the lines of YAML are the lines of the file.
     return "\n".join(["", *lines[1:end], ""])
 
 

@@ -196,7 +196,7 @@ class AuditLog(_Audit):
     `audit failed`. Several processes may write to one file. A file that was moved or removed is
     made again, so programs that rotate logs need not tell the server.
 
-    The members of a line are those of `AuditRecord`: `time`, `name`, `principal`, `transport`,
+    A line has the members of `AuditRecord`: `time`, `name`, `principal`, `transport`,
     `decision`, `policy`, `reason`. A line that a full disk has cut off is not continued.
 
     Args:

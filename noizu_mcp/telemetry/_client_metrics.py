@@ -107,7 +107,7 @@ class ClientMetrics:
 
 
 def _known(name: str, names: set[str], most: int) -> str:
-    """Enter a name among those that have series of their own, as long as there is room."""
+    """Give a name series of its own, as long as there is room."""
     if name not in names and len(names) >= most:
         return OTHER
     names.add(name)

@@ -44,7 +44,7 @@ class Series:
         self.notices = counter("mcp_notifications", "Notifications.", ("method", "direction"))
         judged = "Calls that policies judged."
         self.decisions = counter("mcp_decisions", judged, ("decision", "policy"))
-        # The series of each name, to remove them when the name is no longer registered.
+        # The series of each name, to remove them with the registration.
         self._named: dict[str, set[tuple[Counter | Histogram, tuple[str, ...]]]] = {}
         ended = (*_BY_NAME, "outcome")
         self._requests = counter("mcp_requests", "Requests that have ended.", ended)

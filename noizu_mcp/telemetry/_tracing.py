@@ -16,8 +16,8 @@ class Tracing(Listener):
     The parent is the span that `traceparent` in `_meta` names. The span that is current where the
     request is read, of the HTTP request for example, is then linked; without `traceparent` it is
     the parent. The span is current in handlers, also in sync ones, which run in threads. Spans of
-    requests to the client are its children, and so are those of nested calls. A task has a span in
-    its own trace, linked to the span of the request that began it. Spans hold no arguments, no
+    requests to the client are its children, and so are the spans of nested calls. A task has a span
+    in its own trace, linked to the span of the request that began it. Spans hold no arguments, no
     results and no principal.
 
     For a client, `connect(…, telemetry=[Tracing()])`, the span of a request is a child of the span

@@ -127,7 +127,7 @@ class _Pulse:
 
 
 def _frames_of(frame: FrameType | None) -> list[FrameType]:
-    """List the frames that a loop runs, the innermost first; none while it waits."""
+    """List the frames that a loop runs, the innermost first; empty while it waits."""
     frames: list[FrameType] = []
     if frame is None or _module_of(frame).startswith(("trio.", "selectors")):
         return frames
@@ -142,8 +142,8 @@ def _lines(frames: list[FrameType]) -> Iterator[tuple[FrameType, int]]:
 
 
 def _handler_in(frames: list[FrameType]) -> FrameType:
-    """Find the function of the user at work: the outermost one behind the last of ours."""
-    # A handler may be inside of a function of ours, or of a library that it has called.
+    """Find the running function of the user: the outermost after the last of this package."""
+    # A handler may have called a function of this package, or of a library.
     inner = next((n for n, frame in enumerate(frames) if not _is_between(frame)), 0)
     handler = [*takewhile(lambda frame: not _is_between(frame), frames[inner:])]
     return handler[-1] if handler else frames[0]
@@ -188,7 +188,7 @@ def _request_of(frames: list[FrameType]) -> str:
     return ""
 
 
-class _Watch:
+class _WatchThread:
     """The thread that looks at all watched loops of this process; it lives while there are any."""
 
     def __init__(self) -> None:
@@ -198,7 +198,7 @@ class _Watch:
         self._thread: threading.Thread | None = None
 
     def add(self, pulse: _Pulse) -> None:
-        """Look at a loop from now on."""
+        """Watch a loop from now on."""
         with self._lock:
             self._pulses.add(pulse)
             self._changed.set()
@@ -209,7 +209,7 @@ class _Watch:
                 self._thread.start()
 
     def remove(self, pulse: _Pulse) -> None:
-        """Look at a loop no more; wait for the thread if it was the last."""
+        """Stop watching a loop; wait for the thread if it was the last loop."""
         with self._lock:
             self._pulses.discard(pulse)
             self._changed.set()
@@ -230,13 +230,13 @@ class _Watch:
             self._changed.wait(min(pulse.threshold for pulse in pulses) / LOOKS)
 
 
-_watch = _Watch()
+_watch = _WatchThread()
 
 
 def _forget() -> None:
     # A child that was forked has neither the thread nor the loops, and maybe a lock that is held.
     global _watch  # noqa: PLW0603 - the one of this process
-    _watch = _Watch()
+    _watch = _WatchThread()
 
 
 os.register_at_fork(after_in_child=_forget)

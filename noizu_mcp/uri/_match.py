@@ -24,8 +24,8 @@ _ABSOLUTE: Final = r"[/\\]|[A-Za-z]:[/\\]"
 _COMPONENT_ENDS: Final = "/?#"
 _NAMED: Final = (";", "?", "&")
 
-#: Takes the values out of the text of a run; ValueError if it holds none.
-Read = Callable[[str], dict[str, Any]]
+#: Reads the values in the text of a span; ValueError if the text is not valid.
+ReadValues = Callable[[str], dict[str, Any]]
 
 
 class Fixed(Frozen):
@@ -42,7 +42,7 @@ class Fixed(Frozen):
     other: str = ""
 
 
-class Run(Frozen):
+class ValueSpan(Frozen):
     """One or more characters that hold the values of variables.
 
     Attributes:
@@ -56,18 +56,18 @@ class Run(Frozen):
     names: tuple[str, ...]
     stops: str
     pattern: re.Pattern[str]
-    read: Read
+    read: ReadValues
     confined: bool
 
 
-Nodes = tuple[Fixed | Run, ...]
+Nodes = tuple[Fixed | ValueSpan, ...]
 
 
 def decode(text: str) -> str:
     """Undo percent-encoding, once.
 
     Raises:
-        ValueError: A percent sign that encodes nothing, or the decoded bytes are not UTF-8.
+        ValueError: A percent sign encodes nothing, or the decoded bytes are not UTF-8.
     """
     return re.sub(_ESCAPE, _unescape, text.encode()).decode()
 
@@ -78,7 +78,7 @@ def _unescape(match: re.Match[bytes]) -> bytes:
     return bytes.fromhex(match[1].decode())
 
 
-def is_unsafe(run: Run, values: Iterable[str | list[str]]) -> bool:
+def is_unsafe(run: ValueSpan, values: Iterable[str | list[str]]) -> bool:
     """Tell whether a decoded value could lead a careless handler out of its directory."""
     texts = [text for value in values for text in (value if isinstance(value, list) else [value])]
     # An absolute path would replace the folder that a handler puts before it.
@@ -121,7 +121,7 @@ def read_nodes(parts: Sequence[str | Expression]) -> tuple[Nodes, tuple[str, ...
 class _Compiler:
     def __init__(self, parts: Sequence[str | Expression]) -> None:
         self.parts = parts
-        self.nodes: list[Fixed | Run] = []
+        self.nodes: list[Fixed | ValueSpan] = []
         self.faults: list[str] = []
 
     def named(self, index: int, part: Expression) -> None:
@@ -193,7 +193,7 @@ class _Compiler:
         self,
         names: tuple[str, ...],
         stops: str,
-        read: Read,
+        read: ReadValues,
         lead: str,
         *,
         confined: bool = False,
@@ -201,18 +201,18 @@ class _Compiler:
         # Without a text between them that neither may hold, two runs cannot be told apart.
         before = self.nodes[-2:-1] if lead else self.nodes[-1:]
         for run in before:
-            if isinstance(run, Run) and (not lead or lead not in run.stops + stops):
+            if isinstance(run, ValueSpan) and (not lead or lead not in run.stops + stops):
                 self.faults.append(
                     f"the variables {run.names[-1]!r} and {names[0]!r} cannot be told apart; put a"
                     " text between them"
                 )
         pattern = re.compile(f"[^{re.escape(stops)}]+" if stops else r"(?s:.)+")
         self.nodes.append(
-            Run(names=names, stops=stops, pattern=pattern, read=read, confined=confined)
+            ValueSpan(names=names, stops=stops, pattern=pattern, read=read, confined=confined)
         )
 
 
-def _read_value(row: Operator, variable: Variable) -> Read:
+def _read_value(row: Operator, variable: Variable) -> ReadValues:
     name, prefix, sep = variable.name, variable.prefix, row.sep
     if variable.explode:
         return lambda text: {name: [decode(item) for item in text.split(sep)]}
@@ -225,7 +225,7 @@ def _cut(value: str, prefix: int | None) -> str:
     return value
 
 
-def _read_parameters(sep: str, variables: Sequence[Variable]) -> Read:
+def _read_parameters(sep: str, variables: Sequence[Variable]) -> ReadValues:
     known = {variable.name: variable for variable in variables}
 
     def read(text: str) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def _read_parameters(sep: str, variables: Sequence[Variable]) -> Read:
 # From a URI to the text of each run
 
 
-def find_runs(nodes: Nodes, uri: str) -> list[tuple[Run, str]] | None:
+def find_runs(nodes: Nodes, uri: str) -> list[tuple[ValueSpan, str]] | None:
     """Find the characters of each run.
 
     Args:
@@ -258,14 +258,14 @@ def find_runs(nodes: Nodes, uri: str) -> list[tuple[Run, str]] | None:
         The runs that are present, each with its text, as long as the rest allows; None if the
         template has no such URI.
     """
-    table = _Table(nodes, uri)
+    table = _MatchTable(nodes, uri)
     if not table.starts[0][0]:
         return None
-    found: list[tuple[Run, str]] = []
+    found: list[tuple[ValueSpan, str]] = []
     index = at = 0
     while index < len(nodes):
         node = nodes[index]
-        if isinstance(node, Run):
+        if isinstance(node, ValueSpan):
             end = table.end(index, node, at)
             found.append((node, uri[at:end]))
             index, at = index + 1, end
@@ -276,7 +276,7 @@ def find_runs(nodes: Nodes, uri: str) -> list[tuple[Run, str]] | None:
     return found
 
 
-class _Table:
+class _MatchTable:
     """Places at which each node may start so that it and all that follows match.
 
     Attributes:
@@ -294,7 +294,7 @@ class _Table:
             node = nodes[index]
             after = self.starts[index + 1]
             flags = self.starts[index] = self.kept[index] = bytearray(len(after))
-            if isinstance(node, Run):
+            if isinstance(node, ValueSpan):
                 self._mark_run(node, after, flags)
                 continue
             self._mark_fixed(node, after, flags)
@@ -309,14 +309,14 @@ class _Table:
                 flags[at] = after[at + len(text)]
                 at = self.uri.find(text, at + 1)
 
-    def _mark_run(self, node: Run, after: bytearray, flags: bytearray) -> None:
+    def _mark_run(self, node: ValueSpan, after: bytearray, flags: bytearray) -> None:
         for match in node.pattern.finditer(self.uri):
             start, end = match.span()
             last = after.rfind(1, start + 1, end + 1)
             if last >= 0:
                 flags[start:last] = b"\1" * (last - start)
 
-    def end(self, index: int, node: Run, at: int) -> int:
+    def end(self, index: int, node: ValueSpan, at: int) -> int:
         """Return the last place where a run that starts at a place may end."""
         match = node.pattern.match(self.uri, at)
         limit = match.end() + 1 if match else at

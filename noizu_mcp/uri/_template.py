@@ -18,8 +18,8 @@ class UriTemplate:
     Attributes:
         text: The template as it was written.
         variables: The names of its variables, in order, each once.
-        lists: The variables that match lists: those with `*`.
-        optional: The variables that a URI may leave out: those behind `# . / ; ? &`.
+        lists: The variables with `*`, which match lists.
+        optional: The variables behind `# . / ; ? &`, which a URI may leave out.
         traversal: True if values that could lead out of a directory match.
         faults: Reasons why URIs cannot be matched; the template can still be expanded.
 
@@ -81,7 +81,7 @@ class UriTemplate:
         """Find the values that expand to a URI.
 
         `{var}` matches one or more characters, never a `/`; `{+var}` and `{/var*}` may. Parameters
-        of `{?a,b}` come in any order, and those that are not named in the template match nothing.
+        of `{?a,b}` come in any order, and parameters that the template does not name match nothing.
         Values are percent-decoded, once. A value with `..` between slashes of either kind, a
         control character or, in one segment or behind a `/`, an absolute path matches nothing,
         unless the template allows traversal.

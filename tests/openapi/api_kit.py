@@ -1,6 +1,6 @@
 """Documents of small APIs."""
 
-from noizu_mcp.openapi._document import Document
+from noizu_mcp.openapi._document import ApiDocument
 from noizu_mcp.openapi._operations import list_operations, read_operations
 
 
@@ -18,5 +18,5 @@ def reading(path="/things", **operation):
 
 def operations_of(root, base_url=None):
     """The operations of a document."""
-    found = Document(root)
+    found = ApiDocument(root)
     return list(read_operations(found, list_operations(found), base_url))

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noizu_mcp import connect
-from noizu_mcp.openapi._parameters import MAX_DEPTH, BadValue
 
 from .api_kit import document, operations_of
 
@@ -82,7 +81,7 @@ def test_files_may_have_a_type_and_a_name():
 @pytest.mark.parametrize("value", ["?", "iV", "data:image/png,iVA=", "ü", 3])
 def test_files_must_be_base64(value):
     """Anything else is an error that names the field."""
-    with pytest.raises(BadValue, match="photo must be base64"):
+    with pytest.raises(ValueError, match="photo must be base64"):
         parts_of(form_of({"photo": FILE}), {"photo": value})
 
 
@@ -243,10 +242,10 @@ def test_brackets_are_bounded():
     """An object that is nested in too many levels is refused."""
     operation = form_of({"a": {}}, FORM, {"a": {"style": "deepObject"}})
     value = 1
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(33):
         value = [[value]]
 
-    with pytest.raises(BadValue, match="more than 32 levels"):
+    with pytest.raises(ValueError, match="more than 32 levels"):
         operation.request({"body": {"a": value}})
 
 
@@ -333,7 +332,7 @@ def test_odd_forms():
     operation = operation_of({MULTIPART: {"schema": {"properties": 3}, "encoding": 3}})
 
     assert parts_of(operation, {"a": 1}) == [("a", b"1", None, None)]
-    with pytest.raises(BadValue, match="must be an object"):
+    with pytest.raises(ValueError, match="must be an object"):
         parts_of(operation, [1])
 
 

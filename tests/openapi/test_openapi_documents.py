@@ -381,16 +381,16 @@ def test_servers_have_variables():
     variables = {"tier": {"default": "eu"}, "odd": "x"}
     node = document({}, servers=[{"url": "https://{tier}.api.test/{odd}/", "variables": variables}])
 
-    assert reader.Document(node).server_of() == "https://eu.api.test/None"
+    assert reader.ApiDocument(node).server_of() == "https://eu.api.test/None"
 
 
 def test_relative_servers_belong_to_the_document():
     """A relative server is read against the URL of the document; so is the default, `/`."""
     url = "https://api.test/specs/pets.json"
 
-    assert reader.Document(document({}), url).server_of() == "https://api.test"
+    assert reader.ApiDocument(document({}), url).server_of() == "https://api.test"
     node = document({}, servers=[{"url": "../v2"}])
-    assert reader.Document(node, url).server_of() == "https://api.test/v2"
+    assert reader.ApiDocument(node, url).server_of() == "https://api.test/v2"
 
 
 @pytest.mark.parametrize(
@@ -481,7 +481,7 @@ def test_documents_are_bounded(monkeypatch):
 def test_schemas_are_bounded(monkeypatch):
     """A schema that is too deep, or refers to too much, is refused."""
     converter = schemas.SchemaConverter(
-        reader.Document(document({}, components={"schemas": {"A": {}, "B": {}}})), is_input=True
+        reader.ApiDocument(document({}, components={"schemas": {"A": {}, "B": {}}})), is_input=True
     )
     deep = {}
     for _ in range(schemas.MAX_DEPTH + 1):
@@ -668,7 +668,7 @@ def test_long_chains_of_references():
     count = schemas.MAX_DEFINITIONS - 1
     found = {f"S{n}": {"items": {"$ref": f"#/components/schemas/S{n + 1}"}} for n in range(count)}
     root = document({}, components={"schemas": {**found, f"S{count}": {}}})
-    converter = schemas.SchemaConverter(reader.Document(root), is_input=True)
+    converter = schemas.SchemaConverter(reader.ApiDocument(root), is_input=True)
 
     assert converter.convert({"$ref": "#/components/schemas/S0"}) == {"$ref": "#/$defs/S0"}
     assert len(converter.definitions) == count + 1

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noizu_mcp import McpError, connect
-from noizu_mcp.openapi._parameters import BadValue
 from noizu_mcp.types import Principal
 
 from .api_kit import document, operations_of, reading
@@ -102,7 +101,7 @@ def test_headers(explode, value, expected):
 @pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "\x00", "ü"])
 def test_headers_have_no_other_characters(value):
     """No value of a header can add another header."""
-    with pytest.raises(BadValue, match="printable ASCII"):
+    with pytest.raises(ValueError, match="printable ASCII"):
         request_of(arguments={"color": value}, parameters=[parameter("header")])
 
 
@@ -144,7 +143,7 @@ def test_arguments_that_are_left_out_are_not_sent():
 )
 def test_paths_are_not_left(value):
     """No value of a path leads to another folder, encoded or not."""
-    with pytest.raises(BadValue, match="must not be empty, and have no part"):
+    with pytest.raises(ValueError, match="must not be empty, and have no part"):
         request_of("/things/{color}", {"color": value}, parameters=[parameter("path")])
 
 
@@ -152,7 +151,7 @@ def test_two_variables_make_no_step():
     """Two dots of two variables in one segment are refused, too."""
     names = [parameter("path"), {**parameter("path"), "name": "b"}]
 
-    with pytest.raises(BadValue):
+    with pytest.raises(ValueError, match="no part"):
         request_of("/things/{color}{b}", {"color": ".", "b": "."}, parameters=names)
 
 
@@ -164,7 +163,7 @@ def test_requests_stay_below_the_path(first, second, query):
     arguments = {"color": first, "b": second, "q": query}
     try:
         request = request_of("/things/{color}/x/{b}", arguments, parameters=listed)
-    except (BadValue, UnicodeEncodeError):
+    except ValueError:
         return
     path, _, sent = request.url.removeprefix("https://api.test").partition("?")
     assert path.isascii()
@@ -205,9 +204,9 @@ def test_bodies(media_type, value, expected):
 
 def test_bodies_that_cannot_be_written():
     """Bytes must be base64, and a form an object."""
-    with pytest.raises(BadValue, match="base64"):
+    with pytest.raises(ValueError, match="base64"):
         body_of("application/octet-stream", "?")
-    with pytest.raises(BadValue, match="an object"):
+    with pytest.raises(ValueError, match="an object"):
         body_of("application/x-www-form-urlencoded", [1])
 
 

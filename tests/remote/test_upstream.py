@@ -641,8 +641,8 @@ def test_configurations(tmp_path):
     found = Remote.from_config(file, call_timeout=3, per_server={"2": {"prefix": "two"}})
 
     assert [each.name for each in found] == ["Remote my files", "Remote 2", "Remote bad"]
-    assert [each._prefix for each in found] == ["my_files", "two", "bad"]
-    assert Remote.from_config({"2": Stdio("x")})[0]._prefix == "x2"
+    assert [each.namespace("name") for each in found] == ["my_files_", "two_", "bad_"]
+    assert Remote.from_config({"2": Stdio("x")})[0].namespace("name") == "x2_"
 
 
 def test_wrong_options(tmp_path):

@@ -39,7 +39,6 @@ from noizu_mcp import (
 )
 from noizu_mcp.engine import logger
 from noizu_mcp.server import MERGE_WINDOW
-from noizu_mcp.server.providers._provider_lists import FIRST_PAUSE
 from noizu_mcp.types import (
     ClientCapabilities,
     Page,
@@ -336,7 +335,7 @@ async def test_a_call_after_the_end(version):
     server = front(Mount(Billing, prefix="b"))
     async with connect(server, version=version) as client:
         await names(client)
-        (mounted,) = next(iter(server.bus.running)).provider_lists.mounts.values()
+        (mounted,) = next(iter(server.bus.running)).provider_lists.served.values()
         mounted.end()
         await trio.testing.wait_all_tasks_blocked()
         for name in ("b_charge", "b_short"):
@@ -361,7 +360,7 @@ async def test_a_lifespan_that_fails(version, caplog, autojump_clock):
         assert [each[:3] for each in server.providers.health()] == [
             ("Mount(broken)", ("lifespan failed",), 1)
         ]
-        await trio.sleep(4 * FIRST_PAUSE)
+        await trio.sleep(4)
         assert "charge" in await names(client)
         assert [each[:3] for each in server.providers.health()] == [("Mount(broken)", (), 2)]
         assert caplog.text.count("it begins again, with growing pauses") == 1
@@ -582,7 +581,7 @@ async def test_an_availability_after_the_end():
     async with connect(server, version=STATELESS, principal=ADA) as client:
         await names(client)
         spec = tools_of(server)["g_ada"]
-        (mounted,) = next(iter(server.bus.running)).provider_lists.mounts.values()
+        (mounted,) = next(iter(server.bus.running)).provider_lists.served.values()
         mounted.end()
         await trio.testing.wait_all_tasks_blocked()
         assert not spec.available(None)
@@ -690,7 +689,7 @@ async def test_mounting_again_at_once():
     server = front(mount)
     async with connect(server) as client:
         running = next(iter(server.bus.running))
-        (first,) = running.provider_lists.mounts.values()
+        (first,) = running.provider_lists.served.values()
         entry = server.providers.entries[0]
         server.bus.running.clear()  # as a thread would, before the loop hears of it
         server.providers.remove(mount)
@@ -701,7 +700,7 @@ async def test_mounting_again_at_once():
         assert (await client.call_tool("short", {})).text == "billing"
         assert billing.lives in (["begins", "begins", "ends"], ["begins", "ends", "begins"])
         assert server.providers.entries[0] is not entry
-        assert first not in running.provider_lists.mounts.values()
+        assert first not in running.provider_lists.served.values()
 
 
 # Overrides

@@ -8,11 +8,14 @@ import trio.testing
 
 from noizu_mcp import McpError, Server, Tool, ToolProvider, connect, tool
 from noizu_mcp.engine import logger
-from noizu_mcp.server.providers._provider_lists import FIRST_PAUSE, LONGEST_PAUSE, SETTLED
 from noizu_mcp.telemetry import Metrics
 from noizu_mcp.transports.http import HttpApp, HttpOptions
 
 SESSION, STATELESS = "2025-11-25", "2026-07-28"
+#: Seconds of the pauses before a provider is asked again.
+FIRST_PAUSE, LONGEST_PAUSE = 1, 60
+#: Seconds after which a `watch` that failed counts as one that had worked.
+SETTLED = 60
 
 
 @pytest.fixture(params=[SESSION, STATELESS])

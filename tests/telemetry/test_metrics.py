@@ -15,12 +15,13 @@ from noizu_mcp.auth import BearerAuth, StaticVerifier
 from noizu_mcp.events import Event
 from noizu_mcp.policies import DenyTools
 from noizu_mcp.telemetry import Metrics
-from noizu_mcp.telemetry._metrics import MAX_NAMES
 from noizu_mcp.transports.http import serve_http
 from noizu_mcp.types import Principal
 
 from .kit import KNOWS, META, STATELESS, App, Http, Job, begin, over_http, soon
 
+#: Names with series of their own.
+MAX_NAMES = 500
 ISSUERS = {"authorization_servers": ["https://issuer.example"]}
 
 

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp.uri import UriTemplate
-from noizu_mcp.uri._template import MAX_URI
+
+#: Characters of the longest URI that is matched.
+MAX_URI = 8192
 
 MATCHES: dict[str, dict[str, Any]] = {
     "db://{table}/schema": {

@@ -26,7 +26,7 @@ from ...engine import (
 )
 from ...jsonrpc import INTERNAL_ERROR
 from ...types import Content, InputRequired, ToolResult
-from ..registry._registry import Found
+from ..registry._registry import FoundResource
 from ._scope_checks import check_scopes
 from ._time_limit import OutOfTime, Timed, in_time
 from ._unknown import not_found
@@ -239,7 +239,7 @@ async def within(
 
 
 async def read_found(
-    uri: str, found: Found | None, context: "ServerContext"
+    uri: str, found: FoundResource | None, context: "ServerContext"
 ) -> "ReadResult | InputRequired":
     """Read a resource, given the result of the registry's search.
 
@@ -264,7 +264,7 @@ async def read_found(
 
 
 async def read_any(
-    server: "Server", uri: str, found: Found | None, context: "ServerContext"
+    server: "Server", uri: str, found: FoundResource | None, context: "ServerContext"
 ) -> "ReadResult | InputRequired":
     """Read a resource with the server's `read_resource`, or from the registry.
 

@@ -17,7 +17,7 @@ import trio
 
 from ..._errors import Denied, DeniedHidden
 from ...engine import call_user_code, is_crash, report_waits, run_user_code, unwrap_single
-from ..policies._policy import CallKind, Chain, Guard, PolicyCall
+from ..policies._policy import BoundPolicy, CallKind, Chain, PolicyCall
 from ..policies._policy_set import is_guarded
 from ._recordings import observe_decision
 from ._unknown import not_found, unknown, unknown_template
@@ -248,7 +248,7 @@ def _decide_at_once(
     chain: Chain, call: PolicyCall, ctx: "ServerContext"
 ) -> tuple[str | None, Denied | None]:
     """Ask policies that cannot wait; see `_decide`."""
-    asked: list[Guard] = []
+    asked: list[BoundPolicy] = []
     try:
         call_user_code(partial(_ask_at_once, chain, call, ctx, asked))
     except BaseException as raised:
@@ -258,7 +258,9 @@ def _decide_at_once(
     return None, None
 
 
-def _ask_at_once(chain: Chain, call: PolicyCall, ctx: "ServerContext", asked: list[Guard]) -> None:
+def _ask_at_once(
+    chain: Chain, call: PolicyCall, ctx: "ServerContext", asked: list[BoundPolicy]
+) -> None:
     for guard in chain.guards:
         asked.append(guard)
         answer = guard.check(call, ctx)
@@ -274,7 +276,7 @@ async def _decide(
     Returns:
         The policy that denied and its refusal; None twice if the call may go on.
     """
-    asked: list[Guard] = []
+    asked: list[BoundPolicy] = []
     try:
         # One scope for all, without a deadline until a policy waits: most never do, and each scope
         # costs as much as ten policies.
@@ -296,7 +298,7 @@ async def _ask_all(
     call: PolicyCall,
     ctx: "ServerContext",
     scope: trio.CancelScope,
-    asked: list[Guard],
+    asked: list[BoundPolicy],
 ) -> None:
     """Ask the policies of a chain; see `_decide`.
 

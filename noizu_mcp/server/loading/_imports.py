@@ -1,4 +1,4 @@
-"""Modules of users: imported by name or run as files; a failure is told in one line."""
+"""Modules of users: imported by name or run as files; a failure is reported in one line."""
 
 import importlib
 import os
@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from ..._errors import DefinitionError, TargetError
 from ..._util import relative_path
 
-Result = TypeVar("Result")
+_Loaded = TypeVar("_Loaded")
 
 #: The advice on a class with two bases of different metaclasses.
 _CONFLICT: Final = (
@@ -79,7 +79,7 @@ def _look_in(folder: str) -> None:
         sys.path.insert(0, folder)
 
 
-def guarded(what: str, function: Callable[[], Result]) -> Result:
+def guarded(what: str, function: Callable[[], _Loaded]) -> _Loaded:
     """Run the user's code; an exception of it becomes one message without a traceback.
 
     Args:

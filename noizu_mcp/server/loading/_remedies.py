@@ -25,7 +25,7 @@ def remedy_of(error: BaseException | None, place: str, name: str) -> str | None:
         name: The rest of the target, from its colon on.
 
     Returns:
-        The cause and the remedy, or None if nobody can tell.
+        The cause and the remedy, or None if they are unknown.
     """
     # A file that is run has no package. Packages that it imports have one, and so another error.
     if isinstance(error, ImportError) and "no known parent package" in str(error):

@@ -23,7 +23,7 @@ from ...jsonrpc import render_sorted
 from ...types import Principal
 from ._patterns import first_match, read_patterns
 
-#: The reason for every text that is refused, so that nobody can probe which check failed.
+#: The reason for every text that is refused, so that a caller cannot probe which check failed.
 INVALID: Final = "the capability is not valid"
 #: Characters of a text. A capability that was narrowed many times is still below it.
 MAX_TEXT: Final = 16 * 1024
@@ -211,7 +211,7 @@ class CapabilityIssuer:
             ValueError: It has too many conditions.
         """
         content = capability.to_json()
-        # The end is a part of the content: a text that is opened and written again lives no longer.
+        # The end is a part of the content: writing an opened text again does not extend its life.
         content["expires"] = _least(capability.expires_at, self.now() + self._ttl)
         content["id"] = os.urandom(_ID).hex()
         text = self._sealer.seal(content, self._binding(capability.principal))
@@ -272,7 +272,7 @@ class CapabilityIssuer:
         self._shares[principal] += 1
 
     def _forget(self) -> None:
-        """Forget the texts whose end has come: nobody can open them any more."""
+        """Forget the texts that have expired: they cannot be opened."""
         now = self.now()
         self._opened = {id_: each for id_, each in self._opened.items() if each[0] > now}
         self._shares = Counter(principal for _, principal in self._opened.values())

@@ -25,7 +25,7 @@ def read_patterns(patterns: Iterable[Any]) -> tuple[str, ...]:
 
 
 def first_match(patterns: Iterable[str], name: str) -> str | None:
-    """Return the first pattern that fits a name; None if none does."""
+    """Return the first pattern that matches a name; None without a match."""
     # A plain loop: a generator would cost more than the comparison.
     for pattern in patterns:
         if matches(pattern, name):
@@ -57,7 +57,7 @@ def matches(pattern: str, name: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _split(pattern: str) -> tuple[str, tuple[str, ...], str | None]:
-    """Split a pattern at its stars, once: the first part, those between, and the last, if any."""
+    """Split a pattern at its stars: the first part, the parts between, and the last, if any."""
     # Not a regular expression: several stars would let a long name take quadratic time.
     first, *rest = pattern.split("*")
     return (first, tuple(rest[:-1]), rest[-1]) if rest else (first, (), None)

@@ -31,11 +31,11 @@ class PolicyCall(NamedTuple):
         name: The name of the tool or prompt, as it was sent; or the URI, as it is registered, or in
             its normal form (`noizu_mcp.uri.normalize`).
         arguments: The arguments as sent, not validated; read-only. Those of a completion are
-            `argument` and `value`, those of a resource the decoded variables of its template.
+            `argument` and `value`, of a resource the decoded variables of its template.
         spec: The registration that was found; None if only an override of the server knows it.
-        caller: The verified caller; None where nobody verifies it.
-        client: The name of the client among those that share the server, such as its network
-            address; None if it shares nothing. It proves nothing.
+        caller: The verified caller; None where callers are not verified.
+        client: The name of the client among the clients of the server, such as its network
+            address; None for a single client. It proves nothing.
         transport: `stdio`, `http` or `memory`.
         chain: The tools whose calls this one is nested in, the outermost first.
     """
@@ -139,7 +139,7 @@ def _faults_of(cls: type[Policy]) -> Iterable[tuple[str, str]]:
         yield "loop", f"must be 'trio' or 'asyncio', got {cls.loop!r}"
 
 
-class Guard(NamedTuple):
+class BoundPolicy(NamedTuple):
     """One policy of a chain, ready to be asked.
 
     Attributes:
@@ -163,7 +163,7 @@ class Chain(NamedTuple):
         waits: True if any of them may wait.
     """
 
-    guards: tuple[Guard, ...]
+    guards: tuple[BoundPolicy, ...]
     waits: bool
 
 
@@ -206,6 +206,6 @@ def make_chains(
     return chains
 
 
-def _guard_of(policy: Policy, check: Callable[..., Any]) -> Guard:
+def _guard_of(policy: Policy, check: Callable[..., Any]) -> BoundPolicy:
     label = policy.label or type(policy).__name__
-    return Guard(label, check, inspect.iscoroutinefunction(check), policy.timeout)
+    return BoundPolicy(label, check, inspect.iscoroutinefunction(check), policy.timeout)

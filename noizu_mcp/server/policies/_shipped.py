@@ -50,7 +50,7 @@ class DenyTools(_ByName):
 
 
 class AllowTools(_ByName):
-    """Refuses every tool but those with certain names.
+    """Refuses every tool except tools with certain names.
 
     Args:
         patterns: Names; `*` in them stands for any text.

@@ -1,31 +1,29 @@
 """The answer to a client that connects, and skills, put together from a server and its providers.
 
-Both are asked for when they are wanted, and nothing is kept: providers are few, and clients ask
-rarely. A provider that fails, or takes longer than its `timeout`, is left out, which the log says.
+Nothing is cached: there are few providers, and clients ask rarely. A provider that fails, or takes
+longer than its `timeout`, is left out and logged.
 """
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import trio
 
 from ..._errors import PEER_FAILURES
 from ..._value import JSONObject
-from ...components import BaseProvider, Introduction, SkillProvider
+from ...components import BaseProvider, Context, Introduction, SkillProvider
 from ...engine import crashes_logged, run_user_code
-
-if TYPE_CHECKING:
-    from .._server import Server
+from ._providers import ProvidingServer
 
 
-async def introduce(server: "Server", ctx: Any) -> Introduction:
+async def introduce(server: ProvidingServer, ctx: Context) -> Introduction:
     """Join the instructions and extensions of a server and of its providers.
 
     Args:
         server: The server.
         ctx: The request, as the server sees it.
     """
-    asked = await _ask_all(server, [*_providers_of(server)], "introduce", ctx)
+    asked = await _ask_all(server, [*(server.registry.providers or ())], "introduce", ctx)
     found = [each for _, each in asked]
     texts = [server.options.instructions, *(each.instructions for each in found)]
     extensions: dict[str, JSONObject] = {}
@@ -35,10 +33,10 @@ async def introduce(server: "Server", ctx: Any) -> Introduction:
     return Introduction("\n\n".join(filter(None, texts)) or None, extensions)
 
 
-async def list_skills(server: "Server", ctx: Any) -> list[Any]:
+async def list_skills(server: ProvidingServer, ctx: Context) -> list[Any]:
     """List the skills of a server and of its providers; of two with one URI the first counts.
 
-    A URI with the prefix of a provider is of no other one.
+    A URI with the prefix of a provider belongs to that provider alone.
 
     Returns:
         Specs, and entries in the form of the wire.
@@ -54,8 +52,8 @@ async def list_skills(server: "Server", ctx: Any) -> list[Any]:
     return [*skills.values()]
 
 
-async def find_skill(server: "Server", uri: str, ctx: Any) -> JSONObject | None:
-    """Find the entry of a skill that a provider has; None if none has it.
+async def find_skill(server: ProvidingServer, uri: str, ctx: Context) -> JSONObject | None:
+    """Find the entry of a skill of a provider; None if no provider has the skill.
 
     Raises:
         McpError: The skill cannot be had now.
@@ -68,8 +66,10 @@ async def find_skill(server: "Server", uri: str, ctx: Any) -> JSONObject | None:
     return None
 
 
-async def read_directory(server: "Server", uri: str, cursor: Any, ctx: Any) -> JSONObject | None:
-    """Read a page of a directory that a provider has; None if none has it.
+async def read_directory(
+    server: ProvidingServer, uri: str, cursor: object, ctx: Context
+) -> JSONObject | None:
+    """Read a page of a directory of a provider; None if no provider has the directory.
 
     Raises:
         McpError: The cursor is invalid (-32602), or the directory cannot be had now.
@@ -82,32 +82,27 @@ async def read_directory(server: "Server", uri: str, cursor: Any, ctx: Any) -> J
     return None
 
 
-def _providers_of(server: "Server") -> Iterator[BaseProvider]:
-    providers: Any = server.registry.providers  # not `server.providers`, which would make them
-    return iter(() if providers is None else providers)
-
-
-def _skill_providers_of(server: "Server", uri: str = "") -> Iterator[SkillProvider]:
-    """Iterate over the providers that have skills; not those that cannot have one of this URI."""
-    for each in _providers_of(server):
+def _skill_providers_of(server: ProvidingServer, uri: str = "") -> Iterator[SkillProvider]:
+    """Iterate over the providers with skills that may have this URI."""
+    for each in server.registry.providers or ():
         if isinstance(each, SkillProvider) and not uri.startswith(_others_than(server, each)):
             yield each
 
 
-def _others_than(server: "Server", provider: Any) -> tuple[str, ...]:
-    """List the beginnings of URIs that are of other providers."""
-    providers: Any = server.registry.providers
-    found: tuple[str, ...] = providers.others_than(provider, "uri")
-    return found
+def _others_than(server: ProvidingServer, provider: BaseProvider) -> tuple[str, ...]:
+    """List the prefixes of the URIs of other providers."""
+    # Not `server.providers`, which would make them.
+    providers = server.registry.providers
+    return () if providers is None else providers.others_than(provider, "uri")
 
 
 async def _ask_all(
-    server: "Server", providers: list[Any], method: str, ctx: Any
-) -> list[tuple[Any, Any]]:
-    """Ask all providers at the same time; those that fail are left out."""
+    server: ProvidingServer, providers: Sequence[BaseProvider], method: str, ctx: Context
+) -> list[tuple[BaseProvider, Any]]:
+    """Ask all providers at the same time; leave out a provider that fails."""
     answers: dict[int, Any] = {}
 
-    async def ask(index: int, provider: Any) -> None:
+    async def ask(index: int, provider: BaseProvider) -> None:
         log, about = server.crash_log, (method, provider.name)
         with crashes_logged("%s of %s failed", *about, log=log):
             try:

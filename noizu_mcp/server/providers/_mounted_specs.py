@@ -1,15 +1,13 @@
 """The components of a mounted server under their new names, bound to its contexts.
 
-Each is the component of the mounted server with another name or URI, and with the defaults of that
-server written in. Its handler gets the context of the mounted server, and the URIs in its answer
-that the mounted server serves are those under which a client can read them.
+Each is a component of the mounted server with another name or URI, and with the defaults of that
+server. Its handler gets the context of the mounted server. A URI in its answer that the mounted
+server serves is replaced by the URI under which a client can read it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
-
-import attrs
 
 from ... import components, types
 from ..._errors import DeniedHidden
@@ -17,6 +15,7 @@ from ..._util import Unset
 from ..._value import JSONObject
 from ...components import (
     Bound,
+    Context,
     PromptSpec,
     ResourceSpec,
     TemplateSpec,
@@ -25,20 +24,18 @@ from ...components import (
     open_object,
 )
 from ...engine import run_user_code
-from ...types import Content, PromptMessage, RequireScopes, ResourceContents, ToolResult
+from ...types import Principal, RequireScopes
 from ...uri import UriTemplate
+from .._server_context import ServerContext
 from ..registry._availability import is_available
 from ..registry._collection import Collection
+from ._mounted_calls import MountedContexts
 
 if TYPE_CHECKING:
-    from .._server import Server
-    from .._server_context import ServerContext
-    from ._mount import Mount, MountedServer
+    from ..policies._policy import CallKind
 
 #: Pages of a list that a mounted server computes; more would be a cursor that never ends.
 MOST_PAGES: Final = 1000
-#: The types of block that name a resource.
-_WITH_URI: Final = ("resource_link", "resource")
 #: The method that computes each list, and the one that serves an item of it.
 _METHODS: Final = {
     "tools": ("list_tools", "call_tool"),
@@ -46,13 +43,6 @@ _METHODS: Final = {
     "resources": ("list_resources", "read_resource"),
     "resourceTemplates": ("list_resource_templates", "read_resource"),
 }
-#: The values that have content, and the member that holds it.
-_PARTS: Final[tuple[tuple[Any, str], ...]] = (
-    (ToolResult, "content"),
-    (PromptMessage, "content"),
-    (types.ReadResult, "contents"),
-    (types.PromptResult, "messages"),
-)
 _LISTED: Final = {
     ToolSpec: "tools",
     PromptSpec: "prompts",
@@ -61,14 +51,14 @@ _LISTED: Final = {
 }
 
 
-class _Both(RequireScopes):
+class _BothScopes(RequireScopes):
     """The scopes of a mounted server and of one of its components, each by its own hierarchy."""
 
     def __init__(self, first: RequireScopes, second: RequireScopes) -> None:
         super().__init__(*dict.fromkeys(first.scopes + second.scopes))
         object.__setattr__(self, "_parts", (first, second))
 
-    def admits(self, principal: Any) -> bool:
+    def admits(self, principal: Principal | None) -> bool:
         """Tell whether the caller holds the scopes of both."""
         parts: tuple[RequireScopes, ...] = self.__dict__["_parts"]
         return all(each.admits(principal) for each in parts)
@@ -78,34 +68,26 @@ class MountedGuard:
     """The policies of a mounted server, as they stand before one of its components.
 
     Args:
-        server: The mounted server.
-        mounted: The same while it is served.
+        calls: The calls of the mounted server.
         spec: The component, as the mounted server has it.
-        own_name: Gives the name or URI of a call in the mounted server.
     """
 
-    __slots__ = ("_mounted", "_own_name", "_server", "_spec")
+    __slots__ = ("_calls", "_spec")
 
-    def __init__(
-        self,
-        server: "Server",
-        mounted: "MountedServer",
-        spec: Any,
-        own_name: Callable[[str, Any], str],
-    ) -> None:
-        self._server = server
-        self._mounted = mounted
+    def __init__(self, calls: MountedContexts, spec: Bound) -> None:
+        self._calls = calls
         self._spec = spec
-        self._own_name = own_name
 
     @property
     def chains(self) -> Mapping[str, Any]:
-        """The policies; those of a server that is mounted in turn, too."""
-        own: Mapping[str, Any] = self._server.policies.chains
+        """The policies; also those of a server that the mounted server mounts."""
+        own = self._calls.server.policies.chains
         return own or ({} if self._spec.guard is None else self._spec.guard.chains)
 
-    async def admit(self, kind: Any, name: str, arguments: Mapping[str, Any], ctx: Any) -> None:
-        """Ask them about a call, by the name that it has in the mounted server.
+    async def admit(
+        self, kind: "CallKind", name: str, arguments: Mapping[str, Any], ctx: Any
+    ) -> None:
+        """Ask the policies about a call, by the name that it has in the mounted server.
 
         Raises:
             Denied: The call must not go on.
@@ -113,9 +95,10 @@ class MountedGuard:
         """
         from ..calls._policy_checks import admit, refusal
 
-        inner: Any = self._mounted.context(ctx)
+        inner: Any = self._calls.need_context(ctx)
+        own = name.removeprefix(self._calls.names.start(self._spec.key))
         try:
-            rest = admit(kind, self._own_name(name, self._spec), arguments, self._spec, inner)
+            rest = admit(kind, own, arguments, self._spec, inner)
             if rest is not None:
                 await rest
         except DeniedHidden as denied:
@@ -127,19 +110,18 @@ class MountedSpecs:
     """Lists the components of a mounted server.
 
     Args:
-        mount: The mount, which knows the new names.
-        mounted: The server while it is served.
+        calls: The calls of the server.
     """
 
-    def __init__(self, mount: "Mount", mounted: "MountedServer") -> None:
-        self._mount = mount
-        self._mounted = mounted
-        self._server: Server = mount.server
-        # The new component of each one that was listed last: it stays the same object while others
-        # change.
+    def __init__(self, calls: MountedContexts) -> None:
+        self._calls = calls
+        self._server = calls.server
+        self._names = calls.names
+        # The new component of each component that was listed last: it stays the same object while
+        # others change.
         self._made: dict[str, dict[Bound, Bound]] = {}
 
-    async def list_all(self, feature: str, ctx: "ServerContext") -> list[Bound]:
+    async def list_all(self, feature: str, ctx: ServerContext) -> list[Bound]:
         """List the components of a feature, hidden ones too.
 
         Args:
@@ -164,9 +146,9 @@ class MountedSpecs:
         return found
 
     async def _computed(
-        self, collection: Collection[Any], method: str, ctx: "ServerContext"
+        self, collection: Collection[Bound], method: str, ctx: ServerContext
     ) -> list[Bound]:
-        """List what an override lists; the other registrations are hidden, as in the server."""
+        """List the items of an override; the other registrations are hidden, as in the server."""
         specs = dict(collection.seen_by(ctx).specs)
         found: list[Bound] = []
         cursor: str | None = None
@@ -186,23 +168,21 @@ class MountedSpecs:
                 break
         return found + [self._remake(spec, hidden=True) for spec in specs.values()]
 
-    def _remake(self, spec: Any, **changes: Any) -> Any:
-        """Make the component that the other server has: its name, its defaults, its handler."""
-        rename = self._mount.rename
-        fields = {**vars(spec), **self._defaults(spec), **changes}
+    def _remake(self, spec: Bound, **changes: object) -> Bound:
+        """Make the component that clients see: its name, its defaults, its handler."""
+        fields: dict[str, Any] = {**vars(spec), **self._defaults(spec), **changes}
         definition: JSONObject = dict(fields["definition"])
-        option = "uri_template" if spec.key == "uriTemplate" else spec.key
         old = str(definition[spec.key])
-        new = definition[spec.key] = rename(option, old)
+        new = definition[spec.key] = self._names.rename(spec.key, old)
         if fields["name"] == old:  # resources have names for people, too
             fields["name"] = definition["name"] = new
         fields["definition"] = definition
         if spec.available is not None:
             fields["available"] = partial(self._is_available, spec)
-        fields["guard"] = MountedGuard(self._server, self._mounted, spec, self._own_name)
+        fields["guard"] = MountedGuard(self._calls, spec)
         inner = self._inner(spec, fields)
         fields["invoke"] = self._handler(fields["mode"], inner)
-        if "complete" in fields:
+        if isinstance(spec, PromptSpec | TemplateSpec):
             fields["complete"] = partial(self._completer, spec)
         if isinstance(spec, ResourceSpec):
             fields["uri"] = new
@@ -213,22 +193,22 @@ class MountedSpecs:
                 fields["list"] = self._instances(spec)
         return type(spec)(**fields)
 
-    def _defaults(self, spec: Any) -> dict[str, Any]:
+    def _defaults(self, spec: Bound) -> dict[str, object]:
         """Return the options that a component has from the mounted server."""
-        options, found = self._server.options, dict[str, Any]()
+        options, found = self._server.options, dict[str, object]()
         if isinstance(spec.timeout, Unset):
             found["timeout"] = options.tool_timeout
         if options.requires is not None:
-            own: RequireScopes | None = spec.requires
-            found["requires"] = options.requires if own is None else _Both(options.requires, own)
+            both = spec.requires and _BothScopes(options.requires, spec.requires)
+            found["requires"] = both or options.requires
         if isinstance(spec, ToolSpec):
             found["coerce"] = options.coerce if spec.coerce is None else spec.coerce
             if spec.max_result_bytes is None:
                 found["max_result_bytes"] = options.max_result_bytes
         return found
 
-    def _inner(self, spec: Any, fields: dict[str, Any]) -> Any:
-        """Return the function that answers in the mounted server, of values and its context."""
+    def _inner(self, spec: Bound, fields: dict[str, Any]) -> Callable[..., Any]:
+        """Return the function that takes values and the inner context, and answers."""
         listed = _LISTED[type(spec)]
         if self._server.registry.overrides(_METHODS[listed][1]):
             # The method takes arguments as they were sent.
@@ -246,83 +226,80 @@ class MountedSpecs:
 
     def _through(self, listed: str, definition: Mapping[str, Any]) -> Callable[..., Any]:
         """Return a function that asks the method of the mounted server for an answer."""
-        method = getattr(self._server, _METHODS[listed][1])
+        method: Callable[..., Awaitable[object]] = getattr(self._server, _METHODS[listed][1])
         if _METHODS[listed][1] == "read_resource":
 
-            def read(uri: str, *rest: Any) -> Any:
+            def read(uri: str, *rest: Any) -> Awaitable[object]:
                 uri, ctx = self._old_uri(uri), rest[-1]
                 self._let_through("resource", uri, {}, ctx)
                 return method(uri, ctx)
 
             return read
-        kind, name = "tool" if listed == "tools" else "prompt", definition["name"]
+        kind: CallKind = "tool" if listed == "tools" else "prompt"
+        name = definition["name"]
 
-        def call(args: Any, ctx: Any) -> Any:
+        def call(args: Mapping[str, Any], ctx: ServerContext) -> Awaitable[object]:
             self._let_through(kind, name, args, ctx)
             return method(name, args, ctx)
 
         return call
 
-    def _let_through(self, kind: Any, name: str, arguments: Mapping[str, Any], ctx: Any) -> None:
-        """Note that an override may pass on the call: its guard has asked the policies."""
+    def _let_through(
+        self, kind: "CallKind", name: str, arguments: Mapping[str, Any], ctx: Any
+    ) -> None:
+        """Record that the guard has asked the policies, so that an override may pass a call on."""
         if self._server.policies.chains or ctx.held is not None:
             from ..calls._policy_checks import let_through
 
             let_through(kind, name, arguments, ctx)
 
     def _any_resource(self) -> TemplateSpec:
-        """Make a hidden template of all URIs: an override may read what is not registered."""
-        template = types.ResourceTemplateDefinition(self._mount.rename("uri", "{+uri}"), "any")
+        """Make a hidden template of all URIs: an override may read URIs without a registration."""
+        template = types.ResourceTemplateDefinition(self._names.rename_uri("{+uri}"), "any")
         read = self._handler("async", self._through("resources", {}))
         made = bind_definition(template, read, hidden=True)
-        guard = MountedGuard(self._server, self._mounted, made, self._own_name)
+        guard = MountedGuard(self._calls, made)
         return TemplateSpec(**{**vars(made), "guard": guard})
 
     def _old_uri(self, uri: str) -> str:
-        return uri.removeprefix(self._mount.rename("uri", ""))
+        return uri.removeprefix(self._names.start("uri"))
 
-    def _own_name(self, name: str, spec: Any) -> str:
-        """Return the name or URI of a call in the mounted server."""
-        if spec.key == "name":
-            return name.removeprefix(self._mount.rename("name", ""))
-        return self._old_uri(name)
-
-    def _is_available(self, spec: Bound, ctx: Any) -> bool:
-        inner = self._mounted.inner is not None
-        return inner and is_available(spec, self._mounted.context(ctx))
+    def _is_available(self, spec: Bound, ctx: Context) -> bool:
+        context = self._calls.context(ctx)
+        return context is not None and is_available(spec, context)
 
     def _handler(self, mode: str, inner: Callable[..., Any]) -> Callable[..., Any]:
-        """Make a handler that is called with the request, of one that takes the inner context."""
-        mounted, rename = self._mounted, self._rename_uris
+        """Make a handler for requests of a handler for contexts of the mounted server."""
+        calls, rename = self._calls, self._rename_uris
 
-        async def invoke(*values: Any) -> Any:
+        async def invoke(*values: Any) -> object:
             *given, outer = values
-            ctx = mounted.enter(outer)
+            ctx = calls.enter(outer)
             try:
                 answer = await inner(*given, ctx)
                 return answer if answer.__class__ is str else rename(answer, ctx)
             finally:
-                mounted.leave(ctx)
+                calls.leave(ctx)
 
-        def call(*values: Any) -> Any:
+        def call(*values: Any) -> object:
             *given, outer = values
-            ctx = mounted.enter(outer)
+            ctx = calls.enter(outer)
             try:
                 answer = inner(*given, ctx)
                 return answer if answer.__class__ is str else rename(answer, ctx)
             finally:
-                mounted.leave(ctx)
+                calls.leave(ctx)
 
         return invoke if mode == "async" else call
 
-    def _completer(self, spec: Any, name: str) -> Any:
+    def _completer(self, spec: PromptSpec | TemplateSpec, name: str) -> "components.Source | None":
         if self._server.registry.overrides("complete"):
             is_prompt = isinstance(spec, PromptSpec)
             given = {"name": spec.name} if is_prompt else {"uri": spec.definition[spec.key]}
             reference = types.Reference("ref/prompt" if is_prompt else "ref/resource", **given)
             target = str(spec.definition[spec.key])
 
-            def complete(prefix: str, ctx: Any) -> Any:
+            def complete(prefix: str, ctx: ServerContext) -> Awaitable[object]:
                 given = {"argument": name, "value": prefix}
                 self._let_through("completion", target, given, ctx)
                 return self._server.complete(reference, name, prefix, ctx)
@@ -336,47 +313,24 @@ class MountedSpecs:
     def _instances(self, spec: TemplateSpec) -> Callable[..., Any]:
         """Make the function that lists the instances of a template."""
         list_: Any = spec.list
-        rename = self._mount.rename
+        rename = self._names.rename_uri
 
-        def renamed(value: Any) -> Any:
+        def renamed(value: object) -> list[JSONObject]:
             found = components.to_listed(spec, value)
-            return [{**each, "uri": rename("uri", each["uri"])} for each in found]
+            return [{**each, "uri": rename(each["uri"])} for each in found]
 
-        async def wait(ctx: Any) -> Any:
+        async def wait(ctx: ServerContext) -> list[JSONObject]:
             return renamed(await list_(ctx))
 
-        def call(ctx: Any) -> Any:
+        def call(ctx: ServerContext) -> list[JSONObject]:
             return renamed(list_(ctx))
 
         return self._handler(spec.list_mode, wait if spec.list_mode == "async" else call)
 
-    # URIs in answers
+    def _rename_uris(self, answer: object, ctx: ServerContext) -> object:
+        """Replace the URIs in an answer that the server serves by the URIs that clients see."""
 
-    def _rename_uris(self, value: Any, ctx: Any) -> Any:
-        """Write the URIs of the mounted server in an answer as clients must write them."""
-        if self._mount.prefix is None:
-            return value
-        renamed = partial(self._rename_uris, ctx=ctx)
-        if isinstance(value, list | tuple):
-            return [renamed(item) for item in value]
-        if isinstance(value, ResourceContents):
-            return attrs.evolve(value, uri=self._new_uri(value.uri, ctx))
-        if isinstance(value, Content):
-            return value if value.type not in _WITH_URI else self._rename_block(value, ctx)
-        for cls, member in _PARTS:
-            if isinstance(value, cls):
-                return attrs.evolve(value, **{member: renamed(getattr(value, member))})
-        return value
+        def is_served(uri: str) -> bool:
+            return self._server.registry.find_resource(uri, ctx) is not None
 
-    def _rename_block(self, block: Content, ctx: Any) -> Content:
-        wire = block.to_wire()
-        # A link has the URI itself, an embedded resource in its contents.
-        home = wire if "uri" in wire else dict(wire["resource"])
-        home["uri"] = self._new_uri(home["uri"], ctx)
-        return Content.from_wire(wire if home is wire else {**wire, "resource": home}, "content")
-
-    def _new_uri(self, uri: str, ctx: Any) -> str:
-        """Return the URI under which a client reads a resource; others, as links, stay."""
-        registry = self._server.registry
-        served = registry.find_resource(uri, ctx) is not None
-        return self._mount.rename("uri", uri) if served else uri
+        return self._names.rename_answer(answer, is_served)

@@ -10,67 +10,45 @@ in one `Collection` for each kind, and the request goes on in the same step.
 A caller is a session, or on 2026-07-28 the verified principal; the last `MOST_CALLERS` of these
 are kept. The list of a provider that is `shared` is kept once for all of them, and if all are,
 there is one caller. An answer that arrives after a newer one is not kept. So memory grows with
-sessions and with that constant, and no list outlives a change that was told.
+sessions and with that constant, and no list outlives a reported change.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import trio
 
-from ..._errors import PEER_FAILURES, DefinitionError, InsufficientScope
-from ..._util import got
-from ...components import Bound
+from ..._errors import PEER_FAILURES
+from ...components import BaseProvider, Bound, ServedProvider
 from ...engine import logger, run_user_code, split_cancellation
 from ...jsonrpc import Request
-from ..calls._loops import bind_all
-from ..registry._collection import Collection, Kind
-from ._mount import FIRST_PAUSE, GRACE, LONGEST_PAUSE, Mount, MountedServer
-from ._providers import NEEDED, Entry, Providers
+from ...types import Principal
+from ..registry._collection import Collection, CollectionKind
+from ._list_fetcher import (
+    KeptList,
+    ListFetcher,
+    ListingContext,
+    ServingServer,
+    ValuesOwner,
+)
+from ._providers import FIRST_PAUSE, LONGEST_PAUSE, NEEDED, ProviderEntry, Providers
 
-if TYPE_CHECKING:
-    from .._running import RunningServer
-    from .._server_context import ServerContext
-    from .._session import Session
-
+#: Seconds that a served provider gets to end after its server.
+GRACE: Final = 5.0
 #: Principals whose lists are kept; the next request of another one asks the providers again.
 MOST_CALLERS: Final = 256
 #: Seconds after which a `watch` that failed counts as one that had worked.
 SETTLED: Final = 60.0
 
 
-class _Kept(NamedTuple):
-    """The last list of a provider.
-
-    Attributes:
-        version: Its version when it was asked for.
-        specs: The bound components.
-        bound: The components of each item, and the item; it is kept so that its id stays its own.
-        until: The time when it must be asked for again, whatever its version.
-        good: The last time when the provider gave it.
-        failures: The failures since then.
-    """
-
-    version: int
-    specs: tuple[Any, ...] = ()
-    bound: Mapping[int, tuple[Any, list[Any]]] = {}
-    until: float = math.inf
-    good: float = -math.inf
-    failures: int = 0
-
-
-_NONE: Final = _Kept(-1)
-
-
-class Caller:
+class CallerLists:
     """The lists of one caller.
 
     Args:
-        principal: The caller; None if nobody was verified.
+        principal: The caller; None if it was not verified.
         values: The values of the session, or an empty mapping.
 
     Attributes:
@@ -79,11 +57,11 @@ class Caller:
         done: The generation of the lists of each feature, and the time when they end.
     """
 
-    def __init__(self, principal: Any, values: Mapping[str, Any]) -> None:
+    def __init__(self, principal: Principal | None, values: Mapping[str, Any]) -> None:
         self.principal = principal
         self.values = values
         self.lists: dict[str, Collection[Any]] = {}
-        self.kept: dict[tuple[Entry, str], _Kept] = {}
+        self.kept: dict[tuple[ProviderEntry, str], KeptList] = {}
         self.done: dict[str, tuple[int, float]] = {}
 
 
@@ -95,77 +73,78 @@ class ProviderLists:
         providers: Its providers.
 
     Attributes:
-        mounts: The mounted servers, as they are served here.
+        served: Each provider that has begun to serve, with the object that its hook
+            `begin_serving` returned.
     """
 
-    def __init__(self, running: "RunningServer", providers: Providers) -> None:
+    def __init__(self, running: ServingServer, providers: Providers) -> None:
         self._running = running
         self._providers = providers
-        self._common = Caller(None, {})  # where all lists are shared, there is one caller
-        # The generation of the lists that each method needs, where they are those of all callers.
+        self._common = CallerLists(None, {})  # where all lists are shared, there is one caller
+        # The generation of the lists that each method needs, where all callers have the same lists.
         self._current: dict[str, int] = {}
         self._judged = -1
         self._shared_by_all = False
-        self._callers: dict[Any, Caller] = {}
-        self._sessions: WeakKeyDictionary[Session, Caller] = WeakKeyDictionary()
-        self._shared: dict[tuple[Entry, str], _Kept] = {}
-        self._asking: dict[tuple[Entry, str], trio.Lock] = {}
-        self._watches: dict[Entry, trio.CancelScope] = {}
-        self.mounts: dict[Mount, MountedServer] = {}
+        self._callers: dict[Principal | None, CallerLists] = {}
+        self._sessions: WeakKeyDictionary[ValuesOwner, CallerLists] = WeakKeyDictionary()
+        self._watches: dict[ProviderEntry, trio.CancelScope] = {}
+        self.served: dict[ProviderEntry, ServedProvider | None] = {}
+        self._fetcher = ListFetcher(providers, self.served)
         # The provider of each item of lists that are the same for all callers, by kind and name.
-        self._owners: dict[str, dict[str, Entry]] = {}
+        self._owners: dict[str, dict[str, ProviderEntry]] = {}
 
     # What runs beside the requests
 
     async def begin(self) -> None:
-        """Serve the mounted servers, and watch the providers that nobody watches."""
+        """Start the providers, and watch each provider that is not watched elsewhere."""
         start = trio.current_time()
         self.update()
         # Each `watch` gets its first turn: a provider may be introduced with the first message.
         for _ in range(2):
             await trio.lowlevel.checkpoint()
-        for mount, mounted in tuple(self.mounts.items()):
-            with trio.CancelScope(deadline=start + mount.timeout):
-                await mounted.settled.wait()
-            mounted.settled.set()  # its lists come later, with a notice
+        for entry, served in tuple(self.served.items()):
+            if served is not None:
+                with trio.CancelScope(deadline=start + entry.provider.timeout):
+                    await served.settled.wait()
+                served.settled.set()  # its lists come later, with a notice
 
     def update(self) -> None:
-        """Watch the providers that came, and no longer those that went."""
+        """Start the providers that were added, and end the providers that were removed."""
         entries = self._providers.entries
         for entry in [each for each in self._watches if each not in entries]:
             self._watches.pop(entry).cancel()
-        for table in (self._shared, self._asking):
-            for key in [key for key in table if key[0] not in entries]:
-                del table[key]
-        for mount, mounted in tuple(self.mounts.items()):
-            if mounted.entry not in entries:
-                self.mounts.pop(mount).end()
+        self._fetcher.retain(entries)
+        for entry in [each for each in self.served if each not in entries]:
+            if (served := self.served.pop(entry)) is not None:
+                served.end()
         for entry in entries:
-            provider = entry.provider
-            if isinstance(provider, Mount) and provider not in self.mounts:
-                self.mounts[provider] = mounted = MountedServer(provider, self._running, entry)
-                self._running.linger(mounted.run)
-            if self._providers.claim(entry, self._running):
+            if entry not in self.served:
+                self.served[entry] = entry.provider.begin_serving(self._running, entry)
+            if self._providers.claim(entry):
                 self._watches[entry] = scope = trio.CancelScope()
                 self._running.linger(partial(self._watch, entry, scope))
 
     def end(self) -> None:
-        """Watch no longer; another place where the server is served goes on with it."""
+        """End the providers; another served server of the same server continues to watch."""
         for entry, scope in self._watches.items():
             scope.cancel()
             self._providers.release(entry)
         self._watches.clear()
-        for mounted in self.mounts.values():
-            # It stays in the table: subscriptions end after this.
-            mounted.end(GRACE)
+        for served in self.served.values():
+            if served is not None:
+                # It stays in the table: subscriptions end after this.
+                served.end(GRACE)
 
-    async def _watch(self, entry: Entry, scope: trio.CancelScope) -> None:
+    async def _watch(self, entry: ProviderEntry, scope: trio.CancelScope) -> None:
         """Run `watch` of a provider until it returns; if it fails, again after a pause."""
         provider, pause, told = entry.provider, FIRST_PAUSE, False
         with scope:
             # It may have been removed before this task began, and even been added again.
             await trio.lowlevel.checkpoint_if_cancelled()
             while True:
+                if entry.was_watched:
+                    entry()  # changes since the last `watch` were missed
+                entry.was_watched = True
                 began = trio.current_time()
                 try:
                     await run_user_code(provider.watch(entry))
@@ -186,17 +165,15 @@ class ProviderLists:
                     told = True
                 await trio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
-                # Changes in the meantime went unseen.
-                entry()
 
     # The lists of a caller
 
-    def find_outdated(self, request: Request, ctx: Any) -> str | None:
+    def find_outdated(self, request: Request, ctx: ListingContext) -> str | None:
         """Return the feature whose lists a request needs and must wait for; None if it need not.
 
         Args:
             request: The request.
-            ctx: Its context; if it needs lists, it sees those of its caller from now on.
+            ctx: Its context; if it needs lists, it sees the lists of its caller from now on.
         """
         method = request.method
         # The way of most calls of provided tools, and of all mounted ones.
@@ -214,13 +191,13 @@ class ProviderLists:
             self._current[method] = generation
         return None
 
-    def attach(self, ctx: Any) -> Caller:
-        """Let a request see the lists of its caller, as far as they are known."""
+    def attach(self, ctx: ListingContext) -> CallerLists:
+        """Give a request the known lists of its caller."""
         caller = self._caller_of(ctx)
         ctx.provided = caller.lists
         return caller
 
-    def known_to(self, session: "Session") -> Mapping[str, Any]:
+    def known_to(self, session: ValuesOwner) -> Mapping[str, Any]:
         """Return the lists that a session saw last, for code that belongs to no request."""
         caller = self._common if self._are_shared() else self._sessions.get(session)
         return {} if caller is None else caller.lists
@@ -234,43 +211,43 @@ class ProviderLists:
             self._shared_by_all = all(entry.provider.shared for entry in entries)
         return self._shared_by_all
 
-    def _caller_of(self, ctx: "ServerContext") -> Caller:
+    def _caller_of(self, ctx: ListingContext) -> CallerLists:
         if self._are_shared():
             return self._common
-        session: Session | None = ctx.dispatcher
+        session = ctx.dispatcher
         principal = ctx.auth
         if session is None or ctx.envelope.revision.stateless:
             caller = self._callers.get(principal)
             if caller is None:
-                caller = self._callers[principal] = Caller(principal, ctx.session)
+                caller = self._callers[principal] = CallerLists(principal, ctx.session)
                 if len(self._callers) > MOST_CALLERS:
                     del self._callers[next(iter(self._callers))]
             return caller
         caller = self._sessions.get(session)
         if caller is None or caller.values is not ctx.session or caller.principal != principal:
-            caller = Caller(principal, ctx.session)
+            caller = CallerLists(principal, ctx.session)
             # A handler keeps the values that its request began with: its lists are its own then.
             if ctx.session is session.values:
                 self._sessions[session] = caller
         return caller
 
-    def forget(self, session: "Session") -> None:
-        """Let the lists of a session be asked for again; from any thread."""
+    def forget(self, session: ValuesOwner) -> None:
+        """Drop the lists of a session, so that they are asked for again; from any thread."""
         self._sessions.pop(session, None)
 
-    def expiry(self, ctx: Any, feature: str) -> float:
-        """Return the time when the lists of a caller must be asked for again; see `Caller`."""
+    def expiry(self, ctx: ListingContext, feature: str) -> float:
+        """Return the time when the lists of a caller must be asked for again; see `CallerLists`."""
         # Lists of a session that has changed since the request began are not kept at all.
         return self.attach(ctx).done.get(feature, (0, math.inf))[1]
 
-    def is_current(self, caller: Caller, feature: str) -> bool:
+    def is_current(self, caller: CallerLists, feature: str) -> bool:
         """Tell whether the lists of a feature need not be asked for."""
         generation, until = caller.done.get(feature, (-1, 0.0))
         if generation != self._providers.generation:
             return False
         return until == math.inf or trio.current_time() < until
 
-    async def prepare(self, ctx: Any, feature: str) -> None:
+    async def prepare(self, ctx: ListingContext, feature: str) -> None:
         """Ask the providers for the lists of a feature that are out of date.
 
         There is no checkpoint between the last answer and the return.
@@ -284,10 +261,10 @@ class ProviderLists:
             return
         generation = self._providers.generation
         entries = [each for each in self._providers.entries if feature in each.versions]
-        kept: dict[tuple[Entry, str], _Kept] = {}
+        kept: dict[tuple[ProviderEntry, str], KeptList] = {}
 
-        async def ask(entry: Entry) -> None:
-            kept[entry, feature] = await self._ask(entry, feature, ctx, caller)
+        async def ask(entry: ProviderEntry) -> None:
+            kept[entry, feature] = await self._fetcher.fetch(entry, feature, ctx, caller.kept)
 
         async with trio.open_nursery() as nursery:
             for entry in entries:
@@ -302,7 +279,7 @@ class ProviderLists:
         caller.done[feature] = (generation, until)
 
     def _merge(
-        self, feature: str, lists: Mapping[Entry, Sequence[Any]]
+        self, feature: str, lists: Mapping[ProviderEntry, Sequence[Bound]]
     ) -> dict[str, Collection[Any]]:
         """Put the items of providers behind the registrations: one collection for each kind."""
         server = self._running.server
@@ -315,8 +292,11 @@ class ProviderLists:
         return merged
 
     def _choose(
-        self, collection: Collection[Any], feature: str, lists: Mapping[Entry, Sequence[Any]]
-    ) -> dict[str, Any]:
+        self,
+        collection: Collection[Any],
+        feature: str,
+        lists: Mapping[ProviderEntry, Sequence[Bound]],
+    ) -> dict[str, Bound]:
         """Choose one item of providers for each name.
 
         A name is not for providers outside of its namespace. Of several items with one name, that
@@ -326,14 +306,14 @@ class ProviderLists:
         kind = collection.kind
         before = self._owners.get(kind.listed, {})
         held = {key: e for key, e in before.items() if e in lists and feature in e.failing}
-        offers: dict[str, list[tuple[Entry, Any]]] = {}
+        offers: dict[str, list[tuple[ProviderEntry, Bound]]] = {}
         for key, entry, spec in self._admitted(collection, lists):
             owner = held.get(key, entry)
             if owner is entry:
                 offers.setdefault(key, []).append((entry, spec))
             else:
                 self._log_clash(kind, key, entry, spec, owner.provider.name)
-        found: dict[str, Any] = {}
+        found: dict[str, Bound] = {}
         for key, offered in offers.items():
             chosen = next((each for each in offered if before.get(key) is each[0]), offered[0])
             found[key] = chosen[1]
@@ -346,9 +326,9 @@ class ProviderLists:
         return found
 
     def _admitted(
-        self, collection: Collection[Any], lists: Mapping[Entry, Sequence[Any]]
-    ) -> Iterator[tuple[str, Entry, Any]]:
-        """Iterate over the items of a kind without those that can never have their names."""
+        self, collection: Collection[Any], lists: Mapping[ProviderEntry, Sequence[Bound]]
+    ) -> Iterator[tuple[str, ProviderEntry, Bound]]:
+        """Iterate over the items of a kind, without items whose names belong to others."""
         kind = collection.kind
         option = "name" if kind.key == "name" else "uri"
         for entry, specs in lists.items():
@@ -365,118 +345,19 @@ class ProviderLists:
                 else:
                     yield key, entry, spec
 
-    def _log_clash(self, kind: Kind, key: str, entry: Entry, spec: Any, holder: str) -> None:
+    def _log_clash(
+        self, kind: CollectionKind, key: str, entry: ProviderEntry, spec: Bound, holder: str
+    ) -> None:
         # The names may come from another server: they make no kinds of their own.
         text = "the %s %.200r of %.200s is left out: the name is taken by %.200s"
         about = (kind.name, entry.provider.name)
         self._running.server.crash_log.warning(about, text, kind.name, key, spec.source, holder)
 
-    def owner_of(self, ctx: Any, spec: Any) -> Any:
+    def owner_of(self, ctx: ListingContext, spec: Bound) -> ProviderEntry | None:
         """Return the provider of a component that the caller of a request sees, or None."""
         kept = self.attach(ctx).kept.items()
-        return next((entry.provider for (entry, _), each in kept if spec in each.specs), None)
+        return next((entry for (entry, _), each in kept if spec in each.specs), None)
 
-    # Asking
-
-    async def _ask(self, entry: Entry, feature: str, ctx: Any, caller: Caller) -> _Kept:
-        key = entry, feature
-        if not entry.provider.shared:
-            kept = caller.kept.get(key, _NONE)
-            return kept if self._is_good(kept, entry, feature) else await self._list(key, ctx, kept)
-        # One at a time: after a change all callers come at once, and the list is the same for all.
-        async with self._asking.setdefault(key, trio.Lock()):
-            kept = self._shared.get(key, _NONE)
-            if not self._is_good(kept, entry, feature):
-                kept = self._shared[key] = await self._list(key, ctx, kept)
-            return kept
-
-    @staticmethod
-    def _is_good(kept: _Kept, entry: Entry, feature: str) -> bool:
-        if kept.version != entry.versions[feature]:
-            return False
-        return kept.until == math.inf or trio.current_time() < kept.until
-
-    async def _list(self, key: tuple[Entry, str], ctx: Any, kept: _Kept) -> _Kept:
-        """Ask a provider for a list; its failure is noted, and does not pass."""
-        entry, feature = key
-        version, provider = entry.versions[feature], entry.provider
-        try:
-            with trio.fail_after(provider.timeout):
-                items = await self._items(provider, feature, ctx)
-            specs, bound = self._bind(provider, feature, items, kept)
-        except BaseException as error:
-            crash, going_on = split_cancellation(error)
-            if crash is None or going_on is not None:
-                raise
-            return self._note_failure(entry, feature, crash, kept._replace(version=version))
-        if entry.failing.pop(feature, None) is not None:
-            logger.info("%s gives its %s again", provider.name, feature)
-            if provider.shared:
-                # The clients saw a list without its items.
-                self._running.server.bus.publish(feature)
-        self._providers.note_specs(specs)
-        entry.listed[feature] = len(specs)
-        # A mounted server may have providers of its own that failed, and are to be asked again.
-        until = provider.expiry(ctx, feature) if isinstance(provider, Mount) else math.inf
-        return _Kept(version, specs, bound, until, good=trio.current_time())
-
-    @staticmethod
-    async def _items(provider: Any, feature: str, ctx: Any) -> list[Any]:
-        names = ("resources", "templates") if feature == "resources" else (feature,)
-        # Its items are left out in silence, as registrations that need scopes are.
-        with suppress(InsufficientScope):
-            found = [await run_user_code(getattr(provider, name)(ctx)) for name in names]
-            for items in found:
-                # Each letter, or each key, would be an item.
-                if isinstance(items, str | bytes | Mapping):
-                    raise TypeError(f"{provider.name} must give a list of {feature}, {got(items)}")
-            return [item for items in found for item in items]
-        return []
-
-    def _bind(
-        self, provider: Any, feature: str, items: Iterable[Any], kept: _Kept
-    ) -> tuple[tuple[Any, ...], dict[int, tuple[Any, list[Any]]]]:
-        """Bind the items of a list; those of the last list are bound already."""
-        server = self._running.server
-        bound: dict[int, tuple[Any, list[Any]]] = {}
-        for item in items:
-            if (before := kept.bound.get(id(item))) is not None:
-                bound[id(item)] = before
-            elif isinstance(item, Bound):
-                bound[id(item)] = item, [item]
-            else:
-                try:
-                    bound[id(item)] = item, bind_all([item], feature, server.options)
-                except DefinitionError as error:
-                    text = "an item of %s is left out: %s"
-                    server.crash_log.warning(
-                        (provider.name, str(error)), text, provider.name, error
-                    )
-        return tuple(spec for _, specs in bound.values() for spec in specs), bound
-
-    def _note_failure(self, entry: Entry, feature: str, error: BaseException, kept: _Kept) -> _Kept:
-        """Note the failure of a provider, in the log once until it works again."""
-        provider, now = entry.provider, trio.current_time()
-        late = isinstance(error, trio.TooSlowError)
-        entry.failures += 1
-        specs: tuple[Any, ...] = kept.specs if now < kept.good + provider.stale else ()
-        entry.listed[feature] = len(specs)
-        if feature not in entry.failing:
-            entry.failing[feature] = "timed out" if late else "failed"
-            served = "its last list is served" if specs else "its items are left out"
-            if late:
-                text = "%s took longer than %s s to list %s; %s"
-                logger.warning(text, provider.name, provider.timeout, feature, served)
-            elif isinstance(error, PEER_FAILURES):
-                # Another program has failed, and its message says all that is known.
-                text = "%s failed to list %s: %s; %s"
-                logger.warning(text, provider.name, feature, error, served)
-            else:
-                text = "%s failed to list %s; %s"
-                logger.error(text, provider.name, feature, served, exc_info=error)
-        pause = now + min(FIRST_PAUSE * 2**kept.failures, LONGEST_PAUSE)
-        if specs:
-            pause = min(pause, kept.good + provider.stale)
-        elif kept.specs and provider.shared:
-            self._running.server.bus.publish(feature)
-        return _Kept(kept.version, specs, kept.bound, pause, kept.good, min(kept.failures + 1, 10))
+    def served_by(self, provider: BaseProvider) -> "ServedProvider | None":
+        """Return the object that `begin_serving` of a provider returned; None without one."""
+        return next((each for key, each in self.served.items() if key.provider is provider), None)

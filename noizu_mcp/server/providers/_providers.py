@@ -1,7 +1,7 @@
-"""The providers of one server: a running set, the versions of their lists, and their health.
+"""The providers of one server: a set that may change, versions of lists, and health.
 
-Theory of operation. Each list of a provider has a version, which a change raises before any client
-is told; so a request that comes after the notice finds the list out of date and asks again. The
+Theory of operation. Each list of a provider has a version. A change raises it before the notice to
+clients, so a request that follows the notice finds the list out of date and asks again. The
 server has a generation, which every change raises, also one of a registration: a caller whose lists
 have the present generation needs no further look. Lists are kept by `ProviderLists`, one for each
 loop and connection that serves the server. Everything here may be called from any thread.
@@ -10,20 +10,29 @@ loop and connection that serves the server. Everything here may be called from a
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from ..._errors import DefinitionError, Problem
-from ...components import BaseProvider, Context, ResourceProvider, SkillProvider, check_providers
-from ...engine import call_user_code, crashes_logged, run_user_code
+from ...components import (
+    BaseProvider,
+    Bound,
+    Context,
+    ResourceProvider,
+    ServedProvider,
+    SkillProvider,
+    check_providers,
+)
+from ...engine import ThrottledLog, call_user_code, crashes_logged, run_user_code
 from ...jsonrpc import Request
 from ..calls._loops import on_trio
-from ._mount import Mount, Relay
+from ..changes._bus import Bus
+from ..registry._registry import Registry
+from ..registry._server_options import ServerOptions
 
-if TYPE_CHECKING:
-    from .._running import RunningServer
-    from .._server import Server
-
-
+#: Seconds before a provider that failed is asked again, before its `watch` is started again, and
+#: before a lifespan begins again; they double with each failure, up to the second value.
+FIRST_PAUSE: Final = 1.0
+LONGEST_PAUSE: Final = 60.0
 #: The lists that requests need, and the param that names one item of it, if any.
 NEEDED: Final[Mapping[str, tuple[str, str]]] = {
     "tools/list": ("tools", ""),
@@ -37,7 +46,22 @@ NEEDED: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-class Entry:
+class ProvidingServer(Protocol):
+    """A server, as its providers see it: `Server`."""
+
+    registry: Registry
+    bus: Bus
+    crash_log: ThrottledLog
+
+    @property
+    def options(self) -> ServerOptions:
+        """The options of the server."""
+
+    def notify_resource_updated(self, uri: str) -> None:
+        """Tell clients that a resource changed."""
+
+
+class ProviderEntry:
     """One provider of one server.
 
     Args:
@@ -50,8 +74,8 @@ class Entry:
         failing: The lists that it fails to give, each with the reason in a few words.
         failures: The number of failures since the start.
         listed: The number of items in the last list of each feature that was listed.
-        watcher: The served server that runs its `watch`; None if none does.
-        relay: Passes on the changes of a mounted server.
+        is_watched: True while a served server runs its `watch`.
+        was_watched: True once its `watch` has begun.
     """
 
     def __init__(self, provider: BaseProvider, owner: "Providers") -> None:
@@ -60,12 +84,12 @@ class Entry:
         self.failing: dict[str, str] = {}
         self.failures = 0
         self.listed: dict[str, int] = {}
-        self.watcher: RunningServer | None = None
-        self.relay = Relay(provider, self) if isinstance(provider, Mount) else None
+        self.is_watched = False
+        self.was_watched = False
         self._owner = owner
 
     @property
-    def server(self) -> "Server":
+    def server(self) -> ProvidingServer:
         """The server; see `Changes`."""
         return self._owner.server
 
@@ -113,15 +137,15 @@ class Providers:
         have_scopes: True once a provider has listed something that requires scopes.
     """
 
-    def __init__(self, server: "Server", items: Iterable[BaseProvider]) -> None:
+    def __init__(self, server: ProvidingServer, items: Iterable[BaseProvider]) -> None:
         self.server = server
-        self.entries: tuple[Entry, ...] = ()
+        self.entries: tuple[ProviderEntry, ...] = ()
         self.generation = 0
         self.have_tasks = False
         self.have_scopes = False
         self._lock = threading.Lock()
         server.registry.providers = self
-        self._put([Entry(provider, self) for provider in items])
+        self._put([ProviderEntry(provider, self) for provider in items])
         server.registry.refresh()
 
     def __iter__(self) -> Iterator[BaseProvider]:
@@ -140,7 +164,7 @@ class Providers:
             DefinitionError: One is no provider, or stands in the list already.
         """
         self._check(providers)
-        self._put(added := [Entry(provider, self) for provider in providers])
+        self._put(added := [ProviderEntry(provider, self) for provider in providers])
         self._tell(added)
 
     def remove(self, provider: BaseProvider) -> None:
@@ -154,22 +178,19 @@ class Providers:
             raise ValueError(f"{provider!r} is not among the providers")
         with self._lock:
             self.entries = tuple(entry for entry in self.entries if entry not in found)
-        for entry in found:
-            if entry.relay is not None:
-                entry.relay.close()
         self.server.registry.refresh()
         self._tell(found)
 
     def _check(self, providers: Iterable[BaseProvider]) -> None:
-        problems = check_providers([*self, *providers])
-        for each in providers:
-            if isinstance(each, Mount) and each.reaches(self.server):
-                text = "mounts the server in itself"
-                problems.append(Problem(each.name, text))
+        problems = check_providers([*self, *providers]) or [
+            Problem(each.name, "mounts the server in itself")
+            for each in providers
+            if _mounts(each, self.server)
+        ]
         if problems:
             raise DefinitionError(problems)
 
-    def _put(self, entries: list[Entry]) -> None:
+    def _put(self, entries: list[ProviderEntry]) -> None:
         with self._lock:
             self.entries += tuple(entries)
         parts = self.server.registry.parts
@@ -181,23 +202,23 @@ class Providers:
                 collection.watchable = collection.watchable or feature == "resources"
         self.server.registry.refresh()
 
-    def _tell(self, entries: Iterable[Entry]) -> None:
-        """Tell everybody that providers came or went: the served servers, then the clients."""
+    def _tell(self, entries: Iterable[ProviderEntry]) -> None:
+        """Notify the served servers, then the clients, that providers were added or removed."""
         for running in tuple(self.server.bus.running):
             running.portal.run_soon(running.update_providers)
         for feature in {kind for entry in entries for kind in entry.versions}:
             self.server.bus.publish(feature)
 
     def raise_generation(self) -> None:
-        """Let every caller's lists be put together anew."""
+        """Let the lists of every caller be built again."""
         with self._lock:
             self.generation += 1
 
-    def note_change(self, entry: Entry, kinds: Iterable[str]) -> None:
-        """Let lists of a provider be asked for again, then tell the clients."""
+    def note_change(self, entry: ProviderEntry, kinds: Iterable[str]) -> None:
+        """Mark lists of a provider as out of date, then notify the clients."""
         with self._lock:
             if entry not in self.entries:
-                return  # it was removed, and its watcher has not noticed yet
+                return  # it was removed, and its `watch` is being cancelled
             for kind in kinds:
                 entry.versions[kind] += 1
             self.generation += 1
@@ -205,15 +226,15 @@ class Providers:
             self.server.bus.publish(kind)
 
     def expire(self, kind: str) -> None:
-        """Let a list of all providers be asked for again: the author says that it changed."""
+        """Mark a list of all providers as out of date: the author has reported a change."""
         with self._lock:
             for entry in self.entries:
                 if kind in entry.versions:
                     entry.versions[kind] += 1
             self.generation += 1
 
-    def note_specs(self, specs: Iterable[Any]) -> None:
-        """Note what the server must look after once a provider has listed it."""
+    def note_specs(self, specs: Iterable[Bound]) -> None:
+        """Record whether a list has tasks or scopes, which the server checks from then on."""
         for spec in specs:
             if getattr(spec, "task", None) is not None:
                 self.have_tasks = True
@@ -221,23 +242,22 @@ class Providers:
                 self.have_scopes = True
                 self.server.registry.scoped = True
 
-    def claim(self, entry: Entry, running: "RunningServer") -> bool:
-        """Tell whether a served server is to run the `watch` of a provider; one does."""
+    def claim(self, entry: ProviderEntry) -> bool:
+        """Reserve the `watch` of a provider; False if there is none, or it runs elsewhere."""
         with self._lock:
-            free = entry.watcher is None and type(entry.provider).watch is not BaseProvider.watch
-            if free:
-                entry.watcher = running
+            free = not entry.is_watched and type(entry.provider).watch is not BaseProvider.watch
+            entry.is_watched = entry.is_watched or free
         return free
 
-    def release(self, entry: Entry) -> None:
+    def release(self, entry: ProviderEntry) -> None:
         """Let another served server run the `watch` of a provider."""
         with self._lock:
-            entry.watcher = None
+            entry.is_watched = False
         for running in tuple(self.server.bus.running):
             running.portal.run_soon(running.update_providers)
 
     def health(self) -> list[Health]:
-        """Tell how the providers are; callable from any thread."""
+        """Return the health of the providers; from any thread."""
         found: dict[str, Health] = {}
         for each in self._all_health():
             _, failing, failures, listed = found.get(each.name, ("", (), 0, {}))
@@ -254,12 +274,13 @@ class Providers:
             provider = entry.provider
             failing = tuple(f"{kind} {reason}" for kind, reason in tuple(entry.failing.items()))
             yield Health(provider.name, failing, entry.failures, dict(entry.listed))
-            inner = provider.server.registry.providers if isinstance(provider, Mount) else None
-            for name, faults, count, listed in () if inner is None else inner.health():
+            inner = provider.mounted_server
+            nested = None if inner is None else inner.registry.providers
+            for name, faults, count, listed in () if nested is None else nested.health():
                 yield Health(f"{provider.name}.{name}", faults, count, listed)
 
     def offer(self, feature: str) -> bool:
-        """Tell whether any of them offers a feature."""
+        """Tell whether any provider offers a feature."""
         if feature == "skills":  # they have no lists that are kept
             return any(isinstance(entry.provider, SkillProvider) for entry in self.entries)
         return any(feature in entry.versions for entry in self.entries)
@@ -298,7 +319,7 @@ class Providers:
         """Ask for the lists of a caller that are out of date; see `Registry.prepare`."""
         await on_trio(_prepare, feature, context)
 
-    def mounted(self, context: Any) -> Iterator[tuple["Server", Any]]:
+    def mounted(self, context: Any) -> Iterator[tuple[Any, Any]]:
         """Iterate over the servers that are mounted and served, at any depth.
 
         Args:
@@ -307,42 +328,52 @@ class Providers:
         Returns:
             Each server, and its context for this request.
         """
-        for provider in self:
-            served = provider.served(context) if isinstance(provider, Mount) else None
-            if served is not None:
-                inner: Any = served.context(context)
+        for served in context.running.provider_lists.served.values():
+            inner = None if served is None else served.context(context)
+            if inner is not None:
                 yield inner.server, inner
                 if inner.server.registry.providers is not None:
                     yield from inner.server.registry.providers.mounted(inner)
 
-    def _owner_of(self, uri: str, context: Any) -> Any:
+    def _owner_of(self, uri: str, context: Any) -> ProviderEntry | None:
+        """Return the provider of a resource; None for a registration and an unknown URI."""
         found = self.server.registry.find_resource(uri, context)
-        return found and context.running.provider_lists.owner_of(context, found[0])
+        owner: ProviderEntry | None = None
+        if found is not None:
+            owner = context.running.provider_lists.owner_of(context, found[0])
+        return owner
+
+    def _served_owner_of(self, uri: str, context: Any) -> ServedProvider | None:
+        served: ServedProvider | None = None
+        if (owner := self._owner_of(uri, context)) is not None:
+            served = context.running.provider_lists.served.get(owner)
+        return served
 
     async def can_watch(self, uri: str, context: Any) -> bool | None:
-        """Tell whether a mounted server lets a caller watch its resource; None: it is of none."""
-        owner = self._owner_of(uri, context)
-        return await owner.can_watch(uri, context) if isinstance(owner, Mount) else None
+        """Tell whether a mounted server lets a caller watch its resource; None for others."""
+        owner = self._served_owner_of(uri, context)
+        return None if owner is None else await owner.can_watch(uri, context)
 
     async def takes_alone(self, uri: str, context: Any) -> bool:
         """Tell whether a mounted server has a resource, and overrides `subscribe`."""
-        owner = self._owner_of(uri, context)
-        return isinstance(owner, Mount) and await owner.takes_alone(uri, context)
+        owner = self._served_owner_of(uri, context)
+        return owner is not None and await owner.takes_alone(uri, context)
 
     async def subscribe(self, uri: str, context: Any) -> None:
         """Tell the provider of a resource, if it has one, that a client watches it."""
         owner = self._owner_of(uri, context)
         if owner is not None:
-            await run_user_code(owner.subscribe(uri, context))
+            provider: Any = owner.provider  # a `ResourceProvider`: the resource is of its list
+            await run_user_code(provider.subscribe(uri, context))
 
     async def unsubscribe(self, uri: str, context: Any) -> None:
-        """Tell the providers that a client watches a resource no longer."""
+        """Tell the providers that a client has unsubscribed from a resource."""
         for provider in self:
             if isinstance(provider, ResourceProvider):
                 await run_user_code(provider.unsubscribe(uri, context))
 
     def others_than(self, provider: BaseProvider, key: str) -> tuple[str, ...]:
-        """List the beginnings of names or URIs that are of other providers; see `namespace`.
+        """List the prefixes of the names or URIs of other providers; see `namespace`.
 
         Args:
             provider: The provider.
@@ -351,19 +382,27 @@ class Providers:
         own = len(provider.namespace(key))
         return tuple(text for each in self if len(text := each.namespace(key)) > own)
 
-    def may_serve(self, template: Any, uri: str, context: Any) -> bool:
+    def may_serve(self, template: Bound, uri: str, context: Any) -> bool:
         """Tell whether a template may serve a URI: not that of a provider for a URI of another."""
         owner = context.running.provider_lists.owner_of(context, template)
-        return owner is None or not uri.startswith(self.others_than(owner, "uri"))
+        return owner is None or not uri.startswith(self.others_than(owner.provider, "uri"))
 
     def unknown(self, name: str) -> str | None:
-        """Word the error for an unknown name; None if it is nobody's."""
+        """Word the error for an unknown name; None if no provider words it."""
         for provider in self:
             with crashes_logged("%s.unknown failed", provider.name, log=self.server.crash_log):
                 text = call_user_code(partial(provider.unknown, name))
                 if text is not None:
                     return str(text)
         return None
+
+
+def _mounts(provider: BaseProvider, server: ProvidingServer) -> bool:
+    """Tell whether a provider mounts a server, at any depth."""
+    inner = provider.mounted_server
+    if inner is None or inner is server:
+        return inner is server
+    return any(_mounts(each, server) for each in inner.registry.providers or ())
 
 
 async def _prepare(feature: str, context: Any) -> None:

@@ -17,7 +17,7 @@ def is_available(spec: Any, context: Context | None) -> bool:
 
     Args:
         spec: The registration.
-        context: The request, or the session; None: nobody is asked for, and everything is there.
+        context: The request, or the session; None: everything is available.
 
     Returns:
         True without an `available` function. False if it failed; the failure goes to the log.

@@ -32,7 +32,7 @@ class Spec(Protocol):
 SpecType = TypeVar("SpecType", bound=Spec)
 
 
-class Kind(NamedTuple):
+class CollectionKind(NamedTuple):
     """A kind of component: its names on the wire, and its definitions.
 
     Attributes:
@@ -50,7 +50,7 @@ class Kind(NamedTuple):
     definition: Callable[[], type[Wire]]
 
 
-class _Listed(NamedTuple):
+class _ShownEntries(NamedTuple):
     """The entries that the list shows, and the pages of it that were rendered."""
 
     source: Mapping[str, Any]  # the registrations that it was made of
@@ -87,7 +87,7 @@ class Collection(Generic[SpecType]):
 
     def __init__(
         self,
-        kind: Kind,
+        kind: CollectionKind,
         specs: Iterable[SpecType],
         page_size: int,
         *,
@@ -111,7 +111,7 @@ class Collection(Generic[SpecType]):
     def _set(self, specs: dict[str, SpecType]) -> None:
         self._specs = specs
         self._is_read = False
-        self._kept: _Listed | None = None
+        self._kept: _ShownEntries | None = None
         self.scoped = self.gated = False
         self._note(specs.values())
 
@@ -133,13 +133,13 @@ class Collection(Generic[SpecType]):
             return self._specs
 
     @property
-    def _listed(self) -> _Listed:
+    def _listed(self) -> _ShownEntries:
         # One object, replaced as a whole: a reader in another thread sees the old list with its
         # pages or the new one, never a mixture.
         specs, kept = self.specs, self._kept
         if kept is None or kept.source is not specs:
             shown = tuple(spec for spec in specs.values() if not spec.hidden)
-            kept = self._kept = _Listed(specs, shown, tuple(map(self.key_of, shown)), {})
+            kept = self._kept = _ShownEntries(specs, shown, tuple(map(self.key_of, shown)), {})
         return kept
 
     @property
@@ -325,7 +325,7 @@ class Collection(Generic[SpecType]):
         """Remove a spec.
 
         Raises:
-            KeyError: There is none of that name.
+            KeyError: The name is not registered.
         """
 
         def edit(current: dict[str, SpecType]) -> dict[str, SpecType]:
@@ -335,7 +335,7 @@ class Collection(Generic[SpecType]):
         self.change(edit)
 
     def replace(self, specs: Sequence[SpecType]) -> None:
-        """Put specs in the places of those with the same names; new names go to the end."""
+        """Replace the specs that have the same names; new names go to the end."""
         self.change(lambda current: current | {self.key_of(spec): spec for spec in specs})
 
 

@@ -15,7 +15,7 @@ Tree = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
 def make_tree(skills: Iterable["SkillSpec"]) -> Tree:
-    """Find every directory of skills, those above them too (SEP-2640, "Directory Resources").
+    """Find the directories of skills and the directories above (SEP-2640, "Directory Resources").
 
     Args:
         skills: The skills; a hidden one is not seen from above.

@@ -31,7 +31,7 @@ def read_cursor(cursor: object) -> tuple[int, str]:
         padded = text + "=" * (-len(text) % 4)
         decoded = base64.b64decode(padded.encode("ascii"), b"-_", validate=True).decode()
         offset, separator, last = decoded.partition(":")
-        # Ten digits and more are no offset of ours: `int` of a long text takes quadratic time. The
+        # An offset has fewer than ten digits: `int` of a long text takes quadratic time. The
         # check by writing it again refuses every other spelling of a cursor.
         if separator and offset.isascii() and offset.isdigit() and len(offset) < 10:
             position = int(offset)

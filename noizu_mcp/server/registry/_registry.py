@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from ... import types
 from ..._value import JSONObject
@@ -15,27 +15,32 @@ from ...protocol import STATELESS, adapt_definition, adapt_tool
 from ...types import SKILLS as SKILLS_EXTENSION
 from ...types import TASKS, Page, ToolDefinition
 from ._availability import is_available
-from ._collection import Collection, Kind
+from ._collection import Collection, CollectionKind
 from ._directories import make_tree
 from ._pages import PAGE_SIZE
+from ._provided import Provided
 
 if TYPE_CHECKING:
     from ...skills import SkillSpec
     from ...types import RequireScopes
 
-TOOLS: Final = Kind("tool", "tools", "name", adapt_tool, lambda: ToolDefinition)
-RESOURCES: Final = Kind(
+TOOLS: Final = CollectionKind("tool", "tools", "name", adapt_tool, lambda: ToolDefinition)
+RESOURCES: Final = CollectionKind(
     "resource", "resources", "uri", adapt_definition, lambda: types.ResourceDefinition
 )
-TEMPLATES: Final = Kind(
+TEMPLATES: Final = CollectionKind(
     "resource template",
     "resourceTemplates",
     "uriTemplate",
     adapt_definition,
     lambda: types.ResourceTemplateDefinition,
 )
-PROMPTS: Final = Kind("prompt", "prompts", "name", adapt_definition, lambda: types.PromptDefinition)
-SKILLS: Final = Kind("skill", "skills", "uri", adapt_definition, lambda: types.SkillDefinition)
+PROMPTS: Final = CollectionKind(
+    "prompt", "prompts", "name", adapt_definition, lambda: types.PromptDefinition
+)
+SKILLS: Final = CollectionKind(
+    "skill", "skills", "uri", adapt_definition, lambda: types.SkillDefinition
+)
 
 #: The methods of a server whose override offers a feature, beside registrations.
 _OFFERED_BY: Final = {
@@ -58,61 +63,7 @@ _NAMED_BY: Final = {
 }
 
 #: The spec that serves a URI, and for a template the values of its variables.
-Found = tuple[ResourceSpec | TemplateSpec, Any]
-
-
-class Provided(Protocol):
-    """The providers of a server, as its registrations see them.
-
-    Attributes:
-        have_tasks: True once a provider has listed a tool whose calls can go on as tasks.
-        have_scopes: True once a provider has listed something that requires scopes.
-    """
-
-    have_tasks: bool
-    have_scopes: bool
-
-    def expire(self, kind: str) -> None:
-        """Let a list of all providers be asked for again."""
-
-    def raise_generation(self) -> None:
-        """Let every caller's lists be put together anew."""
-
-    def offer(self, feature: str) -> bool:
-        """Tell whether any of them offers a feature."""
-
-    def depends_on_caller(self, feature: str) -> bool:
-        """Tell whether a list may differ by caller."""
-
-    async def prepare(self, context: Context, feature: str) -> None:
-        """Ask for the lists of a caller that are out of date."""
-
-    def feature_of(self, request: Request) -> str | None:
-        """Return the feature whose lists a request needs; None if registrations can answer it."""
-
-    def health(self) -> Sequence[tuple[str, tuple[str, ...], int, Mapping[str, int]]]:
-        """Return the name, the faults, the failures and the listed items of each provider."""
-
-    def mounted(self, context: Any) -> Iterator[tuple[Any, Any]]:
-        """Iterate over the servers that are mounted and served, each with its context."""
-
-    async def can_watch(self, uri: str, context: Any) -> bool | None:
-        """Tell whether a mounted server lets a caller watch its resource; None: it is of none."""
-
-    async def takes_alone(self, uri: str, context: Any) -> bool:
-        """Tell whether a mounted server has a resource, and overrides `subscribe`."""
-
-    async def subscribe(self, uri: str, context: Any) -> None:
-        """Tell the provider of a resource, if it has one, that a client watches it."""
-
-    async def unsubscribe(self, uri: str, context: Any) -> None:
-        """Tell the providers that a client watches a resource no longer."""
-
-    def may_serve(self, template: Any, uri: str, context: Any) -> bool:
-        """Tell whether a template may serve a URI: not that of a provider for a URI of another."""
-
-    def unknown(self, name: str) -> str | None:
-        """Word the error for an unknown name; None if it is nobody's."""
+FoundResource = tuple[ResourceSpec | TemplateSpec, Any]
 
 
 class Registry:
@@ -145,7 +96,7 @@ class Registry:
         scoped: True if any registration requires scopes, or anything that a provider listed.
         gated: True if any resource or template has an `available` function, or may come from a
             provider.
-        providers: The providers of the server; None if there were none yet.
+        providers: The providers of the server; None until the first one.
     """
 
     providers: Provided | None = None
@@ -226,12 +177,12 @@ class Registry:
 
     @property
     def takes_subscriptions(self) -> bool:
-        """True if a method of the server, or a provider, takes part when somebody subscribes."""
+        """True if a method of the server, or a provider, learns when a client subscribes."""
         return self.providers is not None or self.overrides("can_watch", "subscribe")
 
     @property
     def takes_ends(self) -> bool:
-        """True if a method of the server, or a provider, is told when somebody unsubscribes."""
+        """True if a method of the server, or a provider, learns when a client unsubscribes."""
         return self.providers is not None or self.overrides("unsubscribe")
 
     def overrides(self, *methods: str) -> bool:
@@ -283,7 +234,7 @@ class Registry:
 
     def find_resource(
         self, uri: str, context: Context | None = None, *, usable: bool = True
-    ) -> Found | None:
+    ) -> FoundResource | None:
         """Find the spec that serves a URI: the resource itself, else the first matching template.
 
         Args:
@@ -476,7 +427,7 @@ class Registry:
         *,
         include_hidden: bool = False,
     ) -> Page[ResourceSpec]:
-        """Cut one page out of the list of resources, without those that templates compute."""
+        """Cut one page out of the list of resources, without instances of templates."""
         return self.resources.page(cursor, context, include_hidden=include_hidden)
 
     def list_resource_templates(

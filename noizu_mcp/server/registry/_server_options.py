@@ -102,7 +102,7 @@ class ServerOptions(NamedTuple):
         website_url: The URL of its website.
         icons: Pictures of it.
         tool_timeout: Seconds that a call may take; infinite for no limit.
-        coerce: Read text in arguments that stands for other types; None: yes, but for raw schemas.
+        coerce: Read text in arguments that stands for other types; None: unless the schema is raw.
         page_size: Entries of one page of a list.
         limits: The limits of a connection.
         cache: The times for which clients may keep results, by `CACHEABLE` name.

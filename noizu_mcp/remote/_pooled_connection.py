@@ -1,17 +1,16 @@
-"""One connection of a `Remote` to its server: requests of callers, and the messages that find them.
+"""One connection of a `Remote` to its server: requests of callers, and messages of the server.
 
 Theory of operation. A request of a caller becomes one request to the server. While it is in flight
-the caller stands in `_calls`. Everything that the server sends on its own account must find one of
-these callers:
+it is in `_calls`. Each other message of the server belongs to one of these calls:
 
 - Progress, and the questions of 2026-07-28, belong to one request by the rules of the protocol.
 - Questions up to 2025-11-25, and log messages, come on the connection. They belong to the caller
-  of the requests in flight, if that is one: a session, a verified principal, or else one request.
-  With several of them, or none, nobody can tell whose they are: a question is refused, since it
+  of the requests in flight, if there is one caller: a session, a verified principal, or else one
+  request. With several callers, or none, the owner is unknown: a question is refused, since it
   may show the data of one person to another, and a log message is dropped.
 
-A question ends with the request that it belongs to. A request ends by its own answer: the server
-may do without an answer to its question, which may even belong to no request at all.
+A question ends with the request that it belongs to. A request ends with its own answer, also while
+a question is open: the server may not need the answer.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -58,7 +57,7 @@ def caller_of(ctx: ServerContext) -> Hashable:
     return id(ctx) if ctx.auth is None else ctx.auth.key
 
 
-class _Call:
+class _PendingCall:
     """A request of a caller that is in flight.
 
     Attributes:
@@ -75,7 +74,7 @@ class _Call:
         self.missing: McpError | None = None
 
 
-class Lane:
+class PooledConnection:
     """One connection to a server, and the callers whose requests are in flight on it.
 
     Args:
@@ -104,7 +103,7 @@ class Lane:
     ) -> None:
         self.last: Hashable = None
         self.used = trio.current_time()
-        self._calls: list[_Call] = []
+        self._calls: list[_PendingCall] = []
         self._level: int | None = None
         self._leveled: Client | None = None
         self._observe_other = observe
@@ -178,7 +177,7 @@ class Lane:
 
     @contextmanager
     def naming(self) -> Iterator[None]:
-        """Name the server in failures that are none of its answers."""
+        """Name the server in failures other than its own error answers."""
         name = self.connection.name
         try:
             yield
@@ -190,8 +189,8 @@ class Lane:
             raise Unavailable(f"{name}: {told(error)}") from error
 
     @contextmanager
-    def _in_flight(self, ctx: ServerContext) -> Iterator[_Call]:
-        call = _Call(ctx)
+    def _in_flight(self, ctx: ServerContext) -> Iterator[_PendingCall]:
+        call = _PendingCall(ctx)
         self._calls.append(call)
         self.last = call.caller
         try:
@@ -202,8 +201,8 @@ class Lane:
             for question in call.questions:
                 question.cancel()
 
-    def _owner(self) -> _Call | None:
-        """Return the request that a message of the server belongs to; None if nobody can tell."""
+    def _owner(self) -> _PendingCall | None:
+        """Return the request that a message of the server belongs to; None if it is unknown."""
         callers = {call.caller for call in self._calls}
         # Of several requests of one caller the oldest: it waits for something, and short ones end.
         return self._calls[0] if len(callers) == 1 else None
@@ -214,7 +213,7 @@ class Lane:
         """Ask the caller that a question belongs to, and return its answer.
 
         Raises:
-            McpError: Nobody can tell who that is, or the caller refused.
+            McpError: The caller is unknown, or has refused.
         """
         if self._calls:
             self._on_question()
@@ -232,8 +231,8 @@ class Lane:
             try:
                 answer: Mapping[str, Any] = await call.ctx.relay(InputRequest(method, params))
             except McpError as error:
-                # Servers ask for roots when a session begins, whoever calls then: the refusal is
-                # for the server, and the call goes on.
+                # Servers ask for roots when a session begins, during the call of any caller: the
+                # refusal is for the server, and the call goes on.
                 if error.code == MISSING_CLIENT_CAPABILITY and method != ROOTS:
                     call.missing = error
                 raise
@@ -270,7 +269,7 @@ class Lane:
 
 
 def _with_meta(params: Mapping[str, Any], meta: Any) -> JSONObject:
-    """Return params with those keys of `_meta` that do not belong to one connection."""
+    """Return params without the keys of `_meta` that belong to one connection."""
     found = {key: value for key, value in params.items() if key != "_meta"}
     kept = {
         key: value
@@ -285,17 +284,17 @@ class _Questions(ClientHandler):
 
     sampling_tools = True
 
-    def __init__(self, lane: Lane) -> None:
-        self._lane = lane
+    def __init__(self, pooled: PooledConnection) -> None:
+        self._pooled = pooled
 
     async def handle_elicitation(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Ask the person."""
-        return await self._lane.ask(ELICIT, params)
+        return await self._pooled.ask(ELICIT, params)
 
     async def handle_sampling(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Ask the model."""
-        return await self._lane.ask(SAMPLE, params)
+        return await self._pooled.ask(SAMPLE, params)
 
     async def list_roots(self) -> Mapping[str, Any]:
         """List the roots of the caller."""
-        return await self._lane.ask(ROOTS, {})
+        return await self._pooled.ask(ROOTS, {})
