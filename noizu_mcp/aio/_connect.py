@@ -101,7 +101,7 @@ class AsyncioClient(Client):
 
     @with_options_of(Client.call_tool)
     async def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any
+        self, name: str, arguments: Mapping[str, object] | None = None, **options: Any
     ) -> ToolResult:
         """Call a tool; see `Client`."""
         # A call of one exchange sends and waits in the task of asyncio. To wake trio for a task of

@@ -59,7 +59,7 @@ class _CachedAnswer(NamedTuple):
         credentials: Those of its request.
     """
 
-    value: Any
+    value: object
     until: float
     size: int
     shared: bool
@@ -143,7 +143,7 @@ class ResponseCache:
         return kept
 
     def _keep(
-        self, key: CacheKey, value: Any, result: Mapping[str, Any], credentials: Hashable
+        self, key: CacheKey, value: object, result: Mapping[str, object], credentials: Hashable
     ) -> None:
         ttl, shared = result.get("ttlMs"), result.get("cacheScope") == "public"
         # `True` is an integer for Python.

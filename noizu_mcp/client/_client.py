@@ -101,7 +101,7 @@ class Client:
     async def request(
         self,
         method: str,
-        params: Mapping[str, Any] | None = None,
+        params: Mapping[str, object] | None = None,
         *,
         timeout: float | None = None,
         progress: Callable[[Progress], object] | None = None,
@@ -156,7 +156,7 @@ class Client:
         )
         return dict(result)
 
-    async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+    async def notify(self, method: str, params: Mapping[str, object] | None = None) -> None:
         """Send any notification, and wait until the connection has room for more."""
         self._session.notify(method, params)
         await self._session.loop.outbox.room()
@@ -352,7 +352,7 @@ class Client:
 
     async def complete(
         self,
-        ref: Reference | Mapping[str, Any],
+        ref: Reference | Mapping[str, object],
         argument: str,
         value: str,
         context: Mapping[str, str] | None = None,
@@ -376,7 +376,7 @@ class Client:
             params["context"] = {"arguments": dict(context)}
         return Completion.from_wire(await self.request("completion/complete", params))
 
-    async def set_roots(self, roots: Sequence[Root | str | Mapping[str, Any]]) -> None:
+    async def set_roots(self, roots: Sequence[Root | str | Mapping[str, object]]) -> None:
         """Change the roots of the client, and tell a server of up to 2025-11-25 about it.
 
         Args:
@@ -402,7 +402,7 @@ class Client:
     async def call_tool(
         self,
         name: str,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: Mapping[str, object] | None = None,
         *,
         timeout: float | None = None,
         progress: Callable[[Progress], object] | None = None,
@@ -463,7 +463,7 @@ class Client:
         prompts: bool = False,
         resources: bool = False,
         uris: Sequence[str] = (),
-    ) -> AsyncIterator[Mapping[str, Any]]:
+    ) -> AsyncIterator[Mapping[str, object]]:
         """Receive notifications of changes while the block runs (`subscriptions/listen`).
 
         The notifications go to the handler. A request that the server ends, or whose stream breaks,

@@ -51,7 +51,7 @@ async def connect(
     version: str | None = None,
     timeout: float = TIMEOUT,
     probe_timeout: float = PROBE_TIMEOUT,
-    roots: Sequence[Root | str | Mapping[str, Any]] | None = None,
+    roots: Sequence[Root | str | Mapping[str, object]] | None = None,
     client_info: Implementation | None = None,
     capabilities: ClientCapabilities | None = None,
     tap: Tap | None = None,
@@ -192,7 +192,7 @@ class _OwnSide:
         info: Implementation | None,
         capabilities: ClientCapabilities | None,
         *,
-        roots: Sequence[Root | str | Mapping[str, Any]] | None,
+        roots: Sequence[Root | str | Mapping[str, object]] | None,
         limits: Limits,
         telemetry: Sequence[Listen],
     ) -> None:
@@ -221,7 +221,7 @@ class _OwnSide:
 
 
 def _read_roots(
-    handler: ClientHandler, roots: Sequence[Root | str | Mapping[str, Any]] | None
+    handler: ClientHandler, roots: Sequence[Root | str | Mapping[str, object]] | None
 ) -> list[JSONObject] | None:
     """Check the handler and the roots, and convert the roots to wire form."""
     if not isinstance(handler, ClientHandler):

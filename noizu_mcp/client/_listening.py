@@ -33,7 +33,7 @@ async def listen(
     kinds: Sequence[str],
     uris: Sequence[str] = (),
     *,
-    task_status: trio.TaskStatus[Mapping[str, Any]],
+    task_status: trio.TaskStatus[Mapping[str, object]],
 ) -> None:
     """Keep a listen request open; see the theory of operation.
 
@@ -90,7 +90,7 @@ class _Acknowledged:
     """
 
     def __init__(
-        self, first: trio.TaskStatus[Mapping[str, Any]], again: Callable[[], None]
+        self, first: trio.TaskStatus[Mapping[str, object]], again: Callable[[], None]
     ) -> None:
         self.came = False
         self._first = first

@@ -45,8 +45,8 @@ class RecordedSession(ClientSession):
     def __init__(
         self,
         stream: MessageStream,
-        info: Mapping[str, Any],
-        capabilities: Mapping[str, Any],
+        info: Mapping[str, object],
+        capabilities: Mapping[str, object],
         handler: HandlerCalls,
         limits: Limits,
         *,
@@ -101,7 +101,7 @@ class RecordedSession(ClientSession):
         self._emit("renewed")
         await super().restore(seconds)
 
-    async def send_request(self, request: Request, **options: Any) -> Mapping[str, Any]:
+    async def send_request(self, request: Request, **options: Any) -> Mapping[str, object]:
         """Send a request, and record it; see `Dispatcher`."""
         params = request.params or {}
         # Every value may be of any type here: `Client.request` sends what it is given.
@@ -155,7 +155,7 @@ class _RecordedAnswerer(Answerer):
         self,
         session: RecordedSession,
         handler: HandlerCalls,
-        capabilities: Mapping[str, Any],
+        capabilities: Mapping[str, object],
         threads: int,
     ) -> None:
         super().__init__(handler, capabilities, threads)
@@ -190,7 +190,7 @@ def recorded(recording: Recording) -> Iterator[None]:
         raise
 
 
-def _outcome_of(request: Request, result: Mapping[str, Any]) -> Outcome:
+def _outcome_of(request: Request, result: Mapping[str, object]) -> Outcome:
     if result.get("resultType") == "input_required":
         return "input_required"
     failed = request.method == "tools/call" and result.get("isError") is True

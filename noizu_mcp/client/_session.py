@@ -67,8 +67,8 @@ class ClientSession(Dispatcher):
     def __init__(
         self,
         stream: MessageStream,
-        info: Mapping[str, Any],
-        capabilities: Mapping[str, Any],
+        info: Mapping[str, object],
+        capabilities: Mapping[str, object],
         handler: HandlerCalls,
         limits: Limits,
     ) -> None:
@@ -90,7 +90,7 @@ class ClientSession(Dispatcher):
         self._running: set[Id] = set()
         self._ended = trio.Event()
         self._listens: set[Id] = set()
-        self._unacknowledged: dict[Id, trio.TaskStatus[Mapping[str, Any]]] = {}
+        self._unacknowledged: dict[Id, trio.TaskStatus[Mapping[str, object]]] = {}
         self._send_notice, self._notices = trio.open_memory_channel[Notification](MAX_NOTICES)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -120,12 +120,12 @@ class ClientSession(Dispatcher):
     async def call(
         self,
         method: str,
-        params: Mapping[str, Any] | None,
+        params: Mapping[str, object] | None,
         *,
         patience: float,
         on_progress: OnProgress | None = None,
         extensions: Iterable[str] = (),
-    ) -> Mapping[str, Any]:
+    ) -> Mapping[str, object]:
         """Send a request and wait for its answer; in a new session if the present one has ended.
 
         Args:
@@ -171,13 +171,13 @@ class ClientSession(Dispatcher):
     async def exchange(
         self,
         method: str,
-        params: Mapping[str, Any] | None,
+        params: Mapping[str, object] | None,
         *,
         patience: float,
         on_progress: OnProgress | None = None,
         extensions: Iterable[str] = (),
         arrived: Arrival | None = None,
-    ) -> Mapping[str, Any]:
+    ) -> Mapping[str, object]:
         """Send a request in the present session and wait for its answer.
 
         Args:
@@ -261,7 +261,7 @@ class ClientSession(Dispatcher):
             await self._ask_again("resources/subscribe", {"uri": uri}, seconds)
             self.receive_notice(Notification(RESOURCE_UPDATED, {"uri": uri}))
 
-    async def _ask_again(self, method: str, params: Mapping[str, Any], seconds: float) -> None:
+    async def _ask_again(self, method: str, params: Mapping[str, object], seconds: float) -> None:
         try:
             await self.send_request(self.peer.request(method, params), patience=seconds)
         except McpError as error:
@@ -313,7 +313,7 @@ class ClientSession(Dispatcher):
         self,
         request: Request,
         *,
-        task_status: trio.TaskStatus[Mapping[str, Any]] = trio.TASK_STATUS_IGNORED,
+        task_status: trio.TaskStatus[Mapping[str, object]] = trio.TASK_STATUS_IGNORED,
     ) -> None:
         """Send a listen request and keep it open until the server ends it.
 
@@ -335,7 +335,7 @@ class ClientSession(Dispatcher):
             self._listens.discard(request.id)
             self._unacknowledged.pop(request.id, None)
 
-    def _acknowledge(self, params: Mapping[str, Any]) -> None:
+    def _acknowledge(self, params: Mapping[str, object]) -> None:
         meta, agreed = params.get("_meta"), params.get("notifications")
         id_ = meta.get(META_SUBSCRIPTION_ID) if isinstance(meta, Mapping) else None
         # Our ids are integers. `True` is one for Python, and equals the id 1.

@@ -156,7 +156,7 @@ class Clients:
     async def call_tool(
         self,
         name: str,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: Mapping[str, object] | None = None,
         *,
         timeout: float | None = None,
         progress: Callable[[Progress], object] | None = None,
@@ -282,11 +282,11 @@ def bound_name(name: str) -> str:
 
 @asynccontextmanager
 async def connect_all(
-    config: str | os.PathLike[str] | Mapping[str, Any],
+    config: str | os.PathLike[str] | Mapping[str, object],
     *,
     handler: ClientHandler | HandlerFactory | None = None,
     prefix: bool | Mapping[str, str] | None = True,
-    per_server: Mapping[str, Mapping[str, Any]] | None = None,
+    per_server: Mapping[str, Mapping[str, object]] | None = None,
     start_timeout: float = START_TIMEOUT,
     list_timeout: float = LIST_TIMEOUT,
     **options: Any,
@@ -355,7 +355,7 @@ def _read(entry: Any, name: str) -> Any:
         return error
 
 
-def _check_options(options: Mapping[str, Any], own: Mapping[str, Mapping[str, Any]]) -> None:
+def _check_options(options: Mapping[str, object], own: Mapping[str, Mapping[str, object]]) -> None:
     if "auth" in options:
         raise TypeError(
             "auth= would send the credentials of one server to all of them; write "

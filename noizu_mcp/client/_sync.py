@@ -136,7 +136,7 @@ class SyncOpened(Generic[Inner]):
     def __init__(
         self,
         connect: Callable[..., AbstractAsyncContextManager[Inner]],
-        options: Mapping[str, Any],
+        options: Mapping[str, object],
         opened: tuple[TrioThread, Inner] | None = None,
     ) -> None:
         self._connect = connect
@@ -207,7 +207,7 @@ class SyncOpened(Generic[Inner]):
             with suppress(Exception):  # the program has ended: nobody is left to tell
                 self.close()
 
-    def _options_in(self, thread: TrioThread) -> Mapping[str, Any]:
+    def _options_in(self, thread: TrioThread) -> Mapping[str, object]:
         """Adapt the options to a thread: the handler sees the client of plain code."""
         handler = self._options.get("handler")
         if not isinstance(handler, ClientHandler):

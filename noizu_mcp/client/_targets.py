@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: The targets that remain once texts, files and mappings are read.
 Opened = Union["Server", type["Server"], Stdio, Http, MessageStream]
 #: The targets of `connect`; a context manager yields one of the other forms.
-Target = Opened | str | os.PathLike[str] | Mapping[str, Any] | AbstractAsyncContextManager[Any]
+Target = Opened | str | os.PathLike[str] | Mapping[str, object] | AbstractAsyncContextManager[Any]
 
 #: The member of a file that holds the servers, in the order of preference.
 _SERVERS: Final = ("mcpServers", "servers")
@@ -75,7 +75,7 @@ def read_target(target: Target) -> Opened:
     )
 
 
-def read_servers(config: str | os.PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
+def read_servers(config: str | os.PathLike[str] | Mapping[str, object]) -> dict[str, Any]:
     """Read a configuration of several servers.
 
     Args:
@@ -126,7 +126,7 @@ def read_entry(entry: Any, where: str) -> Opened:
         raise TargetError(f"{where}: {error}") from error
 
 
-def _load(path: str) -> Mapping[str, Any]:
+def _load(path: str) -> Mapping[str, object]:
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -155,7 +155,7 @@ def _read_named(path: str, name: str) -> Opened:
     return read_entry(servers[name], f"{path}: {name}")
 
 
-def _only_entry(config: Mapping[str, Any]) -> Any:
+def _only_entry(config: Mapping[str, object]) -> Any:
     """Find the entry of a mapping that stands for one server."""
     if "command" in config or "url" in config:
         return config
@@ -166,13 +166,13 @@ def _only_entry(config: Mapping[str, Any]) -> Any:
     return next(iter(servers.values()))
 
 
-def _counted(servers: Mapping[str, Any], one: str) -> str:
+def _counted(servers: Mapping[str, object], one: str) -> str:
     if not servers:
         return "no servers"
     return f"several servers: {', '.join(servers)}; {one}, or connect to all with connect_all"
 
 
-def _read_members(entry: Mapping[str, Any]) -> Stdio | Http:
+def _read_members(entry: Mapping[str, object]) -> Stdio | Http:
     """Make the target of an entry.
 
     Raises:
@@ -210,14 +210,14 @@ def _read_members(entry: Mapping[str, Any]) -> Stdio | Http:
     return Stdio(command, *args, env=_mapping(filled, "env"), cwd=cwd)
 
 
-def _mapping(entry: Mapping[str, Any], name: str) -> Mapping[str, str] | None:
+def _mapping(entry: Mapping[str, object], name: str) -> Mapping[str, str] | None:
     value = entry.get(name)
     if value is not None and not isinstance(value, Mapping):
         raise TypeError(f"{name} must be an object")
     return value
 
 
-def _fill_in(value: Any) -> Any:
+def _fill_in(value: object) -> Any:
     """Fill in the variables of a member: in a text, in a list, or in the values of an object.
 
     `${VAR}` and `${VAR:-default}` are those of Claude Code, `${env:VAR}` is that of VS Code and

@@ -185,7 +185,7 @@ def _client_metadata(
 
 
 def _read_registration(
-    found: Mapping[str, Any], client_id: str, issuer: IssuerMetadata, redirect_uri: str
+    found: Mapping[str, object], client_id: str, issuer: IssuerMetadata, redirect_uri: str
 ) -> ClientRegistration:
     secret, until = found.get("client_secret"), found.get("client_secret_expires_at")
     secret = secret if isinstance(secret, str) else ""

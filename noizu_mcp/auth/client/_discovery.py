@@ -306,7 +306,7 @@ def read_object(body: bytes) -> JSONObject | None:
     return document if isinstance(document, dict) else None
 
 
-def _texts(document: Mapping[str, Any], name: str) -> tuple[str, ...] | None:
+def _texts(document: Mapping[str, object], name: str) -> tuple[str, ...] | None:
     """Read a list of strings; None if it is missing or something else."""
     found = document.get(name)
     if not isinstance(found, list):

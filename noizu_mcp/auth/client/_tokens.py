@@ -155,7 +155,7 @@ class Login:
         return attrs.asdict(self)
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any] | None) -> "Login | None":
+    def from_json(cls, document: Mapping[str, object] | None) -> "Login | None":
         """Read a record; None if there is none, or one of another form."""
         try:
             fields: dict[str, Any] = dict(document or {})
@@ -388,7 +388,7 @@ def read_lifetime(value: Any) -> float | None:
     return float(value) if is_number(value) and 0 <= value < MAX_SECONDS else None
 
 
-def explain(document: Mapping[str, Any]) -> str:
+def explain(document: Mapping[str, object]) -> str:
     """Quote the error of an authorization server: `access_denied: the person said no`."""
     parts = [document.get("error"), document.get("error_description")]
     said = ": ".join(each[:SHOWN] for each in parts if isinstance(each, str) and each)

@@ -99,7 +99,7 @@ class Dialogue:
         self._terminal = terminal
         self._asker = asker
 
-    async def answer(self, params: Mapping[str, Any]) -> PersonAnswer:
+    async def answer(self, params: Mapping[str, object]) -> PersonAnswer:
         """Show a question, and read the answer.
 
         Args:
@@ -115,7 +115,7 @@ class Dialogue:
             self._terminal.say("(the question is no longer asked)")
             raise
 
-    async def _ask(self, params: Mapping[str, Any]) -> PersonAnswer:
+    async def _ask(self, params: Mapping[str, object]) -> PersonAnswer:
         terminal = self._terminal
         terminal.discard_typed()
         terminal.say()
