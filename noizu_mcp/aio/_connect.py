@@ -70,7 +70,7 @@ def adapt_auth(options: dict[str, Any]) -> None:
         options["auth"] = attrs.evolve(auth, open_browser=on_asyncio(browser))
 
 
-def on_asyncio(method: Any) -> Any:
+def on_asyncio(method: object) -> Any:
     """Make a coroutine function of a handler callable from trio tasks."""
     if not inspect.iscoroutinefunction(method):
         return method

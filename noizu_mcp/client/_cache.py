@@ -12,7 +12,7 @@ credentials under which it came; the cache belongs to one connection, so it cros
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 import trio
 
@@ -78,7 +78,7 @@ class ResponseCache:
         self._session = session
         self._size = size
         self._used = 0
-        # The one that was used last stands last.
+        # The most recently used entry stands last.
         self._kept: dict[CacheKey, _CachedAnswer] = {}
         self._drops: dict[str, int] = {}
 
@@ -105,7 +105,7 @@ class ResponseCache:
         credentials, drops = self._session.credentials, self._drops.get(key.method, 0)
         result = await send()
         value = read(result)
-        # Credentials that changed meanwhile: nobody knows which of them the server has seen.
+        # If the credentials changed meanwhile, the server may have seen either of them.
         if drops == self._drops.get(key.method, 0) and credentials == self._session.credentials:
             self._keep(key, value, result, credentials)
         return value

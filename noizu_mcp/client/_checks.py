@@ -129,7 +129,7 @@ class OutputChecks:
         async with self._looking:
             if name not in self._outputs:
                 await self._list_tools()
-                # A tool that is not listed has no schema; nobody looks for it again.
+                # A tool that is not listed has no schema. It is not looked up again.
                 self._outputs.setdefault(name, None)
 
     def concern(self, name: str) -> bool:
@@ -151,7 +151,7 @@ class OutputChecks:
             return result
         text = f"the result of the tool {name[:SHOWN]!r} breaks its output schema:"
         if self._strictness == "strict":
-            # The schema may have changed, and nobody has told. If the server refuses to list now,
+            # The schema may have changed without a notification. If the server refuses to list,
             # the schema that is known decides.
             with suppress(*PEER_FAILURES):
                 await self._list_tools()

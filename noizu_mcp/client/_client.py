@@ -248,7 +248,7 @@ class Client:
 
         async def send_round(params: JSONObject) -> JSONObject:
             if params.keys() != {"uri"}:
-                # An answer that depends on answers of ours must not be kept (2026-07-28
+                # A result that depends on our answers must not be kept (2026-07-28
                 # `server/utilities/caching`): this drops it before it comes.
                 self._cache.drop(READ, lambda kept: kept == uri)
             return await self.request(READ, params, timeout=timeout)
@@ -271,7 +271,7 @@ class Client:
         return await self._lists.all(SKILL_LIST)
 
     async def get_skill(self, uri: str) -> SkillDefinition:
-        """Get the present entry of a skill, also of one that the server does not list.
+        """Get the present entry of a skill, whether the server lists it or not.
 
         Args:
             uri: The URI of its `SKILL.md`.
@@ -305,7 +305,7 @@ class Client:
         Raises:
             SkillError: The entry is invalid, or the file is not listed in it, or its size, digest
                 or frontmatter differs from the entry.
-            McpError: The server does not have the file any more (-32602).
+            McpError: The server no longer has the file (-32602).
         """
         from ._skills import locate_file, verify_file
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 import trio
 
@@ -180,7 +180,7 @@ class _OwnSide:
     Args:
         handler: See `connect`, as for the other arguments.
         info: The name and version of the client.
-        capabilities: Capabilities besides those of the handler.
+        capabilities: Capabilities in addition to those of the handler.
         roots: Where the server may work.
         limits: The limits of the connection.
         telemetry: Listeners.
@@ -262,10 +262,10 @@ async def _open_background(nursery: trio.Nursery) -> trio.Nursery:
 
 
 async def _keep_background(opened: list[trio.Nursery], ready: trio.Event) -> None:
-    """Run the session and its stream, cancelled by nobody but `connect`.
+    """Run the session and its stream; only `connect` cancels them.
 
     A timeout around the block, or a failure in it, must not end them before the server has been
-    told that nobody waits for its answers any more.
+    told that its answers are no longer awaited.
     """
     with trio.CancelScope(shield=True):
         async with trio.open_nursery() as nursery:

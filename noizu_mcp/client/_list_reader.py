@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import partial
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import trio
 

@@ -30,7 +30,7 @@ _NAMED_BY: Final = {
 
 
 class RecordedSession(ClientSession):
-    """A `ClientSession` whose listeners hear of its requests, questions and notifications.
+    """A `ClientSession` that emits events for its requests, questions and notifications.
 
     Args:
         stream: See `ClientSession`.
@@ -136,7 +136,7 @@ class RecordedSession(ClientSession):
             self.telemetry.emit(notice._replace(bytes_in=size))
 
     def observe_sent(self, method: str, size: int) -> None:
-        """Emit the event of a notification of ours; see `InFlight`."""
+        """Emit the event of a notification that was sent; see `InFlight`."""
         notice = self.event("notice", method)
         self.telemetry.emit(notice._replace(outbound=True, bytes_out=size))
 
@@ -185,7 +185,7 @@ def recorded(recording: Recording) -> Iterator[None]:
     except Exception as error:
         recording.end("timed_out" if isinstance(error, RequestTimeout) else "error")
         raise
-    except BaseException:  # trio.Cancelled: nobody waits any more
+    except BaseException:  # trio.Cancelled: the caller has given up
         recording.end("cancelled")
         raise
 

@@ -6,7 +6,7 @@ time, in order, through a queue that drops the oldest when the handler is too sl
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import trio
 
@@ -102,7 +102,7 @@ class ClientSession(Dispatcher):
                     nursery.start_soon(self.renewal.run, self._stream)
                     await self.loop.run(grace=0, task_status=task_status)
                     nursery.cancel_scope.cancel()
-                # Nothing adds to the queue any more: its end is the end of the task. What came
+                # Nothing adds to the queue from here on: its end is the end of the task. What came
                 # before the last answer is for the handler, also if the block ends at once.
                 self._send_notice.close()
                 delivering.cancel_scope.deadline = trio.current_time() + NOTICE_TIMEOUT
@@ -227,7 +227,7 @@ class ClientSession(Dispatcher):
         await self._ended.wait()
 
     async def wait_ended(self) -> None:
-        """Wait until the connection has ended, whoever ended it."""
+        """Wait until the connection has ended, for any reason."""
         await self._ended.wait()
 
     async def _deliver(self) -> None:
@@ -237,7 +237,7 @@ class ClientSession(Dispatcher):
                 await self._handler.call("handle_notification", *args, limiter=self._thread)
 
     def drop_questions(self) -> None:
-        """Answer no question of a session that is over: ids begin anew in the next one."""
+        """Drop open requests of the server when a session ends; ids restart in the next session."""
         for request in list(self.requests.values()):
             request.withdraw()
 

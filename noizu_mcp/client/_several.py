@@ -197,7 +197,7 @@ class Clients:
         return None if client is None else (connection, client, tool)
 
     async def _find(self, name: str) -> tuple[KeptConnection, str]:
-        """Find the server of a tool, and its name there; if nobody has it, list the tools again."""
+        """Find the server of a tool, and its name there; list the tools again if it is unknown."""
         homes = self._homes_of(name)
         if name not in self._owners:
             if len(homes) == 1:
@@ -347,8 +347,8 @@ async def connect_all(
             nursery.cancel_scope.cancel()
 
 
-def _read(entry: Any, name: str) -> Any:
-    """Read an entry; one that is malformed is the failure of its server."""
+def _read(entry: object, name: str) -> Any:
+    """Read an entry; a malformed entry is a failure of its server."""
     try:
         return read_entry(entry, name)
     except (TargetError, ValueError) as error:

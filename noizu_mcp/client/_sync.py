@@ -204,7 +204,7 @@ class SyncOpened(Generic[Inner]):
     def _close_at_exit(self, process: int) -> None:
         # A forked child has a copy of the client, but neither its thread nor its connection.
         if os.getpid() == process:
-            with suppress(Exception):  # the program has ended: nobody is left to tell
+            with suppress(Exception):  # the program has ended
                 self.close()
 
     def _options_in(self, thread: TrioThread) -> Mapping[str, object]:

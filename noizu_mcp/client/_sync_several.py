@@ -38,7 +38,9 @@ class SyncClients(SyncOpened[Clients]):
     """
 
     @with_options_of(connect_all)
-    def __init__(self, config: str | os.PathLike[str] | Mapping[str, object], **options: Any) -> None:
+    def __init__(
+        self, config: str | os.PathLike[str] | Mapping[str, object], **options: Any
+    ) -> None:
         super().__init__(partial(connect_all, config), options)
 
     def __getitem__(self, name: str) -> SyncClient:

@@ -2,7 +2,7 @@
 
 The form of these files is that of the hosts: one object with an entry for each server, under
 `mcpServers` (Claude, Cursor and most others) or `servers` (VS Code). Hosts add members of their
-own, which are ignored, but for those that would change how a server is reached.
+own, which are ignored unless they change how a server is reached.
 """
 
 import json
@@ -138,7 +138,7 @@ def _load(path: str) -> Mapping[str, object]:
     return document
 
 
-def _is_disabled(entry: Any) -> bool:
+def _is_disabled(entry: object) -> bool:
     return isinstance(entry, Mapping) and entry.get("disabled") is True
 
 
@@ -220,8 +220,7 @@ def _mapping(entry: Mapping[str, object], name: str) -> Mapping[str, str] | None
 def _fill_in(value: object) -> Any:
     """Fill in the variables of a member: in a text, in a list, or in the values of an object.
 
-    `${VAR}` and `${VAR:-default}` are those of Claude Code, `${env:VAR}` is that of VS Code and
-    Cursor.
+    Claude Code writes `${VAR}` and `${VAR:-default}`; VS Code and Cursor write `${env:VAR}`.
     """
     if isinstance(value, str):
         return _VARIABLE.sub(_value_of, value)
@@ -235,7 +234,7 @@ def _fill_in(value: object) -> Any:
 def _value_of(found: re.Match[str]) -> str:
     named = _NAME.fullmatch(found[1])
     if named is None:
-        # Passed on as it is, it would be the password of nobody, or the name of a folder.
+        # Unreplaced, the text would become a wrong password or the name of a folder.
         raise ValueError(f"{found[0]} is not known here; write ${{VAR}} or ${{VAR:-default}}")
     name, default = named.groups()
     value = os.environ.get(name, default)

@@ -78,7 +78,7 @@ class Terminal:
             EOFError: The person ended the input instead.
         """
         print(printable(prompt, self._out), end=" ", file=self._out, flush=True)
-        # No thread: one that is abandoned would take the line that answers the next question.
+        # No thread: an abandoned thread would read the line that answers the next question.
         await trio.lowlevel.wait_readable(self._fd)
         line = os.read(self._fd, _LINE)
         if not line:

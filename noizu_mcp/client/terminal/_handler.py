@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any
 
 from ...engine import logger
 from ...types import Decline
