@@ -119,12 +119,10 @@ class OutputChecks:
         """True if a call may list the tools: in the mode `strict`."""
         return self._strictness == "strict"
 
-    def must_list(self, name: str) -> bool:
-        """Tell whether the tools must be listed before a call: in the mode `strict`, once."""
-        return self._strictness == "strict" and name not in self._outputs
-
     async def look_up(self, name: str) -> None:
-        """List the tools, to know one of them."""
+        """List the tools if the tool is unknown; in the mode `strict`, before each call."""
+        if name in self._outputs:
+            return
         # One listing for all calls that wait for it.
         async with self._looking:
             if name not in self._outputs:

@@ -27,7 +27,7 @@ from ..engine import (
     crashes_logged,
     logger,
 )
-from ..jsonrpc import Id, Notification, Request, Response
+from ..jsonrpc import Id, Notification, Request, Response, encode
 from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer, Dispatch, Revision
 from ..types import META_SUBSCRIPTION_ID, Implementation, ServerCapabilities
 from ._answers import Answerer, HandlerCalls
@@ -150,7 +150,8 @@ class ClientSession(Dispatcher):
         # no other error allows that. Once: a server may end every session at once.
         may_repeat = not self.renewal.is_lost
         while True:
-            await self.renewal.renew(patience)
+            if self.renewal.is_lost:
+                await self.renewal.renew(patience)
             # Read before the request is sent: it tells later which session the request met.
             generation = self.renewal.generation
             try:
@@ -271,7 +272,7 @@ class ClientSession(Dispatcher):
 
     def encode_request(self, request: Request, revision: Revision | None) -> bytes:
         """Write a request; see `Dispatcher`."""
-        data = super().encode_request(request, revision)
+        data = encode(request)
         if self.mirrored is None:
             return data
         return Outgoing(data, request, revision or self.peer.revision)
