@@ -9,7 +9,7 @@ import pytest
 
 from noizu_mcp.cli import main
 from noizu_mcp.client.terminal._dialogue import host_of
-from noizu_mcp.client.terminal._form import Field, read_fields
+from noizu_mcp.client.terminal._form import FormField, read_fields
 
 from ..person import CTRL_C, Person
 
@@ -423,13 +423,15 @@ def test_a_form_whose_parts_are_null():
 )
 def test_defaults(schema, shown):
     """A default is shown as it is called."""
-    assert Field("x", schema, required=False).shown_default == shown
+    assert FormField("x", schema, required=False).shown_default == shown
 
 
 def test_explanations():
     """A field says what it is for, what may be filled in, and whether it must be."""
     schema = {"type": "string", "description": "Your mail", "format": "email", "maxLength": 9}
-    field = Field("x", schema, required=False)
+    field = FormField("x", schema, required=False)
     assert field.explanation == "Your mail (text, email, 9 letters or fewer, optional)"
-    field = Field("x", {"type": "array", "items": {"enum": ["a"]}, "minItems": 1}, required=True)
+    field = FormField(
+        "x", {"type": "array", "items": {"enum": ["a"]}, "minItems": 1}, required=True
+    )
     assert field.explanation == "(several of these, with commas between, 1 or more of them)"
