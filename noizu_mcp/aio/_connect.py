@@ -70,7 +70,7 @@ def adapt_auth(options: dict[str, Any]) -> None:
         options["auth"] = attrs.evolve(auth, open_browser=on_asyncio(browser))
 
 
-def on_asyncio(method: Any) -> Any:
+def on_asyncio(method: object) -> Any:
     """Make a coroutine function of a handler callable from trio tasks."""
     if not inspect.iscoroutinefunction(method):
         return method
@@ -101,7 +101,7 @@ class AsyncioClient(Client):
 
     @with_options_of(Client.call_tool)
     async def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any
+        self, name: str, arguments: Mapping[str, object] | None = None, **options: Any
     ) -> ToolResult:
         """Call a tool; see `Client`."""
         # A call of one exchange sends and waits in the task of asyncio. To wake trio for a task of

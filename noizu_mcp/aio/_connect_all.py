@@ -76,7 +76,7 @@ class _AsyncioClients(Clients):
 
     @with_options_of(Clients.call_tool)
     async def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any
+        self, name: str, arguments: Mapping[str, object] | None = None, **options: Any
     ) -> ToolResult:
         """Call a tool by its name in `list_tools`; see `Clients`."""
         known = self._known(name)

@@ -88,7 +88,7 @@ class APIKeyVerifier(_ListedKeys):
 def api_key_digest(key: str) -> str:
     """Make the digest of an API key, to be stored in place of the key.
 
-    A plain digest is safe for keys made at random, which nobody can guess. It is not safe for
+    A plain digest is safe for keys made at random, which cannot be guessed. It is not safe for
     passwords.
 
     Args:
@@ -108,7 +108,7 @@ def api_key_digest(key: str) -> str:
 
 def _stored(key: str, header: str) -> bytes:
     if _HEXADECIMAL.fullmatch(key):
-        # As a key, a digest that was read from a database would let in whoever reads it there.
+        # As a key, a digest that was read from a database would let in anybody who reads it there.
         raise ValueError(
             "64 hexadecimal digits may be a key or its digest; write `sha256:` before a digest, "
             "and api_key_digest(key) for a key"

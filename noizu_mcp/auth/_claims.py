@@ -80,7 +80,7 @@ class ClaimRules:
         """Make the principal of a token whose registered claims are good.
 
         Raises:
-            InvalidToken: It is not an access token, is bound to a key, or names nobody.
+            InvalidToken: It is not an access token, is bound to a key, or has no subject.
         """
         if claims.get("cnf") is not None:
             # RFC 7800: it is good only together with a proof, which nothing here can check.
@@ -124,8 +124,8 @@ def read_rules(
         leeway: Seconds by which clocks may differ.
 
     Raises:
-        ValueError: No issuer or no audience is given, or the leeway is no number of seconds or too
-            large.
+        ValueError: No issuer or no audience is given, or the leeway is not a number of seconds, or
+            too large.
     """
     if not isinstance(issuer, str) or not issuer:
         raise ValueError(f"{verifier} needs issuer=, exactly as it stands in `iss` of the tokens")

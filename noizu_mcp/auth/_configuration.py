@@ -1,6 +1,6 @@
 """Checks of the options of verifiers and of `BearerAuth`, made when the object is constructed.
 
-A wrong option here is a security hole that nobody sees. NaN, for example, is neither above nor
+A wrong option here is a silent security hole. NaN, for example, is neither above nor
 below any number, so a token checked with a `leeway` of NaN would never expire.
 """
 
@@ -60,7 +60,7 @@ def read_claims(value: Iterable[str], name: str) -> tuple[str, ...]:
     return names
 
 
-def read_text(value: Any, name: str) -> str:
+def read_text(value: object, name: str) -> str:
     """Read an option that is a string; the message does not show it, since it may be a secret.
 
     Raises:

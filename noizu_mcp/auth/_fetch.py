@@ -30,7 +30,7 @@ _TRANSLATED: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network
 
 
 class FetchError(McpException):
-    """No answer came, or one that cannot be used."""
+    """No response came, or the response cannot be used."""
 
 
 @attrs.frozen(kw_only=True)
@@ -160,7 +160,7 @@ class HTTPFetcher:
         )
         headers = [("accept-encoding", "identity"), *request.headers]
         if self._public_only:
-            # A second look-up could give another address: the one that was checked is used.
+            # A second look-up could give another address: the checked address is used.
             address = await public_address(url.host, url.port or _PORTS.get(url.scheme, 0))
             headers.append(("host", url.netloc.decode()))
             extensions = {"sni_hostname": url.host}
@@ -185,7 +185,7 @@ class HTTPFetcher:
     async def _certificates(self, scheme: str) -> "ssl.SSLContext | bool":
         if scheme != "https":
             return False
-        # Reading those of the system takes tens of milliseconds: once, and beside the loop.
+        # Reading the certificates of the system takes tens of milliseconds: once, in a thread.
         if self._context is None:
             self._context = await trio.to_thread.run_sync(self._library.create_ssl_context)
         return self._context

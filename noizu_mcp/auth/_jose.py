@@ -88,7 +88,7 @@ def decode(token: str, alg: str, keys: Iterable[Any], rules: ClaimRules) -> JSON
     Args:
         token: A JWS in compact form.
         alg: The algorithm, which the caller has found in the list of allowed ones.
-        keys: Keys that may have signed the token; the first one that did counts.
+        keys: Keys that may have signed the token; the first matching key counts.
         rules: The rules for its claims.
 
     Returns:
@@ -153,7 +153,7 @@ def check_secret(secret: bytes) -> None:
         raise ValueError(f"this cannot be a shared secret: {error}") from None
 
 
-def read_key_set(document: Any) -> list[VerificationKey]:
+def read_key_set(document: object) -> list[VerificationKey]:
     """Read a JWK Set (RFC 7517 section 5), without the keys that cannot verify tokens.
 
     Returns:
@@ -216,7 +216,7 @@ def read_keys(keys: Any) -> list[VerificationKey]:
     return found
 
 
-def _read_any(key: Any) -> VerificationKey:
+def _read_any(key: object) -> VerificationKey:
     if isinstance(key, Mapping):
         return read_jwk(key)
     if isinstance(key, str | bytes):
@@ -227,7 +227,7 @@ def _read_any(key: Any) -> VerificationKey:
     return VerificationKey(None, _algorithms(key), key)
 
 
-def _algorithms(key: Any) -> frozenset[str]:
+def _algorithms(key: object) -> frozenset[str]:
     if isinstance(key, RSAPublicKey):
         if key.key_size < MIN_RSA:
             raise ValueError(f"an RSA key needs {MIN_RSA} bits, not {key.key_size}")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 JWKS_TTL: Final = 600.0
 #: Default least seconds between two fetches.
 JWKS_COOLDOWN: Final = 30.0
-#: Least seconds until the next fetch if there are no keys at all: nobody gets in before.
+#: Least seconds until the next fetch if there are no keys at all: no token is accepted before.
 JWKS_RETRY: Final = 1.0
 #: Longest wait of a request for newer keys while it has a known one, in seconds.
 JWKS_PATIENCE: Final = 1.0

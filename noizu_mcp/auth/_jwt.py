@@ -241,7 +241,7 @@ class CompoundJWTVerifier(TokenVerifier):
             raise InvalidToken(f"the API key {shown(key)} is not in use")
         return principal
 
-    def _check_secret(self, secret: Any) -> bytes:
+    def _check_secret(self, secret: object) -> bytes:
         data = secret.encode() if isinstance(secret, str) else secret
         if not isinstance(data, bytes):
             raise TypeError(f"the secret is a string or bytes, not {type(secret).__name__}")

@@ -123,8 +123,8 @@ class TokenVerifier(ABC):
             request: The request that carried it.
 
         Returns:
-            The caller. Any other value means that the verifier is broken (500) and lets nobody in;
-            None, which means "refused" in other frameworks, too.
+            The caller. Any other value, also None, means that the verifier is broken (500) and
+            accepts no token.
 
         Raises:
             InvalidToken: The token is not valid, or not for this server.

@@ -223,7 +223,7 @@ async def _answer_round(result: JSONObject, answerer: Answerer) -> JSONObject:
     return answers
 
 
-def read_roots(roots: Any, where: str) -> list[JSONObject]:
+def read_roots(roots: object, where: str) -> list[JSONObject]:
     """Convert roots to wire form.
 
     Args:
@@ -239,7 +239,7 @@ def read_roots(roots: Any, where: str) -> list[JSONObject]:
     return [_root(root, f"{where}[{number}]") for number, root in enumerate(roots)]
 
 
-def _root(root: Any, where: str) -> JSONObject:
+def _root(root: object, where: str) -> JSONObject:
     if isinstance(root, str):
         root = Root(root)
     elif isinstance(root, Mapping):

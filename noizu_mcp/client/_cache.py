@@ -12,7 +12,7 @@ credentials under which it came; the cache belongs to one connection, so it cros
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 import trio
 
@@ -59,7 +59,7 @@ class _CachedAnswer(NamedTuple):
         credentials: Those of its request.
     """
 
-    value: Any
+    value: object
     until: float
     size: int
     shared: bool
@@ -78,7 +78,7 @@ class ResponseCache:
         self._session = session
         self._size = size
         self._used = 0
-        # The one that was used last stands last.
+        # The most recently used entry stands last.
         self._kept: dict[CacheKey, _CachedAnswer] = {}
         self._drops: dict[str, int] = {}
 
@@ -105,7 +105,7 @@ class ResponseCache:
         credentials, drops = self._session.credentials, self._drops.get(key.method, 0)
         result = await send()
         value = read(result)
-        # Credentials that changed meanwhile: nobody knows which of them the server has seen.
+        # If the credentials changed meanwhile, the server may have seen either of them.
         if drops == self._drops.get(key.method, 0) and credentials == self._session.credentials:
             self._keep(key, value, result, credentials)
         return value
@@ -143,7 +143,7 @@ class ResponseCache:
         return kept
 
     def _keep(
-        self, key: CacheKey, value: Any, result: Mapping[str, Any], credentials: Hashable
+        self, key: CacheKey, value: object, result: Mapping[str, object], credentials: Hashable
     ) -> None:
         ttl, shared = result.get("ttlMs"), result.get("cacheScope") == "public"
         # `True` is an integer for Python.

@@ -40,6 +40,7 @@ class ToolCalls:
         self._request = request
         self._list_tools = list_tools
         self._checks = checks
+        self._is_strict = checks.may_list
         # A task without the extension is an unknown kind of result, and an error.
         knows_tasks = TASKS in (session.peer.capabilities.get("extensions") or {})
         self._kinds = ("complete", "task") if knows_tasks else ("complete",)
@@ -51,7 +52,7 @@ class ToolCalls:
             params: The params of the request.
             **options: Those of `Client.request`.
         """
-        if self._checks.must_list(params["name"]):
+        if self._is_strict:
             await self._checks.look_up(params["name"])
         first = await self._send(params, **options)
         return await self.finish(params, first, **options)

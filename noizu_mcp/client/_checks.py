@@ -119,17 +119,15 @@ class OutputChecks:
         """True if a call may list the tools: in the mode `strict`."""
         return self._strictness == "strict"
 
-    def must_list(self, name: str) -> bool:
-        """Tell whether the tools must be listed before a call: in the mode `strict`, once."""
-        return self._strictness == "strict" and name not in self._outputs
-
     async def look_up(self, name: str) -> None:
-        """List the tools, to know one of them."""
+        """List the tools if the tool is unknown; in the mode `strict`, before each call."""
+        if name in self._outputs:
+            return
         # One listing for all calls that wait for it.
         async with self._looking:
             if name not in self._outputs:
                 await self._list_tools()
-                # A tool that is not listed has no schema; nobody looks for it again.
+                # A tool that is not listed has no schema. It is not looked up again.
                 self._outputs.setdefault(name, None)
 
     def concern(self, name: str) -> bool:
@@ -151,7 +149,7 @@ class OutputChecks:
             return result
         text = f"the result of the tool {name[:SHOWN]!r} breaks its output schema:"
         if self._strictness == "strict":
-            # The schema may have changed, and nobody has told. If the server refuses to list now,
+            # The schema may have changed without a notification. If the server refuses to list,
             # the schema that is known decides.
             with suppress(*PEER_FAILURES):
                 await self._list_tools()

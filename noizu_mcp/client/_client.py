@@ -101,7 +101,7 @@ class Client:
     async def request(
         self,
         method: str,
-        params: Mapping[str, Any] | None = None,
+        params: Mapping[str, object] | None = None,
         *,
         timeout: float | None = None,
         progress: Callable[[Progress], object] | None = None,
@@ -156,7 +156,7 @@ class Client:
         )
         return dict(result)
 
-    async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+    async def notify(self, method: str, params: Mapping[str, object] | None = None) -> None:
         """Send any notification, and wait until the connection has room for more."""
         self._session.notify(method, params)
         await self._session.loop.outbox.room()
@@ -248,7 +248,7 @@ class Client:
 
         async def send_round(params: JSONObject) -> JSONObject:
             if params.keys() != {"uri"}:
-                # An answer that depends on answers of ours must not be kept (2026-07-28
+                # A result that depends on our answers must not be kept (2026-07-28
                 # `server/utilities/caching`): this drops it before it comes.
                 self._cache.drop(READ, lambda kept: kept == uri)
             return await self.request(READ, params, timeout=timeout)
@@ -271,7 +271,7 @@ class Client:
         return await self._lists.all(SKILL_LIST)
 
     async def get_skill(self, uri: str) -> SkillDefinition:
-        """Get the present entry of a skill, also of one that the server does not list.
+        """Get the present entry of a skill, whether the server lists it or not.
 
         Args:
             uri: The URI of its `SKILL.md`.
@@ -305,7 +305,7 @@ class Client:
         Raises:
             SkillError: The entry is invalid, or the file is not listed in it, or its size, digest
                 or frontmatter differs from the entry.
-            McpError: The server does not have the file any more (-32602).
+            McpError: The server no longer has the file (-32602).
         """
         from ._skills import locate_file, verify_file
 
@@ -352,7 +352,7 @@ class Client:
 
     async def complete(
         self,
-        ref: Reference | Mapping[str, Any],
+        ref: Reference | Mapping[str, object],
         argument: str,
         value: str,
         context: Mapping[str, str] | None = None,
@@ -376,7 +376,7 @@ class Client:
             params["context"] = {"arguments": dict(context)}
         return Completion.from_wire(await self.request("completion/complete", params))
 
-    async def set_roots(self, roots: Sequence[Root | str | Mapping[str, Any]]) -> None:
+    async def set_roots(self, roots: Sequence[Root | str | Mapping[str, object]]) -> None:
         """Change the roots of the client, and tell a server of up to 2025-11-25 about it.
 
         Args:
@@ -402,7 +402,7 @@ class Client:
     async def call_tool(
         self,
         name: str,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: Mapping[str, object] | None = None,
         *,
         timeout: float | None = None,
         progress: Callable[[Progress], object] | None = None,
@@ -463,7 +463,7 @@ class Client:
         prompts: bool = False,
         resources: bool = False,
         uris: Sequence[str] = (),
-    ) -> AsyncIterator[Mapping[str, Any]]:
+    ) -> AsyncIterator[Mapping[str, object]]:
         """Receive notifications of changes while the block runs (`subscriptions/listen`).
 
         The notifications go to the handler. A request that the server ends, or whose stream breaks,

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 import trio
 
@@ -51,7 +51,7 @@ async def connect(
     version: str | None = None,
     timeout: float = TIMEOUT,
     probe_timeout: float = PROBE_TIMEOUT,
-    roots: Sequence[Root | str | Mapping[str, Any]] | None = None,
+    roots: Sequence[Root | str | Mapping[str, object]] | None = None,
     client_info: Implementation | None = None,
     capabilities: ClientCapabilities | None = None,
     tap: Tap | None = None,
@@ -180,7 +180,7 @@ class _OwnSide:
     Args:
         handler: See `connect`, as for the other arguments.
         info: The name and version of the client.
-        capabilities: Capabilities besides those of the handler.
+        capabilities: Capabilities in addition to those of the handler.
         roots: Where the server may work.
         limits: The limits of the connection.
         telemetry: Listeners.
@@ -192,7 +192,7 @@ class _OwnSide:
         info: Implementation | None,
         capabilities: ClientCapabilities | None,
         *,
-        roots: Sequence[Root | str | Mapping[str, Any]] | None,
+        roots: Sequence[Root | str | Mapping[str, object]] | None,
         limits: Limits,
         telemetry: Sequence[Listen],
     ) -> None:
@@ -221,7 +221,7 @@ class _OwnSide:
 
 
 def _read_roots(
-    handler: ClientHandler, roots: Sequence[Root | str | Mapping[str, Any]] | None
+    handler: ClientHandler, roots: Sequence[Root | str | Mapping[str, object]] | None
 ) -> list[JSONObject] | None:
     """Check the handler and the roots, and convert the roots to wire form."""
     if not isinstance(handler, ClientHandler):
@@ -262,10 +262,10 @@ async def _open_background(nursery: trio.Nursery) -> trio.Nursery:
 
 
 async def _keep_background(opened: list[trio.Nursery], ready: trio.Event) -> None:
-    """Run the session and its stream, cancelled by nobody but `connect`.
+    """Run the session and its stream; only `connect` cancels them.
 
     A timeout around the block, or a failure in it, must not end them before the server has been
-    told that nobody waits for its answers any more.
+    told that its answers are no longer awaited.
     """
     with trio.CancelScope(shield=True):
         async with trio.open_nursery() as nursery:

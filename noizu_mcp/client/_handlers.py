@@ -49,7 +49,7 @@ class ClientHandler:
     Its methods answer live requests (up to 2025-11-25) and the input requests of 2026-07-28.
     Each question runs in a task of its own, so a slow person delays nothing else; when the server
     no longer wants an answer, the task is cancelled. A method may be `async def`, or `def`: then it
-    runs in a thread, which cannot be cancelled, and its result is dropped when nobody wants it.
+    runs in a thread, which cannot be cancelled, and an unwanted result is dropped.
     `handle_sampling = None` advertises nothing, whatever a base class does.
 
     The class is checked when it is made: a method with a wrong name or wrong parameters is a
@@ -320,5 +320,5 @@ def _in_thread(method: Any, args: tuple[Any, ...]) -> tuple[Any]:
     try:
         return (method(*args),)  # in a tuple: trio lets no coroutine out of a thread
     except (KeyboardInterrupt, GeneratorExit) as error:
-        # Nobody pressed Ctrl-C and nobody closes a coroutine: those never reach a thread.
+        # Python never raises these in a worker thread by itself, so the handler did.
         raise RuntimeError(f"the handler raised {type(error).__name__}") from error

@@ -11,7 +11,7 @@ until it is cancelled. States:
 - *failed*: no attempt can succeed, since the target names no server, or is a stream, which cannot
   be opened twice.
 
-Nothing is sent again: whether a call that was in flight has been carried out, nobody knows. The
+Nothing is sent again: a call that was in flight may have been carried out. The
 state changes in one place (`_enter`), which wakes all who wait, so none of them can sleep through a
 change. Memory does not grow: the last failure and the last list of tools are kept.
 """
@@ -140,7 +140,7 @@ class KeptConnection:
                     self._enter("waiting")
                     await _sleep_after(failures)
         finally:
-            self.failure = self.failure or ConnectionClosed("nobody keeps the connection any more")
+            self.failure = self.failure or ConnectionClosed("the connection is no longer kept")
             self._enter("failed")
 
     async def _connect_once(self) -> BaseException:
@@ -189,7 +189,7 @@ class KeptConnection:
         if self._observe is not None:
             client._session.observers.append(self._observe)
         if self._was_connected:
-            # Lists may have changed while nobody could tell.
+            # Lists may have changed while the server was not connected.
             for kind, (method, _) in CHANGES.items():
                 if client.capabilities.has(kind):
                     client._session.receive_notice(Notification(method, None))
@@ -210,7 +210,7 @@ class KeptConnection:
         while kinds:
             try:
                 async with client.listen(**kinds):
-                    # A list that was read before may have changed since, and nobody was told.
+                    # A list that was read before may have changed since, without a notification.
                     self._tell_watchers()
                     await trio.sleep_forever()
             except PEER_FAILURES as error:
@@ -253,7 +253,7 @@ class KeptConnection:
         """Make the exception for those who need the server now."""
         reason = "it is being connected" if self.failure is None else told(self.failure)
         error = ConnectionClosed(f"{self.name} is not connected: {reason}")
-        # Not the failure of a present attempt, which nobody knows yet.
+        # Not the failure of a present attempt, which is not known yet.
         error.__cause__ = self.failure
         return error
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import partial
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import trio
 
@@ -214,7 +214,7 @@ class ListReader:
 
 
 def note_headers(
-    page: Mapping[str, Any], mirrored: MutableMapping[str, Mapping[str, tuple[str, ...]]]
+    page: Mapping[str, object], mirrored: MutableMapping[str, Mapping[str, tuple[str, ...]]]
 ) -> JSONObject:
     """Note the arguments that the tools on a page of `tools/list` mirror in HTTP headers.
 

@@ -8,7 +8,7 @@ time. Changes in between were told to nobody, so after the next acknowledgement 
 of them are made up: the handler, the kept answers and the live lists then know.
 
 The task ends with its nursery, which also ends the subscription at the server; or when the server
-does not know the method any more.
+no longer knows the method.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ async def listen(
     kinds: Sequence[str],
     uris: Sequence[str] = (),
     *,
-    task_status: trio.TaskStatus[Mapping[str, Any]],
+    task_status: trio.TaskStatus[Mapping[str, object]],
 ) -> None:
     """Keep a listen request open; see the theory of operation.
 
@@ -70,7 +70,7 @@ async def listen(
             if not status.came:
                 raise
             if isinstance(error, McpError) and error.code == METHOD_NOT_FOUND:
-                logger.warning("changes are not told any more: %s", error)
+                logger.warning("the server no longer reports changes: %s", error)
                 return
             why = str(error)
         failures = 0 if trio.current_time() - began > LIVED else failures + 1
@@ -90,7 +90,7 @@ class _Acknowledged:
     """
 
     def __init__(
-        self, first: trio.TaskStatus[Mapping[str, Any]], again: Callable[[], None]
+        self, first: trio.TaskStatus[Mapping[str, object]], again: Callable[[], None]
     ) -> None:
         self.came = False
         self._first = first

@@ -58,7 +58,7 @@ MAX_KNOWN: Final = 1000
 
 
 class HandshakeServers:
-    """Servers that need no probe, by their addresses; bounded, and shared by all threads.
+    """Addresses of servers that use the handshake protocol; bounded, shared by all threads.
 
     Args:
         clock: Returns the time in seconds; that of trio differs from loop to loop.
@@ -74,7 +74,7 @@ class HandshakeServers:
             return self._until.get(address, -math.inf) > self._clock()
 
     def add(self, address: Hashable, until: float | None = None) -> None:
-        """Note that a server has shaken hands.
+        """Remember that a server uses the handshake protocol.
 
         Args:
             address: Its address.
@@ -167,7 +167,7 @@ async def _shake_hands(client: Client, session: ClientSession, revision: Revisio
         await _initialize(client, session, revision, pinned=False)
     except McpError as error:
         # A server may name its revisions here, too (2025-11-25 `basic/lifecycle`, "Error
-        # Handling"): one that started too slowly for the probe, for example.
+        # Handling"), for example if it started too slowly for the probe.
         other = _named(error, but=revision)
         if other is None:
             raise
@@ -316,7 +316,7 @@ async def _initialize(
         await session.loop.outbox.drain()
 
 
-def _fill_in(client: Client, result: Mapping[str, Any], info: Any) -> None:
+def _fill_in(client: Client, result: Mapping[str, Any], info: object) -> None:
     named = client.server_info if info is None else Implementation.from_wire(info, "serverInfo")
     capabilities = ServerCapabilities.from_wire(result.get("capabilities", {}))
     # After all parsing, which may raise: a client never has the name of one server and the
@@ -332,7 +332,7 @@ async def _renew(
     before = client.capabilities
     await _initialize(client, session, revision, pinned=pinned)
     await session.restore(client.timeout)
-    # Lists may have changed between the sessions, and nobody has told.
+    # Lists may have changed between the sessions without a notification.
     for kind, (method, _) in CHANGES.items():
         if before.has(kind) or client.capabilities.has(kind):
             session.receive_notice(Notification(method, None))
@@ -341,7 +341,7 @@ async def _renew(
 def _make_up_notices(client: Client, session: ClientSession) -> None:
     """Notify the handler of each list and each watched resource as if it had changed.
 
-    Changes while no stream was open were told to nobody.
+    The server could not report changes while no stream was open.
     """
     for kind, (method, _) in CHANGES.items():
         if client.capabilities.has(f"{kind}.listChanged"):

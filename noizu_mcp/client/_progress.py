@@ -24,7 +24,7 @@ class Progress:
 
 
 def reporter(progress: Callable[[Progress], object]) -> OnProgress:
-    """Make a function that reads the params of a progress notice, for one that takes `Progress`."""
+    """Make a function that calls a function with `Progress`, from the params of a notice."""
 
     def report(params: Mapping[str, Any]) -> None:
         progress(Progress(params["progress"], params.get("total"), params.get("message")))

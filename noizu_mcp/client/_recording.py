@@ -30,7 +30,7 @@ _NAMED_BY: Final = {
 
 
 class RecordedSession(ClientSession):
-    """A `ClientSession` whose listeners hear of its requests, questions and notifications.
+    """A `ClientSession` that emits events for its requests, questions and notifications.
 
     Args:
         stream: See `ClientSession`.
@@ -45,8 +45,8 @@ class RecordedSession(ClientSession):
     def __init__(
         self,
         stream: MessageStream,
-        info: Mapping[str, Any],
-        capabilities: Mapping[str, Any],
+        info: Mapping[str, object],
+        capabilities: Mapping[str, object],
         handler: HandlerCalls,
         limits: Limits,
         *,
@@ -101,7 +101,7 @@ class RecordedSession(ClientSession):
         self._emit("renewed")
         await super().restore(seconds)
 
-    async def send_request(self, request: Request, **options: Any) -> Mapping[str, Any]:
+    async def send_request(self, request: Request, **options: Any) -> Mapping[str, object]:
         """Send a request, and record it; see `Dispatcher`."""
         params = request.params or {}
         # Every value may be of any type here: `Client.request` sends what it is given.
@@ -136,7 +136,7 @@ class RecordedSession(ClientSession):
             self.telemetry.emit(notice._replace(bytes_in=size))
 
     def observe_sent(self, method: str, size: int) -> None:
-        """Emit the event of a notification of ours; see `InFlight`."""
+        """Emit the event of a notification that was sent; see `InFlight`."""
         notice = self.event("notice", method)
         self.telemetry.emit(notice._replace(outbound=True, bytes_out=size))
 
@@ -155,7 +155,7 @@ class _RecordedAnswerer(Answerer):
         self,
         session: RecordedSession,
         handler: HandlerCalls,
-        capabilities: Mapping[str, Any],
+        capabilities: Mapping[str, object],
         threads: int,
     ) -> None:
         super().__init__(handler, capabilities, threads)
@@ -185,12 +185,12 @@ def recorded(recording: Recording) -> Iterator[None]:
     except Exception as error:
         recording.end("timed_out" if isinstance(error, RequestTimeout) else "error")
         raise
-    except BaseException:  # trio.Cancelled: nobody waits any more
+    except BaseException:  # trio.Cancelled: the caller has given up
         recording.end("cancelled")
         raise
 
 
-def _outcome_of(request: Request, result: Mapping[str, Any]) -> Outcome:
+def _outcome_of(request: Request, result: Mapping[str, object]) -> Outcome:
     if result.get("resultType") == "input_required":
         return "input_required"
     failed = request.method == "tools/call" and result.get("isError") is True

@@ -97,7 +97,7 @@ class Renewal:
             self.is_lost = True
 
     async def renew(self, patience: float) -> None:
-        """Wait until a new session has begun; return at once if none is needed.
+        """Wait until a new session has begun in the place of the lost one.
 
         Args:
             patience: Seconds to wait.
@@ -108,8 +108,6 @@ class Renewal:
             ConnectionClosed: The handshake failed for another reason, or the connection ended.
             RequestTimeout: No session began in time; the handshake goes on.
         """
-        if not self.is_lost:
-            return
         # One handshake for all: each would begin a session that the others do not know.
         attempt = self._attempt or self._start()
         # Only the wait ends: the handshake goes on, for the others who wait and for the next

@@ -6,7 +6,7 @@ time, in order, through a queue that drops the oldest when the handler is too sl
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import trio
 
@@ -27,7 +27,7 @@ from ..engine import (
     crashes_logged,
     logger,
 )
-from ..jsonrpc import Id, Notification, Request, Response
+from ..jsonrpc import Id, Notification, Request, Response, encode
 from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer, Dispatch, Revision
 from ..types import META_SUBSCRIPTION_ID, Implementation, ServerCapabilities
 from ._answers import Answerer, HandlerCalls
@@ -67,8 +67,8 @@ class ClientSession(Dispatcher):
     def __init__(
         self,
         stream: MessageStream,
-        info: Mapping[str, Any],
-        capabilities: Mapping[str, Any],
+        info: Mapping[str, object],
+        capabilities: Mapping[str, object],
         handler: HandlerCalls,
         limits: Limits,
     ) -> None:
@@ -90,7 +90,7 @@ class ClientSession(Dispatcher):
         self._running: set[Id] = set()
         self._ended = trio.Event()
         self._listens: set[Id] = set()
-        self._unacknowledged: dict[Id, trio.TaskStatus[Mapping[str, Any]]] = {}
+        self._unacknowledged: dict[Id, trio.TaskStatus[Mapping[str, object]]] = {}
         self._send_notice, self._notices = trio.open_memory_channel[Notification](MAX_NOTICES)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -102,7 +102,7 @@ class ClientSession(Dispatcher):
                     nursery.start_soon(self.renewal.run, self._stream)
                     await self.loop.run(grace=0, task_status=task_status)
                     nursery.cancel_scope.cancel()
-                # Nothing adds to the queue any more: its end is the end of the task. What came
+                # Nothing adds to the queue from here on: its end is the end of the task. What came
                 # before the last answer is for the handler, also if the block ends at once.
                 self._send_notice.close()
                 delivering.cancel_scope.deadline = trio.current_time() + NOTICE_TIMEOUT
@@ -120,12 +120,12 @@ class ClientSession(Dispatcher):
     async def call(
         self,
         method: str,
-        params: Mapping[str, Any] | None,
+        params: Mapping[str, object] | None,
         *,
         patience: float,
         on_progress: OnProgress | None = None,
         extensions: Iterable[str] = (),
-    ) -> Mapping[str, Any]:
+    ) -> Mapping[str, object]:
         """Send a request and wait for its answer; in a new session if the present one has ended.
 
         Args:
@@ -150,7 +150,8 @@ class ClientSession(Dispatcher):
         # no other error allows that. Once: a server may end every session at once.
         may_repeat = not self.renewal.is_lost
         while True:
-            await self.renewal.renew(patience)
+            if self.renewal.is_lost:
+                await self.renewal.renew(patience)
             # Read before the request is sent: it tells later which session the request met.
             generation = self.renewal.generation
             try:
@@ -171,13 +172,13 @@ class ClientSession(Dispatcher):
     async def exchange(
         self,
         method: str,
-        params: Mapping[str, Any] | None,
+        params: Mapping[str, object] | None,
         *,
         patience: float,
         on_progress: OnProgress | None = None,
         extensions: Iterable[str] = (),
         arrived: Arrival | None = None,
-    ) -> Mapping[str, Any]:
+    ) -> Mapping[str, object]:
         """Send a request in the present session and wait for its answer.
 
         Args:
@@ -227,7 +228,7 @@ class ClientSession(Dispatcher):
         await self._ended.wait()
 
     async def wait_ended(self) -> None:
-        """Wait until the connection has ended, whoever ended it."""
+        """Wait until the connection has ended, for any reason."""
         await self._ended.wait()
 
     async def _deliver(self) -> None:
@@ -237,7 +238,7 @@ class ClientSession(Dispatcher):
                 await self._handler.call("handle_notification", *args, limiter=self._thread)
 
     def drop_questions(self) -> None:
-        """Answer no question of a session that is over: ids begin anew in the next one."""
+        """Drop open requests of the server when a session ends; ids restart in the next session."""
         for request in list(self.requests.values()):
             request.withdraw()
 
@@ -261,7 +262,7 @@ class ClientSession(Dispatcher):
             await self._ask_again("resources/subscribe", {"uri": uri}, seconds)
             self.receive_notice(Notification(RESOURCE_UPDATED, {"uri": uri}))
 
-    async def _ask_again(self, method: str, params: Mapping[str, Any], seconds: float) -> None:
+    async def _ask_again(self, method: str, params: Mapping[str, object], seconds: float) -> None:
         try:
             await self.send_request(self.peer.request(method, params), patience=seconds)
         except McpError as error:
@@ -271,7 +272,7 @@ class ClientSession(Dispatcher):
 
     def encode_request(self, request: Request, revision: Revision | None) -> bytes:
         """Write a request; see `Dispatcher`."""
-        data = super().encode_request(request, revision)
+        data = encode(request)
         if self.mirrored is None:
             return data
         return Outgoing(data, request, revision or self.peer.revision)
@@ -313,7 +314,7 @@ class ClientSession(Dispatcher):
         self,
         request: Request,
         *,
-        task_status: trio.TaskStatus[Mapping[str, Any]] = trio.TASK_STATUS_IGNORED,
+        task_status: trio.TaskStatus[Mapping[str, object]] = trio.TASK_STATUS_IGNORED,
     ) -> None:
         """Send a listen request and keep it open until the server ends it.
 
@@ -335,7 +336,7 @@ class ClientSession(Dispatcher):
             self._listens.discard(request.id)
             self._unacknowledged.pop(request.id, None)
 
-    def _acknowledge(self, params: Mapping[str, Any]) -> None:
+    def _acknowledge(self, params: Mapping[str, object]) -> None:
         meta, agreed = params.get("_meta"), params.get("notifications")
         id_ = meta.get(META_SUBSCRIPTION_ID) if isinstance(meta, Mapping) else None
         # Our ids are integers. `True` is one for Python, and equals the id 1.

@@ -156,7 +156,7 @@ class Clients:
     async def call_tool(
         self,
         name: str,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: Mapping[str, object] | None = None,
         *,
         timeout: float | None = None,
         progress: Callable[[Progress], object] | None = None,
@@ -197,7 +197,7 @@ class Clients:
         return None if client is None else (connection, client, tool)
 
     async def _find(self, name: str) -> tuple[KeptConnection, str]:
-        """Find the server of a tool, and its name there; if nobody has it, list the tools again."""
+        """Find the server of a tool, and its name there; list the tools again if it is unknown."""
         homes = self._homes_of(name)
         if name not in self._owners:
             if len(homes) == 1:
@@ -282,11 +282,11 @@ def bound_name(name: str) -> str:
 
 @asynccontextmanager
 async def connect_all(
-    config: str | os.PathLike[str] | Mapping[str, Any],
+    config: str | os.PathLike[str] | Mapping[str, object],
     *,
     handler: ClientHandler | HandlerFactory | None = None,
     prefix: bool | Mapping[str, str] | None = True,
-    per_server: Mapping[str, Mapping[str, Any]] | None = None,
+    per_server: Mapping[str, Mapping[str, object]] | None = None,
     start_timeout: float = START_TIMEOUT,
     list_timeout: float = LIST_TIMEOUT,
     **options: Any,
@@ -347,15 +347,15 @@ async def connect_all(
             nursery.cancel_scope.cancel()
 
 
-def _read(entry: Any, name: str) -> Any:
-    """Read an entry; one that is malformed is the failure of its server."""
+def _read(entry: object, name: str) -> Any:
+    """Read an entry; a malformed entry is a failure of its server."""
     try:
         return read_entry(entry, name)
     except (TargetError, ValueError) as error:
         return error
 
 
-def _check_options(options: Mapping[str, Any], own: Mapping[str, Mapping[str, Any]]) -> None:
+def _check_options(options: Mapping[str, object], own: Mapping[str, Mapping[str, object]]) -> None:
     if "auth" in options:
         raise TypeError(
             "auth= would send the credentials of one server to all of them; write "

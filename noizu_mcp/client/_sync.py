@@ -136,7 +136,7 @@ class SyncOpened(Generic[Inner]):
     def __init__(
         self,
         connect: Callable[..., AbstractAsyncContextManager[Inner]],
-        options: Mapping[str, Any],
+        options: Mapping[str, object],
         opened: tuple[TrioThread, Inner] | None = None,
     ) -> None:
         self._connect = connect
@@ -204,10 +204,10 @@ class SyncOpened(Generic[Inner]):
     def _close_at_exit(self, process: int) -> None:
         # A forked child has a copy of the client, but neither its thread nor its connection.
         if os.getpid() == process:
-            with suppress(Exception):  # the program has ended: nobody is left to tell
+            with suppress(Exception):  # the program has ended
                 self.close()
 
-    def _options_in(self, thread: TrioThread) -> Mapping[str, Any]:
+    def _options_in(self, thread: TrioThread) -> Mapping[str, object]:
         """Adapt the options to a thread: the handler sees the client of plain code."""
         handler = self._options.get("handler")
         if not isinstance(handler, ClientHandler):

@@ -38,7 +38,9 @@ class SyncClients(SyncOpened[Clients]):
     """
 
     @with_options_of(connect_all)
-    def __init__(self, config: str | os.PathLike[str] | Mapping[str, Any], **options: Any) -> None:
+    def __init__(
+        self, config: str | os.PathLike[str] | Mapping[str, object], **options: Any
+    ) -> None:
         super().__init__(partial(connect_all, config), options)
 
     def __getitem__(self, name: str) -> SyncClient:
@@ -68,7 +70,7 @@ class SyncClients(SyncOpened[Clients]):
     list_tools = blocking(Clients.list_tools)
     call_tool = blocking(Clients.call_tool)
 
-    def _options_in(self, thread: TrioThread) -> Mapping[str, Any]:
+    def _options_in(self, thread: TrioThread) -> Mapping[str, object]:
         make = self._options.get("handler")
         if isinstance(make, ClientHandler) or not callable(make):
             return super()._options_in(thread)

@@ -2,7 +2,7 @@
 
 The form of these files is that of the hosts: one object with an entry for each server, under
 `mcpServers` (Claude, Cursor and most others) or `servers` (VS Code). Hosts add members of their
-own, which are ignored, but for those that would change how a server is reached.
+own, which are ignored unless they change how a server is reached.
 """
 
 import json
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: The targets that remain once texts, files and mappings are read.
 Opened = Union["Server", type["Server"], Stdio, Http, MessageStream]
 #: The targets of `connect`; a context manager yields one of the other forms.
-Target = Opened | str | os.PathLike[str] | Mapping[str, Any] | AbstractAsyncContextManager[Any]
+Target = Opened | str | os.PathLike[str] | Mapping[str, object] | AbstractAsyncContextManager[Any]
 
 #: The member of a file that holds the servers, in the order of preference.
 _SERVERS: Final = ("mcpServers", "servers")
@@ -75,7 +75,7 @@ def read_target(target: Target) -> Opened:
     )
 
 
-def read_servers(config: str | os.PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
+def read_servers(config: str | os.PathLike[str] | Mapping[str, object]) -> dict[str, Any]:
     """Read a configuration of several servers.
 
     Args:
@@ -126,7 +126,7 @@ def read_entry(entry: Any, where: str) -> Opened:
         raise TargetError(f"{where}: {error}") from error
 
 
-def _load(path: str) -> Mapping[str, Any]:
+def _load(path: str) -> Mapping[str, object]:
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -138,7 +138,7 @@ def _load(path: str) -> Mapping[str, Any]:
     return document
 
 
-def _is_disabled(entry: Any) -> bool:
+def _is_disabled(entry: object) -> bool:
     return isinstance(entry, Mapping) and entry.get("disabled") is True
 
 
@@ -155,7 +155,7 @@ def _read_named(path: str, name: str) -> Opened:
     return read_entry(servers[name], f"{path}: {name}")
 
 
-def _only_entry(config: Mapping[str, Any]) -> Any:
+def _only_entry(config: Mapping[str, object]) -> Any:
     """Find the entry of a mapping that stands for one server."""
     if "command" in config or "url" in config:
         return config
@@ -166,13 +166,13 @@ def _only_entry(config: Mapping[str, Any]) -> Any:
     return next(iter(servers.values()))
 
 
-def _counted(servers: Mapping[str, Any], one: str) -> str:
+def _counted(servers: Mapping[str, object], one: str) -> str:
     if not servers:
         return "no servers"
     return f"several servers: {', '.join(servers)}; {one}, or connect to all with connect_all"
 
 
-def _read_members(entry: Mapping[str, Any]) -> Stdio | Http:
+def _read_members(entry: Mapping[str, object]) -> Stdio | Http:
     """Make the target of an entry.
 
     Raises:
@@ -210,18 +210,17 @@ def _read_members(entry: Mapping[str, Any]) -> Stdio | Http:
     return Stdio(command, *args, env=_mapping(filled, "env"), cwd=cwd)
 
 
-def _mapping(entry: Mapping[str, Any], name: str) -> Mapping[str, str] | None:
+def _mapping(entry: Mapping[str, object], name: str) -> Mapping[str, str] | None:
     value = entry.get(name)
     if value is not None and not isinstance(value, Mapping):
         raise TypeError(f"{name} must be an object")
     return value
 
 
-def _fill_in(value: Any) -> Any:
+def _fill_in(value: object) -> Any:
     """Fill in the variables of a member: in a text, in a list, or in the values of an object.
 
-    `${VAR}` and `${VAR:-default}` are those of Claude Code, `${env:VAR}` is that of VS Code and
-    Cursor.
+    Claude Code writes `${VAR}` and `${VAR:-default}`; VS Code and Cursor write `${env:VAR}`.
     """
     if isinstance(value, str):
         return _VARIABLE.sub(_value_of, value)
@@ -235,7 +234,7 @@ def _fill_in(value: Any) -> Any:
 def _value_of(found: re.Match[str]) -> str:
     named = _NAME.fullmatch(found[1])
     if named is None:
-        # Passed on as it is, it would be the password of nobody, or the name of a folder.
+        # Unreplaced, the text would become a wrong password or the name of a folder.
         raise ValueError(f"{found[0]} is not known here; write ${{VAR}} or ${{VAR:-default}}")
     name, default = named.groups()
     value = os.environ.get(name, default)

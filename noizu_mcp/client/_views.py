@@ -127,7 +127,7 @@ class ListView(Generic[Definition]):
         return key in self._table()
 
     def get(self, key: str) -> Definition | None:
-        """Return the definition with a name, or with a URI for resources; None if there is none."""
+        """Return the definition with a name, or with a URI for resources, or None."""
         return self._table().get(key)
 
     def _table(self) -> dict[str, Definition]:

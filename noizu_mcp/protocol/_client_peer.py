@@ -95,7 +95,8 @@ class ClientPeer:
         if meta or progress:
             body = body or {}
             # Reserved keys win over keys of the caller (2026-07-28 `basic/index`, `_meta`).
-            meta = body["_meta"] = {**meta_of(body), **meta}
+            given = body.get("_meta")
+            meta = body["_meta"] = {**given, **meta} if isinstance(given, Mapping) else meta
         request = self.ledger.open(method, body)
         if progress:
             # Our ids are never used twice, so the token is unique among the active requests

@@ -382,7 +382,7 @@ class Content(Value):
                 return cls("text", {"text": text})  # the fast path: most answers are one text
         found, rest = read_items((_TYPE_ITEM,), value, where)
         block_type = found["type"]
-        # A newer peer may send blocks that nobody knows here; they are passed on unchanged.
+        # A newer peer may send unknown blocks; they are passed on unchanged.
         if block_type not in _BLOCKS:
             return cls(block_type, {}, extra=rest)
         items = _items_of(block_type)

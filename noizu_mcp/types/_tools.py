@@ -96,7 +96,7 @@ class ToolResult(Value):
 
     @property
     def text(self) -> str:
-        """The text of all text blocks, joined by line ends; empty if there is none."""
+        """The text of all text blocks, joined by line ends; empty without one."""
         return "\n".join(block.text for block in self.content if block.type == "text")
 
     @property

@@ -167,7 +167,7 @@ def test_a_form(talk, version):
         ("seats [2]:", "3\n"),
         ("1) upper", ""),
         ("berth [lower]:", "middle\n"),
-        ("'middle' is none of the choices", ""),
+        ("'middle' is not one of the choices", ""),
         ("berth [lower]:", "1\n"),
         ("extras:", "tea, 2\n"),
         ("window:", "perhaps\n"),

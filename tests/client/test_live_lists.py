@@ -588,7 +588,8 @@ async def test_listening_to_a_server_that_stops_telling(scripted, autojump_clock
             await client.ping()
         listens = [each for each in script.received if each["method"] == "subscriptions/listen"]
         assert len(listens) == 2
-    assert caplog.records[-1].message == "changes are not told any more: Method not found (-32601)"
+    text = "the server no longer reports changes: Method not found (-32601)"
+    assert text == caplog.records[-1].message
 
 
 async def test_the_end_of_the_connection_ends_listening(scripted, autojump_clock):

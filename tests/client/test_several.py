@@ -728,7 +728,7 @@ async def test_they_end_together(lives):
     assert leaving == set(lives)
     assert clients.status == dict.fromkeys("abc", "failed")
     with pytest.raises(
-        ConnectionClosed, match="a is not connected: nobody keeps the connection any more"
+        ConnectionClosed, match="a is not connected: the connection is no longer kept"
     ):
         clients["a"]
 

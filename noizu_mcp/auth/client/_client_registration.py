@@ -5,7 +5,7 @@ that was registered beforehand, a client id metadata document, dynamic registrat
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -55,7 +55,7 @@ class ClientIdentity:
     def known(
         self, issuer: IssuerMetadata, known_at: str | None = None
     ) -> ClientRegistration | None:
-        """Return the registration that needs no request; None if there is none.
+        """Return the registration that needs no request, or None.
 
         Args:
             issuer: The authorization server.
@@ -105,7 +105,7 @@ def registration_key(issuer: str) -> str:
 async def stored_registration(
     issuer: IssuerMetadata, store: CredentialStore
 ) -> ClientRegistration | None:
-    """Load a registration that was made earlier; None if there is none that is valid."""
+    """Load a registration that was made earlier; None without a valid one."""
     found = await store.load(registration_key(issuer.issuer))
     try:
         known = ClientRegistration(**(found or {}))
@@ -136,7 +136,7 @@ async def register(
         store: Takes the registration.
 
     Raises:
-        AuthError: The issuer registers nobody, or refuses.
+        AuthError: The issuer has no dynamic registration, or refuses.
     """
     url = issuer.registration_endpoint
     if not url:
@@ -185,7 +185,7 @@ def _client_metadata(
 
 
 def _read_registration(
-    found: Mapping[str, Any], client_id: str, issuer: IssuerMetadata, redirect_uri: str
+    found: Mapping[str, object], client_id: str, issuer: IssuerMetadata, redirect_uri: str
 ) -> ClientRegistration:
     secret, until = found.get("client_secret"), found.get("client_secret_expires_at")
     secret = secret if isinstance(secret, str) else ""

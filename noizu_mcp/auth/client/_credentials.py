@@ -14,7 +14,7 @@ Theory of operation. The tokens of one server are in one of these states:
 A grant requests the scopes of the challenge together with those requested before: a step up must
 not lose what another operation needs. A server that still wants scopes that the refused token was
 requested with, or refuses a token that was made a moment ago, cannot be satisfied: that is an
-`AuthError`, and nobody is asked again.
+`AuthError`, and no grant follows.
 
 Whoever changes the tokens holds the lock of the store. So they are renewed once, however many
 tasks (see `RequestAuth`), clients and processes share them: the others find the new ones.
@@ -87,7 +87,7 @@ class Grant(Protocol):
             request: The request.
 
         Raises:
-            AuthError: There are none; it says why, and what to do.
+            AuthError: No tokens could be got; the text says why, and what to do.
         """
 
 
@@ -212,7 +212,7 @@ class TokenCredentials:
         return login
 
     async def _renew(self, login: Login) -> Login | None:
-        """Renew a stale token; None if there is none to send any more."""
+        """Renew a stale token; None if no valid token is left."""
         async with self._store.lock(self._key):
             stored = await self._load()
             # Deleted: the person has logged out.
@@ -228,7 +228,7 @@ class TokenCredentials:
         return None if stored.tokens.is_over() else stored
 
     async def _refresh(self, login: Login) -> Login | None:
-        """Use the refresh token; None if there is none, or it is of no more use."""
+        """Use the refresh token; None if it is missing or no longer valid."""
         if not login.tokens.refresh_token:
             return None
         params = {

@@ -12,7 +12,7 @@ Theory of operation. Each step leads to the next, or ends with one `AuthError`:
 4. a server of 2025-03-26 has no resource metadata. It is its own authorization server then, with
    metadata at the root of its origin, or without any: `/authorize`, `/token`, `/register`.
 
-All URLs are https, but for loopback addresses.
+All URLs are https, except on loopback addresses.
 
 Sources: 2026-07-28 and 2025-11-25 `basic/authorization`; 2025-03-26 `basic/authorization`,
 "Server Metadata Discovery" and "Fallbacks for Servers without Metadata Discovery".
@@ -306,7 +306,7 @@ def read_object(body: bytes) -> JSONObject | None:
     return document if isinstance(document, dict) else None
 
 
-def _texts(document: Mapping[str, Any], name: str) -> tuple[str, ...] | None:
+def _texts(document: Mapping[str, object], name: str) -> tuple[str, ...] | None:
     """Read a list of strings; None if it is missing or something else."""
     found = document.get(name)
     if not isinstance(found, list):

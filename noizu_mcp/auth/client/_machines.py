@@ -4,8 +4,8 @@ Each strategy is a grant of `TokenCredentials`, which has discovery, the store, 
 rules for refusals. A machine asks for a new token where a person would use a refresh token.
 
 The credentials of a machine were agreed on with one authorization server, but the MCP server names
-the one to use, and may lie. A secret, and a token of a platform, is of use to whoever gets it, so
-`issuer=` is required and nobody else gets it. A signature is made for one issuer and is of no use
+the one to use, and may lie. A thief could use a secret or a token of a platform, so `issuer=` is
+required, and only this issuer gets them. A signature is made for one issuer and is useless
 elsewhere; without `issuer=` such a strategy stays with the first issuer that gave it a token.
 
 Sources: RFC 6749 section 4.4 (client credentials), RFC 7523 (assertions), RFC 8693 (exchange); the
@@ -128,7 +128,7 @@ class Machine(ABC):
 
         Args:
             issuer: The issuer.
-            known_at: The issuer that it got tokens from before; None: there is none.
+            known_at: The issuer that it got tokens from before, or None.
 
         Raises:
             AuthError: The credentials belong to another issuer.
@@ -226,7 +226,7 @@ class PrivateKeyJWT(Machine):
     def __init__(
         self,
         client_id: str,
-        key: Any,
+        key: object,
         *,
         algorithm: str | None = None,
         key_id: str | None = None,
@@ -366,7 +366,7 @@ class EnterpriseManaged(Machine):
         return {"grant_type": _JWT_BEARER, "assertion": str(given.get("access_token", ""))}
 
 
-def check_source(source: Any, name: str) -> Any:
+def check_source(source: object, name: str) -> Any:
     """Check the source of a token.
 
     Args:
@@ -374,7 +374,7 @@ def check_source(source: Any, name: str) -> Any:
         name: The name of the option, for the message.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The value is not valid.
     """
     if isinstance(source, Path) or callable(source):
         return source

@@ -32,7 +32,7 @@ class CredentialStore(Protocol):
     """A place for credentials; write your own with these four methods."""
 
     async def load(self, key: str, /) -> JSONObject | None:
-        """Return the value of a key; None if there is none."""
+        """Return the value of a key, or None."""
 
     async def save(self, key: str, value: JSONObject, /) -> None:
         """Set the value of a key; a reader never finds a half of it."""
@@ -55,7 +55,7 @@ class MemoryStore:
         """Return the value of a key; see `CredentialStore`."""
         await trio.lowlevel.checkpoint()
         found = self._values.get(key)
-        # A copy each time, as from a file: nobody can change the value of another one.
+        # A copy each time, as from a file: callers cannot change the values of each other.
         return None if found is None else json.loads(found)
 
     async def save(self, key: str, value: JSONObject, /) -> None:

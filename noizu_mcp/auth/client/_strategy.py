@@ -85,7 +85,7 @@ class Refusal:
     )
 
     def challenge(self, scheme: str = "Bearer") -> AuthChallenge | None:
-        """Find the first challenge of a scheme; None if there is none."""
+        """Find the first challenge of a scheme, or None."""
         return next((each for each in self.challenges if each.is_scheme(scheme)), None)
 
 

@@ -155,8 +155,8 @@ class Login:
         return attrs.asdict(self)
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any] | None) -> "Login | None":
-        """Read a record; None if there is none, or one of another form."""
+    def from_json(cls, document: Mapping[str, object] | None) -> "Login | None":
+        """Read a record; None if it is missing or has another form."""
         try:
             fields: dict[str, Any] = dict(document or {})
             client = ClientRegistration(**fields.pop("client"))
@@ -382,13 +382,13 @@ def _read_answer(answer: FetchResponse, url: str) -> JSONObject:
 
 
 def read_lifetime(value: Any) -> float | None:
-    """Read a number of seconds, which some servers send as a string; None if it is none."""
+    """Read a number of seconds, which some servers send as a string; None if it is not a number."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 16:
         value = int(value)
     return float(value) if is_number(value) and 0 <= value < MAX_SECONDS else None
 
 
-def explain(document: Mapping[str, Any]) -> str:
+def explain(document: Mapping[str, object]) -> str:
     """Quote the error of an authorization server: `access_denied: the person said no`."""
     parts = [document.get("error"), document.get("error_description")]
     said = ": ".join(each[:SHOWN] for each in parts if isinstance(each, str) and each)

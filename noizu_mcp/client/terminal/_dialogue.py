@@ -78,7 +78,7 @@ class Terminal:
             EOFError: The person ended the input instead.
         """
         print(printable(prompt, self._out), end=" ", file=self._out, flush=True)
-        # No thread: one that is abandoned would take the line that answers the next question.
+        # No thread: an abandoned thread would read the line that answers the next question.
         await trio.lowlevel.wait_readable(self._fd)
         line = os.read(self._fd, _LINE)
         if not line:
@@ -99,7 +99,7 @@ class Dialogue:
         self._terminal = terminal
         self._asker = asker
 
-    async def answer(self, params: Mapping[str, Any]) -> PersonAnswer:
+    async def answer(self, params: Mapping[str, object]) -> PersonAnswer:
         """Show a question, and read the answer.
 
         Args:
@@ -115,7 +115,7 @@ class Dialogue:
             self._terminal.say("(the question is no longer asked)")
             raise
 
-    async def _ask(self, params: Mapping[str, Any]) -> PersonAnswer:
+    async def _ask(self, params: Mapping[str, object]) -> PersonAnswer:
         terminal = self._terminal
         terminal.discard_typed()
         terminal.say()

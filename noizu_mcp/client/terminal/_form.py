@@ -174,7 +174,7 @@ class FormField:
         for number, choice in enumerate(self.choices, 1):
             if word in (choice.title, str(number)):
                 return choice.value
-        raise ValueError(f"{word!r} is none of the choices")
+        raise ValueError(f"{word!r} is not one of the choices")
 
 
 def read_fields(schema: JSON) -> list[FormField]:

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any
 
 from ...engine import logger
 from ...types import Decline
@@ -27,17 +26,17 @@ class TerminalHandler(ClientHandler):
     def __init__(
         self,
         *,
-        sampling: Callable[[Mapping[str, Any]], Awaitable[Sampled] | Sampled] | None = None,
+        sampling: Callable[[Mapping[str, object]], Awaitable[Sampled] | Sampled] | None = None,
     ) -> None:
         if sampling is not None:
             vars(self)["handle_sampling"] = sampling
 
-    async def handle_elicitation(self, params: Mapping[str, Any]) -> PersonAnswer:
+    async def handle_elicitation(self, params: Mapping[str, object]) -> PersonAnswer:
         """Show the question, and read the answer; see `ClientHandler`."""
         # Also under asyncio, whose loops cannot wait for every terminal.
         return await run_on_trio(partial(self._ask, params))
 
-    async def _ask(self, params: Mapping[str, Any]) -> PersonAnswer:
+    async def _ask(self, params: Mapping[str, object]) -> PersonAnswer:
         info = self.client.server_info
         asker = info.title or info.name
         terminal = _find_terminal()

@@ -236,7 +236,7 @@ class AsyncioCall(TrioSide):
     def start(self, work: Callable[[], Awaitable[None]]) -> None:
         """Start a child of the waiting trio task; see `TrioSide`."""
         if self._task.done():
-            raise RuntimeError("the handler has ended, and nothing of it may call its context")
+            raise RuntimeError("the handler has ended; its tasks can no longer use its context")
         context = contextvars.copy_context()
 
         def begin(nursery: trio.Nursery) -> None:

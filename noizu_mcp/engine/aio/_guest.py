@@ -89,7 +89,7 @@ class _Guest(TrioSide):
             self.ended.set_result(None)
             ended.set()
 
-    def _end(self, outcome: Any) -> None:
+    def _end(self, outcome: object) -> None:
         del _GUESTS[self._loop]
         # Only an `outcome.Error` has one: Ctrl-C, for example. The last user raises it.
         error = getattr(outcome, "error", None)
@@ -195,7 +195,7 @@ class _TrioBlock(Generic[Returned]):
     ) -> bool:
         self._held.fail(error)
         self._held.leave.set()
-        if isinstance(error, GeneratorExit):  # no task waits for the end of the block
+        if isinstance(error, GeneratorExit):  # the end of the block is not awaited
             self._holding.add_done_callback(_retrieve)
             return False
         await _wait_for_end(self._holding)
@@ -222,7 +222,7 @@ def enter_trio(
 
 
 def _retrieve(task: "asyncio.Task[None]") -> None:
-    """Retrieve the exception of a task that is never awaited: asyncio would log it."""
+    """Take the exception of a task that is not awaited: asyncio would log it."""
     if not task.cancelled():
         task.exception()
 

@@ -68,7 +68,7 @@ class StreamedResponse:
     Attributes:
         status: The HTTP status.
         headers: The headers; names are found in any case.
-        media_type: The media type of the body, without parameters; empty if there is none.
+        media_type: The media type of the body, without parameters; empty without one.
         is_read: True once the whole body is read.
     """
 
@@ -310,7 +310,7 @@ class Backend:
     def credentials(self) -> Hashable:
         """The headers of `auth` in the last request, without a proof, which differs each time.
 
-        None if a function makes headers: they may be those of another user each time.
+        None if a function makes headers: they may belong to another user each time.
         """
         return None if callable(self._target.headers) else self._sent
 
@@ -352,7 +352,7 @@ class Backend:
         for each in (given or {}, headers):
             merged.update((name.lower(), value) for name, value in each.items())
         if body is not None:
-            # For a stream of ours the library adds no headers, so it reads them only once.
+            # The library adds no headers to a stream of its caller, and reads them only once.
             merged.setdefault("host", self._url.netloc.decode())
             merged["content-length"] = str(len(body))
         return merged

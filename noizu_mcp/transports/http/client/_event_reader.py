@@ -53,7 +53,7 @@ class EventParser:
         self.begin()
 
     def begin(self) -> None:
-        """Expect the start of a stream: a new one, or the continuation of one that broke off."""
+        """Expect the start of a new stream, or the continuation of a stream that broke off."""
         self._rest: list[bytes] = []
         self._size = 0
         self._after_cr = False

@@ -118,7 +118,7 @@ class Post:
             self.written.set()
 
     def _explain(self, error: NetworkFailure) -> Exception:
-        """Tell a server that was never reached from one that may have carried out the request."""
+        """Distinguish a server that was never reached from a broken exchange."""
         shown = self._state.shown
         if not error.connected or not self._state.reached:
             return TransportError(f"cannot reach {shown}: {error}")
@@ -252,7 +252,7 @@ class Post:
         return error.id in self._unanswered or self._is_unreadable
 
     def _deliver_event(self, received: Received) -> None:
-        """Deliver one message of an event stream; after the answer it has nothing more for us."""
+        """Deliver one message of an event stream; close the stream soon after the answer."""
         self._deliver(received)
         # Servers may keep it open.
         if self.ids and not self._unanswered:

@@ -170,7 +170,7 @@ class HttpStream(MessageStream):
             return False
         if isinstance(message, Request) and message.method == "initialize":
             if self._handshake is not None:
-                # Answered now, it would begin a session that nobody uses.
+                # Its answer would begin a session that is never used.
                 self._handshake.give_up()
             self._handshake = post
         # Noted before its task runs: a notification right behind it must find it.
@@ -238,7 +238,7 @@ class HttpStream(MessageStream):
         """Listen in the session that has begun, and no longer in the one before.
 
         Later messages wait for the head of its answer: a server that asks a question at once, in
-        a call, would find nobody listening otherwise, and the call would hang.
+        a call, would otherwise find no stream, and the call would hang.
         """
         if self._get_stream is not None:
             self._get_stream.leave()
