@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from ...models import PROVIDERS, ProviderName, SchemaLoss, tools_for
 from ...schema import Document
 from ...types import ToolDefinition
-from ._rules import Finding, Severity, find
+from .._rules import Severity
+from ._rules import Finding, find
 from ._tools import pointer_of
 
 
