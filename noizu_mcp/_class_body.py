@@ -1,16 +1,17 @@
-"""The body of a class statement, watched while it runs, and the metaclass that watches it.
+"""The namespace of a class statement, which records its assignments, and its metaclass.
 
-Python keeps the last definition of a name and drops the others. `Body` notes each definition that
-another one replaces before anything has read it. The class gets an ordinary `__dict__`.
+Python keeps the last definition of a name and drops the others. `ClassBody` records each definition
+that is replaced before it was read. The class itself gets an ordinary `__dict__`.
 """
 
+import sys
 from abc import ABCMeta
 from collections.abc import Container, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, overload
 
 from ._errors import DefinitionError, Problem
-from ._source import calling_frame, problem_at
+from ._source import problem_at
 from ._util import relative_path
 
 # A statement that stores a name: its code, and the offset of its last instruction.
@@ -25,16 +26,16 @@ _MAKERS: Final = ("types", "typing", "abc")
 
 
 class _Replaced(NamedTuple):
-    """A definition that nothing had read when another one took its name."""
+    """A definition that was replaced before anything had read it."""
 
     name: str
-    old: Any
-    new: Any
+    old: object
+    new: object
     before: _Place
     place: _Place
 
 
-class Body(dict[str, Any]):
+class ClassBody(dict[str, Any]):
     """The namespace of a class statement.
 
     Attributes:
@@ -48,7 +49,7 @@ class Body(dict[str, Any]):
         # Where each name was stored that has not been read since.
         self._unread: dict[str, _Place] = {}
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> object:
         # `x.setter`, `call = cached(call)` and `tools += […]` read the old value: it is not lost.
         self._unread.pop(name, None)
         return super().__getitem__(name)
@@ -57,14 +58,14 @@ class Body(dict[str, Any]):
         self._unread.pop(name, None)
         super().__delitem__(name)
 
-    def __setitem__(self, name: str, value: Any) -> None:
-        frame = calling_frame()
+    def __setitem__(self, name: str, value: object) -> None:
+        frame = sys._getframe(1)
         if name == "__annotations__" and value == {}:
             value = _Annotations(self)
         self.note(name, value, (frame.f_code, frame.f_lasti))
         super().__setitem__(name, value)
 
-    def note(self, name: str, value: Any, place: _Place, key: str = "") -> None:
+    def note(self, name: str, value: object, place: _Place, key: str = "") -> None:
         """Note that a name is stored.
 
         Args:
@@ -80,7 +81,7 @@ class Body(dict[str, Any]):
             self._replaced.append(_Replaced(name, old, value, before, place))
         self._unread[key + name] = place
 
-    def replaced(self) -> Iterator[Any]:
+    def replaced(self) -> Iterator[object]:
         """Yield the values that others have replaced, unread."""
         return (each.old for each in self._replaced)
 
@@ -112,14 +113,14 @@ class Body(dict[str, Any]):
 
 
 class _Annotations(dict[str, Any]):
-    """The annotations of a body: a name that stands there twice is noted."""
+    """The annotations of a body; records a name that is annotated twice."""
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: ClassBody) -> None:
         super().__init__()
         self._body = body
 
-    def __setitem__(self, name: str, annotation: Any) -> None:
-        frame = calling_frame()
+    def __setitem__(self, name: str, annotation: object) -> None:
+        frame = sys._getframe(1)
         self._body.note(name, annotation, (frame.f_code, frame.f_lasti), ":")
         super().__setitem__(name, annotation)
 
@@ -158,19 +159,19 @@ class BodyMeta(_Base):
     A class that Python itself cannot make is a `DefinitionError` at the line of its statement.
     """
 
-    # A class of this metaclass is no protocol, and that of protocols asks each class whether it is.
+    # Classes of this metaclass are not protocols; the check of `Protocol` would cost time.
     __instancecheck__ = ABCMeta.__instancecheck__
 
     @classmethod
-    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: Any) -> Body:
-        return Body()
+    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **_: object) -> ClassBody:
+        return ClassBody()
 
     def __new__(
-        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: Any
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: object
     ) -> Any:
         frame = statement_frame()
         ordinary = dict(namespace)
-        # Else it would be the module of this file, for a class that `type(…)` makes.
+        # A class that `type(…)` makes would get the module of this file.
         ordinary.setdefault("__module__", frame.f_globals.get("__name__", "__main__"))
         if isinstance(ordinary.get("__annotations__"), _Annotations):
             ordinary["__annotations__"] = dict(ordinary["__annotations__"])
@@ -198,8 +199,8 @@ def _is_of_python(error: BaseException) -> bool:
 
 def statement_frame() -> FrameType:
     """Find the frame that runs a class statement: the first one outside of metaclasses."""
-    frame = calling_frame()
-    # `types.new_class` is a frame of its own.
+    frame = sys._getframe(1)
+    # `types.new_class` has a frame, too.
     while frame.f_back is not None and (
         frame.f_code.co_name in ("__new__", "__init_subclass__")
         or frame.f_globals.get("__name__") in _MAKERS
@@ -208,13 +209,13 @@ def statement_frame() -> FrameType:
     return frame
 
 
-def replacements(body: Any, name: str, known: Container[str]) -> list[Problem]:
+def replacements(body: object, name: str, known: Container[str]) -> list[Problem]:
     """Give the problems of the names that a class body defines twice.
 
     Args:
         body: The namespace of the statement.
         name: The name of the class.
-        known: See `Body.lost`.
+        known: See `ClassBody.lost`.
     """
-    lost = body.lost(known) if isinstance(body, Body) else ()
+    lost = body.lost(known) if isinstance(body, ClassBody) else ()
     return [Problem(f"{name}.{each}", text, file, line) for each, text, file, line in lost]

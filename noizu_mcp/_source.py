@@ -56,7 +56,7 @@ def locate(
         lines += inside or [home.lineno]
     if not lines:
         return relative_path(file), None
-    # The last definition of a name is the one that Python keeps.
+    # Python keeps the last definition of a name.
     best = lines[-1] if near is None else min(lines, key=lambda line: abs(line - near))
     return relative_path(file), best
 
@@ -94,7 +94,7 @@ def _statements(home: ast.AST) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(home):
         if isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case)):
             yield child
-            # A body of its own: names in it belong to that class or function.
+            # Names in a nested body belong to that class or function.
             if not isinstance(child, _DefinitionNode):
                 yield from _statements(child)
 

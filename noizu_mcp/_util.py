@@ -3,6 +3,7 @@
 import enum
 import ipaddress
 import json
+import math
 import os
 import re
 import threading
@@ -10,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Final, Literal, ParamSpec, TypeVar, TypeVarTuple
+from typing import Any, Final, Literal, ParamSpec, TypeGuard, TypeVar, TypeVarTuple
 
 #: The type of the value that a function returns.
 Returned = TypeVar("Returned")
@@ -62,6 +63,13 @@ def growing_pause(failures: int, *, first: float = 1.0, longest: float = 60.0) -
         longest: The longest pause, in seconds.
     """
     return min(first * 2.0 ** min(failures - 1, 30), longest) if failures else 0.0
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Tell if a value is a finite number: no bool (an int in Python), no NaN, no infinity."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 # One encoder for all: `json.dumps` would build a new one for every call with these options.

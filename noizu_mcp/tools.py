@@ -39,7 +39,7 @@ class Catalog(
         ),
     }
 
-    async def call(self, args: Any, ctx: Context) -> Any:
+    async def call(self, args: Any, ctx: Context) -> object:
         """List the items that match every filter, by kind.
 
         Args:

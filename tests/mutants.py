@@ -34,7 +34,7 @@ from coverage import Coverage, CoverageData
 ROOT = Path(__file__).resolve().parents[1]
 #: The parts that are changed, and their tests.
 AREAS = {
-    "noizu_mcp/protocol": ("tests/protocol", "tests/behaviour"),
+    "noizu_mcp/protocol": ("tests/protocol", "tests/behaviour", "tests/transports/http"),
     "noizu_mcp/engine": ("tests/engine", "tests/server", "tests/behaviour"),
     "noizu_mcp/server/calls": ("tests/server", "tests/behaviour", "tests/authorization"),
     "noizu_mcp/transports/host": ("tests/transports/host", "tests/transports/http"),

@@ -45,6 +45,8 @@ LAYERS: dict[str, set[str]] = {
 BELOW = (
     "_version",
     "_value",
+    "_pointer",
+    "_json_schema",
     "_errors",
     "_limits",
     "_files",

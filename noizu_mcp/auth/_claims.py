@@ -7,8 +7,8 @@ from typing import Any, Final
 import attrs
 
 from .._errors import InvalidToken
+from .._util import is_number
 from ..types import Principal
-from ._configuration import is_number
 
 #: Default `leeway`, in seconds: the clocks of issuer and server may differ by this much.
 LEEWAY: Final = 30.0

@@ -5,11 +5,12 @@ below any number, so a token checked with a `leeway` of NaN would never expire.
 """
 
 import ipaddress
-import math
 import re
 from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
+
+from .._util import is_number
 
 # `urlsplit` drops tabs and newlines, and programs disagree about quotes and backslashes.
 _PLAIN: Final = re.compile(r"[\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+")
@@ -26,7 +27,7 @@ def read_seconds(value: Any, name: str, *, zero: bool = False) -> float:
     Raises:
         ValueError: It is not a number, infinite, or too small.
     """
-    if not is_number(value) or not 0 <= value < math.inf or not (value or zero):
+    if not is_number(value) or value < 0 or not (value or zero):
         bound = "of 0 or more" if zero else "above 0"
         raise ValueError(f"{name} must be a number of seconds {bound}, not {value!r}")
     return float(value)
@@ -42,11 +43,6 @@ def read_count(value: Any, name: str, *, zero: bool = False) -> int:
         bound = "of 0 or more" if zero else "above 0"
         raise ValueError(f"{name} must be a whole number {bound}, not {value!r}")
     return value
-
-
-def is_number(value: Any) -> bool:
-    """Tell whether a value is a number; a bool is none, though an int in Python."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def read_claims(value: Iterable[str], name: str) -> tuple[str, ...]:

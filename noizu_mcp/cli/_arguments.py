@@ -2,21 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from typing import Final
 
+from .._json_schema import JSON_TYPES
 from .._util import part_of
 from .._value import JSON, JSONObject
 from ._errors import USAGE, CommandError
-
-#: The names that JSON Schema has for the types of decoded JSON; see `_type_names` for `float`.
-_TYPE_NAMES: Final[dict[type, set[str]]] = {
-    type(None): {"null"},
-    bool: {"boolean"},
-    int: {"integer", "number"},
-    str: {"string"},
-    list: {"array"},
-    dict: {"object"},
-}
 
 
 def read_arguments(pairs: Sequence[str], text: str | None, schema: JSONObject) -> JSONObject:
@@ -99,6 +89,6 @@ def _types(schema: JSON) -> set[str]:
 
 def _type_names(value: JSON) -> set[str]:
     # 2020-12 validation section 6.1.1: a number without a fractional part is an integer.
-    if isinstance(value, float):
-        return {"number", "integer"} if value.is_integer() else {"number"}
-    return _TYPE_NAMES[type(value)]
+    name = JSON_TYPES[type(value)]
+    is_whole = name == "integer" or (isinstance(value, float) and value.is_integer())
+    return {"number", "integer"} if is_whole else {name}

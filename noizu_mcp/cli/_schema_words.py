@@ -8,7 +8,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from .._util import part_of
+from .._pointer import unescape
+from .._util import is_number, part_of
 from .._value import JSON, JSONObject
 
 #: Levels of nested fields, and of references, that are written out.
@@ -174,7 +175,7 @@ def _resolved(schema: JSON, root: JSON) -> JSON:
 def _at(ref: str, root: JSON) -> JSONObject:
     found: Any = root
     for part in ref.removeprefix("#").split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
+        key = unescape(part)
         found = found.get(key) if isinstance(found, dict) else None
     return found if isinstance(found, dict) else {}
 
@@ -217,6 +218,6 @@ def needed_fields(schema: JSON) -> Iterator[tuple[str, JSON]]:
 def _number(schema: JSONObject) -> JSON:
     for key, step in (("minimum", 0), ("exclusiveMinimum", 1), ("maximum", 0)):
         bound = schema.get(key)
-        if isinstance(bound, int | float) and not isinstance(bound, bool):
+        if is_number(bound):
             return bound + step
     return 1

@@ -9,7 +9,7 @@ from typing import Final
 
 from .._nearest import nearest
 from .._util import got, snake_case
-from ..components import Declaration, Kind, is_method, read_flag
+from ..components import ComponentKind, Declaration, is_method, read_flag
 
 #: The words that stand for a method, in the specification and in other packages.
 _WORDS: Final = {
@@ -136,6 +136,6 @@ def _read_modes(value: object) -> Sequence[str]:
     return listed
 
 
-_KIND: Final = Kind(
+_KIND: Final = ComponentKind(
     "handlers", options={"elicitation_modes": _read_modes, "sampling_tools": read_flag}
 )

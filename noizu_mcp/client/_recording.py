@@ -14,7 +14,7 @@ from .._value import JSONObject
 from ..engine import MessageStream
 from ..events import MAX_TEXT, Event, EventKind, Outcome, Recording, Telemetry, next_key, read_trace
 from ..jsonrpc import Batch, Decoded, Notification, Request
-from ..protocol import Event as PeerEvent
+from ..protocol import PeerEvent
 from ..transports import LineStream, MemoryStream
 from ._answers import Answerer, HandlerCalls
 from ._session import ClientSession, Negotiated

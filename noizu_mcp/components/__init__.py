@@ -25,9 +25,9 @@ from ._client_requests import read_by_hand as read_by_hand
 from ._context import Context as Context
 from ._notify import Notify as Notify
 from ._tool import Tool as Tool
-from ._tool import tool as tool
 from ._toolkit import Toolkit as Toolkit
 from ._toolkit import mcp as mcp
+from ._toolkit import tool as tool
 from .declare._class_schemas import open_object as open_object
 from .declare._marks import is_marked as is_marked
 from .declare._options import Table as Table
@@ -40,9 +40,9 @@ from .declare._options import read_prefix as read_prefix
 from .declare._options import read_requires as read_requires
 from .declare._options import read_seconds as read_seconds
 from .declare._options import read_text as read_text
+from .declare._statement import ComponentKind as ComponentKind
 from .declare._statement import ComponentMeta as ComponentMeta
 from .declare._statement import Declaration as Declaration
-from .declare._statement import Kind as Kind
 from .declare._statement import class_of as class_of
 from .declare._statement import is_abstract as is_abstract
 from .declare._statement import is_method as is_method
@@ -53,9 +53,9 @@ from .handlers._bound import PromptSpec as PromptSpec
 from .handlers._bound import ResourceSpec as ResourceSpec
 from .handlers._bound import TemplateSpec as TemplateSpec
 from .handlers._bound import ToolSpec as ToolSpec
-from .handlers._parameters import is_context as is_context
 from .handlers._signature import UNRESOLVED as UNRESOLVED
 from .handlers._signature import Signature as Signature
+from .handlers._signature import is_context as is_context
 from .handlers._tool_calls import error_result as error_result
 from .handlers._tool_calls import prepare as prepare
 from .handlers._tool_calls import to_result as to_result

@@ -1,7 +1,7 @@
 """Questions to the client as they go over the wire, and answers as handlers get them."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from .. import schema, types
 from .._errors import DefinitionError, ProtocolError
@@ -39,7 +39,7 @@ TIMEOUTS: Final[Mapping[str, float]] = {
 _FORM: Final = "requestedSchema"
 
 
-def form_shape(model: Any) -> Shape:
+def form_shape(model: object) -> Shape:
     """Read the schema of a form.
 
     Args:
@@ -64,7 +64,7 @@ def elicit_request(message: str, shape: Shape) -> InputRequest:
 
 
 def read_by_hand(request: InputRequest) -> InputRequest:
-    """Read a question that a handler wrote by hand: its form is made flat, as that of `elicit`.
+    """Read a question that a handler wrote by hand; its form is made flat, as `elicit` does.
 
     Raises:
         DefinitionError: A form cannot express the schema.
@@ -90,7 +90,7 @@ def adapt_request(request: InputRequest, revision: str) -> tuple[JSONObject, Inp
     form = request.params.get(_FORM)
     if form is None:
         return needs, request
-    # 2025-06-18 has no defaults but for booleans, and nobody can choose several values there
+    # 2025-06-18 has defaults for booleans only, and no choice of several values
     # (client/elicitation, Requested Schema); 2025-11-25 and later have both.
     form = schema.flat_for(form, revision)
     if form is None:
@@ -123,13 +123,13 @@ def elicit_url_request(message: str, url: str) -> InputRequest:
     return InputRequest(ELICIT, {"mode": "url", "message": _text(message), "url": url})
 
 
-def _text(message: Any) -> str:
+def _text(message: object) -> str:
     if not isinstance(message, str):
         raise TypeError(f"the message to the user must be a text, got {message!r}")
     return message
 
 
-def read_elicited(answer: JSON, shape: Shape | None) -> Accept[Any] | Decline | Cancel:
+def read_elicited(answer: JSON, shape: Shape | None) -> Accept[object] | Decline | Cancel:
     """Read an `ElicitResult`.
 
     Args:
@@ -160,7 +160,7 @@ def read_elicited(answer: JSON, shape: Shape | None) -> Accept[Any] | Decline | 
 
 
 def sample_request(
-    messages: str | Sequence[Any], max_tokens: int, options: Mapping[str, Any]
+    messages: str | Sequence[object], max_tokens: int, options: Mapping[str, object]
 ) -> InputRequest:
     """Ask the client's model.
 
@@ -188,7 +188,7 @@ def sample_request(
     return InputRequest(SAMPLE, params)
 
 
-def _sampling_message(message: Any) -> JSONObject:
+def _sampling_message(message: object) -> JSONObject:
     if isinstance(message, str):
         return {"role": "user", "content": Content.text(message).to_wire()}
     if isinstance(message, types.PromptMessage):

@@ -104,7 +104,7 @@ class Context(abc.ABC, Generic[State]):
     @property
     @abc.abstractmethod
     def auth(self) -> "Principal | None":
-        """The verified caller; None where nobody verifies it."""
+        """The verified caller; None where no verifier is configured."""
 
     @abc.abstractmethod
     def require(self, scopes: "RequireScopes | str | Sequence[str]") -> None:
@@ -116,7 +116,7 @@ class Context(abc.ABC, Generic[State]):
             scopes: `RequireScopes`, the name of a scope, or some.
 
         Raises:
-            InsufficientScope: The caller does not; let it pass, the client is told.
+            InsufficientScope: The caller lacks one; do not catch it, the client gets the challenge.
             ValueError: No scope is named, or a name is malformed.
         """
 
@@ -163,7 +163,7 @@ class Context(abc.ABC, Generic[State]):
 
         Args:
             request: The question, in the words of the newest revision.
-            read: Reads the answer; raises ProtocolError for one that is not valid.
+            read: Reads the answer; raises ProtocolError for an invalid answer.
             timeout: Seconds; None for no limit, UNSET for the usual time.
         """
 
@@ -282,7 +282,7 @@ class Context(abc.ABC, Generic[State]):
             TypeError: The message is no text.
             McpError: The client cannot do it (-32021 on 2026-07-28), or refused. No client of
                 2025-06-18 can let a user choose several values.
-            RequestTimeout: Nobody answered in time.
+            RequestTimeout: There was no answer in time.
         """
         # Before anything is sent: a model that is not flat is a mistake of the author, whatever the
         # client can do.
@@ -310,7 +310,7 @@ class Context(abc.ABC, Generic[State]):
             TypeError: The message is no text.
             ValueError: The URL is not valid.
             McpError: The client cannot do it, or refused.
-            RequestTimeout: Nobody answered in time.
+            RequestTimeout: There was no answer in time.
         """
         request = elicit_url_request(message, url)
         answer: Accept[None] | Decline | Cancel = await self._ask(
@@ -424,7 +424,7 @@ class Context(abc.ABC, Generic[State]):
 
         Raises:
             McpError: There is no such resource.
-            TypeError: It asks by returning `InputRequired`; one that awaits `elicit` will do.
+            TypeError: It asks by returning `InputRequired`; a tool that awaits `elicit` works.
         """
 
     @property

@@ -8,7 +8,7 @@ class Notify:
     """Tells clients of changes; the notices of the server, for handlers: `ctx.notify`.
 
     `here=True` tells the client of this session alone, where `ctx.put_session` has changed what it
-    may list. On 2026-07-28 it tells nobody: no session exists there that could change a list. A
+    may list. On 2026-07-28 it notifies no client: there is no session that could change a list. A
     change of the rights of a principal is told without `here`.
     """
 

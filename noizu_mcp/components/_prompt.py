@@ -9,7 +9,7 @@ from .declare._statement import ComponentMeta
 from .registration._registration import Overrides, Registration, refuses_decorating, register
 
 #: A class, an instance or a registration of a prompt.
-Target: TypeAlias = "type[Prompt] | Prompt | Registration"
+PromptTarget: TypeAlias = "type[Prompt] | Prompt | Registration"
 
 
 class Prompt(Component, metaclass=ComponentMeta):
@@ -37,7 +37,7 @@ class Prompt(Component, metaclass=ComponentMeta):
 
 
 class PromptOptions(Overrides, total=False):
-    """The options of a function that is a prompt: those of a registration, and more.
+    """The options of a function that is a prompt: the options of a registration, and more.
 
     Attributes:
         arguments: The arguments as fields, if the function takes them in one object.
@@ -47,7 +47,7 @@ class PromptOptions(Overrides, total=False):
 
 
 @overload
-def prompt(target: Target, /, **overrides: Unpack[Overrides]) -> Registration: ...
+def prompt(target: PromptTarget, /, **overrides: Unpack[Overrides]) -> Registration: ...
 @overload
 def prompt(function: Callable[..., Any], /, **options: Unpack[PromptOptions]) -> Registration: ...
 @refuses_decorating

@@ -6,7 +6,6 @@ says that it changed. How a server asks and keeps lists is in `server/providers/
 """
 
 import inspect
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
@@ -14,7 +13,7 @@ from .._class_body import BODY, BodyMeta, replacements, statement_frame
 from .._errors import DefinitionError, Problem
 from .._nearest import hint_at
 from .._source import problem_at
-from .._util import called, got
+from .._util import called, got, is_number
 from .._value import JSONObject
 from ..types import SKILLS
 from ._context import Context
@@ -104,8 +103,7 @@ def _options(cls: Any) -> Iterator[tuple[str, str]]:
     """Yield the options with wrong values, each with its problem; a property is the author's."""
     for name, least in (("timeout", "above 0"), ("stale", "0 or more")):
         value = getattr(cls, name)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        right = number and (value > 0 or name == "stale") and 0 <= value < math.inf
+        right = is_number(value) and (value > 0 or (value == 0 and name == "stale"))
         if not right and not isinstance(value, property):
             yield name, f"must be seconds, {least}, {got(value)}"
     # Policies and handlers have this option, and would run on the loop that it names.
@@ -180,7 +178,7 @@ class BaseProvider(metaclass=BodyMeta):
 
     @property
     def name(self) -> str:
-        """The name of the provider in logs and metrics; by default that of its class."""
+        """The name of the provider in logs and metrics; by default the name of its class."""
         return type(self).__name__
 
     @property
@@ -298,7 +296,7 @@ class ResourceProvider(BaseProvider):
             ctx: The request.
 
         Raises:
-            McpError: Nobody may watch it.
+            McpError: The resource cannot be watched.
         """
 
     async def unsubscribe(self, uri: str, ctx: Context) -> None:

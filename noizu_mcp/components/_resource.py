@@ -11,10 +11,10 @@ from .declare._arguments import Arguments, note_misfits, read_arguments
 from .declare._component import Component, ComponentReader
 from .declare._functions import is_function
 from .declare._options import options_of
-from .declare._statement import ComponentMeta, Kind, takes
+from .declare._statement import ComponentKind, ComponentMeta, takes
 from .handlers._bound import ResourceSpec, TemplateSpec
 from .handlers._completion import completer
-from .handlers._signature import Handler, Row
+from .handlers._handler import CallForm, Handler
 from .handlers._text_values import TextValues, impossible
 from .registration._registration import Overrides, Registration, refuses_decorating, register
 
@@ -89,18 +89,18 @@ def _plain_shape(template: UriTemplate) -> Shape:
     return cast("Shape", read_shape(declared)[0])
 
 
-RESOURCE: Final = Kind(
+RESOURCE: Final = ComponentKind(
     feature="resources",
     noun="resource",
     key="uri",
     example="config://app",
     options=options_of("Resource"),
     overrides=options_of("resource"),
-    methods={"read": Row(("uri", "ctx"))},
+    methods={"read": CallForm(("uri", "ctx"))},
     definition=ResourceDefinition,
     bound=ResourceSpec,
 )
-TEMPLATE: Final = Kind(
+TEMPLATE: Final = ComponentKind(
     feature="resources",
     noun="resource template",
     key="uri_template",
@@ -111,10 +111,10 @@ TEMPLATE: Final = Kind(
     inputs=("Arguments", "arguments"),
     members={"Arguments": isclass, "complete": takes(3, 4)},
     methods={
-        "read": Row(("uri", "args", "ctx")),
-        "complete": Row(("variable", "prefix", "ctx"), least=2),
+        "read": CallForm(("uri", "args", "ctx")),
+        "complete": CallForm(("variable", "prefix", "ctx"), least=2),
         # The one method that may be a generator: it often walks a directory or a table.
-        "list": Row(("ctx",), least=0, may_yield=True),
+        "list": CallForm(("ctx",), least=0, may_yield=True),
     },
     parts=_read_variables,
     definition=ResourceTemplateDefinition,
@@ -128,7 +128,7 @@ class TemplateOverrides(Overrides, total=False):
     Attributes:
         mime_type: Another media type.
         annotations: For whom its resources are, and how much they matter.
-        subscribable: True if clients may ask to be told when one of them changes.
+        subscribable: True if clients may subscribe to changes of one of them.
     """
 
     mime_type: str

@@ -1,25 +1,13 @@
-"""`Tool`, a class that is one tool, and `tool()`, which registers tools."""
+"""`Tool`, a class that is one tool, and the options of tools."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Unpack, overload
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from ..types import Annotations
 from .declare._component import Component
 from .declare._statement import ComponentMeta
 from .declare._tool_kind import TOOL
-from .registration._registration import (
-    Overrides,
-    Registration,
-    SharedOptions,
-    refuses_decorating,
-    register,
-)
-
-if TYPE_CHECKING:
-    from ._toolkit import Toolkit
-
-#: A class, an instance or a registration of a tool.
-Target: TypeAlias = "type[Tool | Toolkit] | Tool | Toolkit | Registration"
+from .registration._registration import Overrides, SharedOptions
 
 
 class ToolOptions(SharedOptions, total=False):
@@ -49,9 +37,9 @@ class ToolOverrides(ToolOptions, Overrides, total=False):
 class MethodOptions(ToolOptions, total=False):
     """The options of `@mcp(…)`.
 
-    They are those that a registration may change, and those of the method or the function. The name
-    is its name by default, the description the first paragraph of its docstring; `category=None`
-    means none, whatever a kit says.
+    They are the options that a registration may change, and options of the method or the function.
+    The name is its name by default, the description the first paragraph of its docstring.
+    `category=None` removes the category of a kit.
 
     Attributes:
         input: The arguments, in any of the four forms.
@@ -99,30 +87,3 @@ class Tool(Component, metaclass=ComponentMeta):
     """
 
     __mcp_kind__: ClassVar = TOOL
-
-
-@overload
-def tool(target: Target, /, **overrides: Unpack[ToolOverrides]) -> Registration: ...
-@overload
-def tool(
-    function: Callable[..., Any], /, **options: Unpack[ToolFunctionOptions]
-) -> Registration: ...
-@refuses_decorating
-def tool(target: Any, /, **overrides: Any) -> Registration:
-    """Register a tool or a kit with some of its options changed, or a function as a tool.
-
-    Args:
-        target: A `Tool` or `Toolkit` class, a ready instance of one, another registration, or a
-            function, whose parameters are the input.
-        **overrides: The changes; see `ToolOverrides`. For a kit they hold for all of its tools. For
-            a function all options of `@mcp(…)` are there, see `MethodOptions`: with `input_schema`
-            the function takes the whole input in one parameter.
-
-    Returns:
-        An item for `tools = […]` of a server.
-
-    Raises:
-        DefinitionError: The target is not a tool, an option is unknown or wrong, or `name`, `title`
-            or `description` is given for a kit of several tools.
-    """
-    return register(TOOL, target, overrides)

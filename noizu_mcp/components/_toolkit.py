@@ -1,4 +1,4 @@
-"""`Toolkit`, a class with many tools, and `@mcp`, which marks its methods.
+"""`Toolkit`, a class with many tools, `@mcp`, which marks its methods, and `tool()`.
 
 Marking registers nothing, and the class statement reports the problems of a mark. Only where no
 class statement could, above a class of a module and at `mcp.tool`, the line itself raises.
@@ -8,31 +8,33 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, ClassVar, Final, NoReturn, TypeVar, Unpack, overload
+from typing import Any, ClassVar, Final, NoReturn, TypeAlias, TypeVar, Unpack, overload
 
 from .._errors import DefinitionError
 from .._foreign import METHODS
 from .._source import calling_frame, problem_at
 from .._value import JSONObject
 from ..schema import docstring_parameters, docstring_summary
-from ._tool import MethodOptions
+from ._tool import MethodOptions, Tool, ToolFunctionOptions, ToolOverrides
 from .declare._class_schemas import ClassSchemas, call_problems
 from .declare._component import Declared
 from .declare._marks import Mark, hides_mark, lost_marks, marked_options
 from .declare._options import DECLARED_NAME, Table, options_of, read_options
 from .declare._statement import ComponentMeta, Declaration
 from .declare._tool_kind import TOOL
-from .handlers._signature import Home, read_handler
+from .handlers._handler import Home
+from .handlers._signature import read_handler
+from .registration._registration import Registration, refuses_decorating, register
 
-_Method = TypeVar("_Method")
+_Marked = TypeVar("_Marked")
 
 _METHOD_OPTIONS: Final[Table] = options_of("mcp")
 
 
 @overload
-def mcp(method: _Method, /) -> _Method: ...
+def mcp(method: _Marked, /) -> _Marked: ...
 @overload
-def mcp(**options: Unpack[MethodOptions]) -> Callable[[_Method], _Method]: ...
+def mcp(**options: Unpack[MethodOptions]) -> Callable[[_Marked], _Marked]: ...
 def mcp(*args: Any, **options: Any) -> Any:
     """Mark a method of a `Toolkit`, or a function, as a tool; it stays as it is.
 
@@ -80,7 +82,7 @@ class Toolkit(metaclass=ComponentMeta):
         DefinitionError: From the class statement; it lists all problems of the class.
     """
 
-    # A kit is registered where tools are; only its statement differs: it has no method of its own.
+    # A kit is registered among the tools; only its statement differs: a kit has no method `call`.
     __mcp_kind__: ClassVar = TOOL._replace(options=options_of("Toolkit"), members={}, methods={})
     __mcp__: ClassVar[tuple[Declared, ...]] = ()
 
@@ -117,10 +119,9 @@ class Toolkit(metaclass=ComponentMeta):
 
 
 def _marked_methods(declaration: Declaration) -> dict[str, tuple[type, Any, dict[str, Any]]]:
-    """Find the marked methods, those of bases first; each with its class and its options.
+    """Find the marked methods, inherited ones first; each with its class and its options.
 
-    An override stays the tool that it overrides, with or without a line of its own; None in its
-    place takes the tool away.
+    An override stays a tool, with or without its own `@mcp`; None in its place removes the tool.
     """
     found: dict[str, tuple[type, Any, dict[str, Any]]] = {}
     # From the last base to the class itself: the nearest method counts, and a tool that is
@@ -195,3 +196,34 @@ def _read_method(
         source=f"{owner.__module__}.{owner.__qualname__}.{name}",
         **schemas.parts(),
     )
+
+
+#: A class, an instance or a registration of a tool.
+ToolTarget: TypeAlias = "type[Tool | Toolkit] | Tool | Toolkit | Registration"
+
+
+@overload
+def tool(target: ToolTarget, /, **overrides: Unpack[ToolOverrides]) -> Registration: ...
+@overload
+def tool(
+    function: Callable[..., Any], /, **options: Unpack[ToolFunctionOptions]
+) -> Registration: ...
+@refuses_decorating
+def tool(target: Any, /, **overrides: Any) -> Registration:
+    """Register a tool or a kit with some of its options changed, or a function as a tool.
+
+    Args:
+        target: A `Tool` or `Toolkit` class, a ready instance of one, another registration, or a
+            function, whose parameters are the input.
+        **overrides: The changes; see `ToolOverrides`. For a kit they hold for all of its tools. For
+            a function all options of `@mcp(…)` are there, see `MethodOptions`: with `input_schema`
+            the function takes the whole input in one parameter.
+
+    Returns:
+        An item for `tools = […]` of a server.
+
+    Raises:
+        DefinitionError: The target is not a tool, an option is unknown or wrong, or `name`, `title`
+            or `description` is given for a kit of several tools.
+    """
+    return register(TOOL, target, overrides)

@@ -61,7 +61,7 @@ class AbandonedThreads:
             text = "%s: %d of its threads go on after their calls; its calls are refused meanwhile"
             throttled_log.entry(logging.ERROR, (text, handler), text, handler, self._most)
             raise TooManyAbandoned("Earlier calls have not ended yet; try again later")
-        call = _Call(self, handler, work)
+        call = _ThreadCall(self, handler, work)
         try:
             return await trio.to_thread.run_sync(call.run, abandon_on_cancel=True, limiter=limiter)
         except BaseException:
@@ -99,7 +99,7 @@ class AbandonedThreads:
         return self._lock
 
 
-class _Call:
+class _ThreadCall:
     """One call in a thread."""
 
     __slots__ = ("_all", "_handler", "_left", "_running", "_work")
@@ -126,7 +126,7 @@ class _Call:
 
     def leave(self) -> None:
         with self._all.lock:
-            # One that waits for a token never begins; one that has failed has ended.
+            # A thread that waits for a token never begins; a failed thread has ended.
             self._left = True
             if self._running:
                 self._all.add(self._handler, 1)

@@ -235,7 +235,7 @@ class RequestObserver(Protocol):
         """
 
     def observe_cancellation(self) -> None:
-        """Observe that nobody waits for the answer any more."""
+        """Observe that the peer has stopped waiting for the answer."""
 
     def surround_question(self, request: Request) -> AbstractContextManager[None]:
-        """Observe a request of ours that belongs to it, while the block runs."""
+        """Observe an outbound request that belongs to it, while the block runs."""

@@ -3,7 +3,7 @@
 Both ends of a connection derive from `Dispatcher`. It knows no feature: a request goes to `begin`,
 a notification to `receive_notice`, an answer to the task that waits for it. `take` never waits and
 never raises, so one message cannot delay or end the messages behind it. The tables are bounded: the
-ledger limits the requests of the peer, and each request of ours is held by a waiting task.
+ledger limits the requests of the peer, and each outbound request is held by a waiting task.
 """
 
 import abc
@@ -18,17 +18,17 @@ import trio
 from .._errors import RequestTimeout
 from ..jsonrpc import Decoded, ErrorResponse, Notification, Request, encode
 from ..protocol import (
-    Cancel,
+    CancelRequest,
     Dispatch,
-    Event,
     Fanout,
     Ledger,
     Notice,
-    Progress,
+    PeerEvent,
     Ready,
+    ReportProgress,
     Resolve,
     Revision,
-    Send,
+    SendAnswer,
 )
 from ._contracts import ReplyChannel
 from ._eager import TaskScope
@@ -44,7 +44,7 @@ class Peer(Protocol):
 
     ledger: Ledger
 
-    def receive(self, message: Decoded) -> Event | None:
+    def receive(self, message: Decoded) -> PeerEvent | None:
         """Turn a message into its event; None for a message that is ignored."""
 
 
@@ -58,18 +58,16 @@ class Dispatcher(InFlight):
         channel: Takes messages that belong to no request of the peer; set before any message.
         size: Bytes of the message that is being taken; None if they are not known.
         decide: Turns a message into its event; see `Peer.receive`.
-        pending: Requests of ours that have no answer yet.
+        pending: Outbound requests that have no answer yet.
     """
 
     channel: ReplyChannel
     size: int | None = None
 
     def __init__(self, peer: Peer) -> None:
-        super().__init__()
+        super().__init__(peer.ledger.methods)
         self.pending = PendingRequests()
         self._ledger = peer.ledger
-        # The table itself: `strike_out` runs for every request and saves a call with it.
-        self._methods = peer.ledger.methods
         self.decide = peer.receive
 
     # Hooks of the two ends. They must not raise: they run in the task that reads, and an exception
@@ -103,7 +101,7 @@ class Dispatcher(InFlight):
     def end_subscriptions(self) -> None:
         """End requests that would never end by themselves: no more messages come."""
 
-    def observe_received(self, message: Decoded, event: Event | None, size: int | None) -> None:
+    def observe_received(self, message: Decoded, event: PeerEvent | None, size: int | None) -> None:
         """Observe a message and its meaning, before it is acted on.
 
         Args:
@@ -114,7 +112,9 @@ class Dispatcher(InFlight):
 
     # Messages of the peer
 
-    def take(self, event: Event, channel: ReplyChannel, batch: BatchReply | None = None) -> None:
+    def take(
+        self, event: PeerEvent, channel: ReplyChannel, batch: BatchReply | None = None
+    ) -> None:
         """Act on a message.
 
         Args:
@@ -133,12 +133,12 @@ class Dispatcher(InFlight):
                 # handler.
                 turn = trio.Lock() if batch is None else batch.turn
                 self.spawn(partial(_work_later, request, job, turn))
-        elif isinstance(event, Send):
+        elif isinstance(event, SendAnswer):
             # A refusal, or the answer to a ping: the peer has decided, no handler is needed.
             _answer(event, channel, batch)
-        elif isinstance(event, Progress):
+        elif isinstance(event, ReportProgress):
             self.pending.report_progress(event.token, event.params)
-        elif isinstance(event, Cancel):
+        elif isinstance(event, CancelRequest):
             # One that was answered meanwhile is ignored (2025-11-25
             # `basic/utilities/cancellation`, "Error Handling").
             request_ = self.requests.get(event.id)
@@ -155,22 +155,12 @@ class Dispatcher(InFlight):
         """Act on each message of an array; their answers travel as one array (2025-03-26)."""
         # Ignored messages and notifications have no place in the array of answers.
         events = [event for event in fanout.events if event is not None]
-        answers = sum(isinstance(event, Dispatch | Send) for event in events)
+        answers = sum(isinstance(event, Dispatch | SendAnswer) for event in events)
         # Counted before the first message is acted on: an answer may come at once, and must not be
         # taken for the last one.
         batch = BatchReply(answers, channel)
         for event in events:
             self.take(event, channel, batch)
-
-    def strike_out(self, request: InboundRequest) -> None:
-        """Forget a request: its id may be used again."""
-        # Called before the answer is sent, so the peer may use the id again as soon as it has it.
-        # Written out, not `super()`: every request passes here.
-        id_ = request.request.id
-        self._methods.pop(id_, None)  # as `Ledger.finish` does
-        self.requests.pop(id_, None)
-        if self.all_answered is not None and not self.requests:
-            self.all_answered.set()
 
     # Messages to the peer
 
@@ -238,7 +228,7 @@ class Dispatcher(InFlight):
                 self.pending.note_unsent(pending, LAST_WORDS, self.spawn)
             return await pending.wait()
         except BaseException as error:
-            # The peer must hear of it, or it goes on for nobody (2025-11-25 `basic/lifecycle`,
+            # Without a notice the peer would work for nothing (2025-11-25 `basic/lifecycle`,
             # "Timeouts"). Delivered without a checkpoint: in a cancelled task that would raise.
             timed_out = isinstance(error, RequestTimeout)
             # All that is no `Exception` cancels the wait, of trio or of asyncio.
@@ -274,7 +264,7 @@ async def _work_later(request: InboundRequest, job: Job, turn: trio.Lock) -> Non
         await task.run(request.run(job, task))
 
 
-def _answer(event: Send, channel: ReplyChannel, batch: BatchReply | None) -> None:
+def _answer(event: SendAnswer, channel: ReplyChannel, batch: BatchReply | None) -> None:
     answer = encode(event.message)
     # Over HTTP the code decides the status (2026-07-28 `basic/transports/streamable-http`).
     code = event.message.code if isinstance(event.message, ErrorResponse) else None

@@ -28,33 +28,44 @@ class TaskScope:
     It cannot be entered when something waits: trio wants scopes nested, and a handler may have
     entered scopes of its own by then.
 
+    Args:
+        on_each_wait: Called before each wait of the work of `run`, for as long as it returns
+            something true; None: nothing.
+
     Attributes:
-        scope: The scope; None while it was not entered.
-        on_wait: Called before the work of `run` waits, and before each later wait for as long as it
-            returns something true; None: nothing.
+        scope: The scope; None while it is not entered.
+        on_wait: Called once, before the next wait of the work of `run`; None: nothing.
     """
 
-    __slots__ = ("_left", "on_wait", "scope")
+    __slots__ = ("_on_each_wait", "_task", "on_wait", "scope")
 
-    def __init__(self) -> None:
-        self._left = False
+    def __init__(self, on_each_wait: Callable[[], object] | None = None) -> None:
         self.on_wait: Callable[[], object] | None = None
         self.scope: trio.CancelScope | None = None
+        self._on_each_wait = on_each_wait
+        self._task: trio.lowlevel.Task | None = None  # while `run` works
 
     def enter(self) -> trio.CancelScope:
-        """Enter the scope, unless that was done before."""
+        """Enter the scope, unless it is entered."""
         if self.scope is None:
             self.scope = trio.CancelScope()
             self.scope.__enter__()
         return self.scope
 
+    def is_current(self) -> bool:
+        """Tell whether `run` works in the calling task, so that `on_wait` sees its waits."""
+        return self._task is trio.lowlevel.current_task()
+
     def run(self, work: Coroutine[Any, Any, Returned]) -> Awaitable[Returned]:
-        """Run the work of the task; see `on_wait`."""
+        """Run work in the calling task; see `on_wait`."""
+        self._task = trio.lowlevel.current_task()
         return run_eager(work, self._wait)
 
     def _wait(self) -> object:
-        # Without a function the next step of the work may set one.
-        return self.on_wait is None or self.on_wait()
+        on_wait, self.on_wait = self.on_wait, None
+        if on_wait is not None:
+            on_wait()
+        return self._on_each_wait is None or self._on_each_wait()
 
     def __enter__(self) -> None:
         pass
@@ -65,10 +76,8 @@ class TaskScope:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if self._left or self.scope is None:
-            return False
-        self._left = True
-        return self.scope.__exit__(kind, error, traceback)
+        scope, self.scope = self.scope, None
+        return scope is not None and scope.__exit__(kind, error, traceback)
 
 
 def run_eager(
@@ -112,7 +121,7 @@ def report_waits(
         except StopIteration as end:
             result: Returned = end.value
             return result
-        # Before the trap reaches trio: once the task sleeps, nobody would read.
+        # Before the trap reaches trio: once the task sleeps, no task would read.
         again = again and on_block()
         try:
             # trio sees the waits of the handler as waits of this task, so scopes and cancellation

@@ -162,13 +162,13 @@ class _CrashLog(KeptFailure):
 
 
 #: Exceptions of the machinery; by themselves they are no failures.
-Signals = tuple[type[BaseException], ...]
+Uncatchable = tuple[type[BaseException], ...]
 
-#: Sync code in the loop has no checkpoint that could raise `Cancelled`, and nobody closes it.
-_NEVER_AT_ONCE: Final[Signals] = (GeneratorExit, trio.Cancelled)
+#: Sync code in the loop has no checkpoint that could raise `Cancelled`, and is never closed.
+_NEVER_AT_ONCE: Final[Uncatchable] = (GeneratorExit, trio.Cancelled)
 #: Signals reach the main thread alone. `Cancelled` may come out of a thread: `trio.from_thread`
 #: raises it there once the task is cancelled.
-_NEVER_IN_A_THREAD: Final[Signals] = (KeyboardInterrupt,)
+_NEVER_IN_A_THREAD: Final[Uncatchable] = (KeyboardInterrupt,)
 
 
 async def run_user_code(work: Awaitable[Returned]) -> Returned:
@@ -291,7 +291,7 @@ def call_in_thread(work: Callable[[], Returned]) -> Returned:
         raise
 
 
-def _refuse(error: BaseException, never: Signals) -> None:
+def _refuse(error: BaseException, never: Uncatchable) -> None:
     """Raise an error without some exceptions; raise `RuntimeError` if nothing else is left."""
     if isinstance(error, BaseExceptionGroup):
         found, others = error.split(never)
@@ -308,7 +308,7 @@ def _refuse(error: BaseException, never: Signals) -> None:
 
 
 def _is_running(task: trio.lowlevel.Task) -> bool:
-    """Tell whether the task is the one that runs; coroutines are closed from outside of it."""
+    """Tell whether the task is running; coroutines are closed from outside of it."""
     try:
         return trio.lowlevel.current_task() is task
     except RuntimeError:  # the loop is gone

@@ -73,7 +73,7 @@ class FairLimiter:
         Raises:
             QueueFull: Too many calls wait, of all clients or of this one.
         """
-        if self._may_take(client):  # nobody waits who may take one
+        if self._may_take(client):  # no waiting task may take one
             self._take(client)
             return
         if not again and not self._may_wait(client):

@@ -64,7 +64,7 @@ def _fail(ended: Future, failure: BaseException) -> None:
     if isinstance(failure, StopIteration):  # no future of asyncio takes one
         failure = RuntimeError(f"the trio code raised {failure!r}")
     ended.set_exception(failure)
-    # Nobody may wait any more; asyncio would log a failure that nobody has looked at.
+    # The waiting task may be gone; asyncio would log a failure that is never retrieved.
     ended.exception()
 
 
@@ -94,7 +94,7 @@ class HeldManager(Generic[Returned]):
                 raise failure
 
     def fail(self, error: BaseException | None) -> None:
-        """Take the failure of the block. A cancellation or Ctrl-C is none that a manager sees."""
+        """Take the failure of the block, except a cancellation or Ctrl-C, which no manager sees."""
         if isinstance(error, Exception):
             self._failures.append(error)
 

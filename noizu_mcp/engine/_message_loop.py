@@ -25,7 +25,7 @@ from typing import Any, Final, cast
 
 import trio
 
-from .._limits import Limits
+from .._limits import GRACE, Limits
 from .._log import throttled_log
 from ..jsonrpc import Received
 from ..protocol import Dispatch
@@ -70,7 +70,7 @@ class MessageLoop:
     async def run(
         self,
         *,
-        grace: float = 5.0,
+        grace: float = GRACE,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
         """Serve the connection until the peer ends it, or `stop` is called.
@@ -104,11 +104,11 @@ class MessageLoop:
             task_status.started()
             self.resume_reading()
             await self._ended.wait()
-            # No answer of the peer can come any more: a handler that waits for one must not use up
+            # No more answers of the peer can come: a handler that waits for one must not use up
             # the grace. A listen request never ends by itself, and would use it up as well.
             self._dispatcher.pending.close()
             self._dispatcher.end_subscriptions()
-            # An answer that nobody can read is worth no time.
+            # An answer that cannot be read is worth no time.
             await self._dispatcher.settle(0 if self.outbox.is_broken else grace)
             # Tasks that belong to no request (`spawn`) have no other end.
             self._nursery.cancel_scope.cancel()
@@ -194,10 +194,12 @@ class MessageLoop:
         try:
             # While there is no room nothing is read, not even the end of the stream: a peer that
             # has stopped reading must not hold the connection for ever.
-            if not self.outbox.has_room:
+            has_room = self.outbox.has_room
+            if not has_room:
                 with trio.move_on_after(STALL_TIMEOUT):
                     await self.outbox.room()
-            if self.outbox.has_room:
+                    has_room = True
+            if has_room:
                 messages = await self._stream.receive()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the peer is gone, or the owner of the stream closed it: both are its end

@@ -75,8 +75,8 @@ class Outbox:
     @property
     def has_room(self) -> bool:
         """False while more than the limit is waiting."""
-        # A broken pipe has room: everything is dropped then, and nobody must wait for a peer that
-        # is gone.
+        # A broken pipe has room: everything is dropped then, and no task must wait for a peer
+        # that is gone.
         return self._size <= self._limit or self.is_broken
 
     async def room(self) -> None:
@@ -119,7 +119,10 @@ class Outbox:
                 self._unfinished = not self._stream.send_nowait(messages)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 self._break()
-            self._settle()
+            if self._unfinished or self._emptied is not None:
+                self._settle()
+            else:  # the same, written out: most answers come here
+                self._size = 0
 
     def flush_soon(self) -> None:
         """Let the writer task write, together with all messages that are queued until it runs."""

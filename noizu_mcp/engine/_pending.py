@@ -1,4 +1,4 @@
-"""Requests of ours that have no answer yet, and the tasks that wait for the answers.
+"""Outbound requests that have no answer yet, and the tasks that wait for the answers.
 
 A pending request ends in one of four ways: its answer, an exception of the stream in its place, its
 timeout, the end of the connection. Progress starts the timeout again, up to a maximum that no peer
@@ -28,7 +28,7 @@ MAX_EXTENSIONS: Final = 10
 
 OnProgress = Callable[[Mapping[str, Any]], None]
 #: Starts a task beside the requests; see `Dispatcher.spawn`.
-Spawn = Callable[[Callable[[], Awaitable[object]]], object]
+SpawnTask = Callable[[Callable[[], Awaitable[object]]], object]
 
 
 class Arrival(Protocol):
@@ -42,7 +42,7 @@ class Arrival(Protocol):
 
 
 class PendingRequest:
-    """One request of ours that has no answer yet.
+    """One outbound request that has no answer yet.
 
     Args:
         method: The method, for error texts.
@@ -127,7 +127,7 @@ class PendingRequest:
         self._last += seconds
 
     def hold(self) -> None:
-        """Stop the timeout, but for the limit of `MAX_EXTENSIONS`; `extend` starts it again."""
+        """Stop the timeout, except the limit of `MAX_EXTENSIONS`; `extend` starts it again."""
         # The maximum stays in force: a peer that never withdraws its question must not hold our
         # request for ever.
         if not self._is_paused:
@@ -164,7 +164,7 @@ class PendingRequest:
 
 
 class PendingRequests:
-    """The requests of ours on one connection."""
+    """The outbound requests of one connection."""
 
     def __init__(self) -> None:
         self._waiting: dict[Id, PendingRequest] = {}
@@ -179,10 +179,10 @@ class PendingRequests:
 
     @property
     def is_closed(self) -> bool:
-        """True once the connection has ended: no request can be sent any more."""
+        """True once the connection has ended: no more requests can be sent."""
         return self._closed
 
-    def add(self, id_: Id, pending: PendingRequest, spawn: Spawn) -> None:
+    def add(self, id_: Id, pending: PendingRequest, spawn: SpawnTask) -> None:
         """Enter a request.
 
         Args:
@@ -201,13 +201,13 @@ class PendingRequests:
             pending.pause()
         self._watch_from(deadline, spawn)
 
-    def note_unsent(self, pending: PendingRequest, seconds: float, spawn: Spawn) -> None:
+    def note_unsent(self, pending: PendingRequest, seconds: float, spawn: SpawnTask) -> None:
         """Let a request that could not be sent end soon; see `PendingRequest`."""
         pending.note_unsent(seconds)
         self._watch_from(pending.deadline, spawn)
 
-    def _watch_from(self, deadline: float, spawn: Spawn) -> None:
-        """Set the alarm to a deadline that is earlier, and start the watch if there is none."""
+    def _watch_from(self, deadline: float, spawn: SpawnTask) -> None:
+        """Set the alarm to a deadline that is earlier, and start the watch if it does not run."""
         if self._alarm is not None:
             self._advance_alarm(deadline)
         elif deadline < math.inf:
@@ -280,7 +280,7 @@ class PendingRequests:
         self._waiting.pop(id_, None)
 
     def resolve(self, id_: Id | None, outcome: Response | ErrorResponse | Exception) -> None:
-        """Pass an answer, or the reason that there is none, to the task that waits for it."""
+        """Pass an answer, or the reason for its absence, to the task that waits for it."""
         # Taken out first: the second of two answers with one id must find nothing.
         pending = self._waiting.pop(id_, None) if id_ is not None else None
         if pending is not None:

@@ -2,8 +2,8 @@
 
 States of a request: *open* (it has no answer yet), *answered*, *withdrawn* (the peer has cancelled
 it). Nothing leaves the last two: later answers and notices of the request are dropped. A request
-leaves the open state in one of two places only, `_finish` and `withdraw`. Both strike it out of
-the requests in flight, so that table holds exactly the open ones.
+leaves the open state in one of two places only, `_finish` and `withdraw`. Both remove it from the
+requests in flight, so that table holds exactly the open requests.
 """
 
 import abc
@@ -73,21 +73,29 @@ class BatchReply:
 class InFlight(abc.ABC):
     """The requests of one peer, or of many stateless callers, that have no answer yet.
 
+    Args:
+        methods: The methods of the requests by id, as the ledger of a connection has them; None
+            where ids come from many callers.
+
     Attributes:
         requests: The requests by key.
-        all_answered: Set once no request is open; None while nobody waits for that.
-        listeners: Observers of the traffic; empty while nobody observes. Their owner changes it.
+        all_answered: Set once no request is open; None while `settle` does not wait for that.
+        listeners: Observers of the traffic; empty while there are none. Their owner changes it.
     """
 
     listeners: Sequence[object] = ()
 
-    def __init__(self) -> None:
-        self.requests: dict[Any, InboundRequest] = {}
+    def __init__(self, methods: dict[Id, str] | None = None) -> None:
+        self.requests: dict[Id, InboundRequest] = {}
+        # The table itself: `forget` runs for every request, and saves a call with it.
+        self._methods = {} if methods is None else methods
         self.all_answered: trio.Event | None = None  # while `settle` waits for it
 
-    def strike_out(self, request: "InboundRequest") -> None:
-        """Forget a request: it is answered, or withdrawn."""
+    def forget(self, request: "InboundRequest") -> None:
+        """Forget a request: it is answered, or withdrawn, and its id may be used again."""
+        # Called before the answer is sent, so the peer may use the id again as soon as it has it.
         self.requests.pop(request.key, None)
+        self._methods.pop(request.request.id, None)  # as `Ledger.finish` does
         if self.all_answered is not None and not self.requests:
             self.all_answered.set()
 
@@ -111,7 +119,7 @@ class InFlight(abc.ABC):
         Args:
             reason: The text for the peer.
         """
-        # A copy: each answer strikes its request out. Answered before the work is cancelled, so
+        # A copy: each answer removes its request. Answered before the work is cancelled, so
         # that no handler can answer otherwise on its way out.
         for request in list(self.requests.values()):
             request.send_error(INTERNAL_ERROR, reason)
@@ -131,7 +139,7 @@ class InFlight(abc.ABC):
 
     @abc.abstractmethod
     def observe_sent(self, method: str, size: int) -> None:
-        """Observe a notification of ours. Must not raise.
+        """Observe an outbound notification. Must not raise.
 
         Args:
             method: Its method.
@@ -160,7 +168,7 @@ class InboundRequest:
             (`basic/utilities/cancellation`, "Behavior Requirements").
         answered: True once its answer is sent.
         stays_open: True for a request without work that stays open until its peer ends it.
-        observer: Observes it; None for nobody.
+        observer: Observes it; None without an observer.
     """
 
     __slots__ = (
@@ -188,14 +196,14 @@ class InboundRequest:
         envelope: Envelope,
         channel: ReplyChannel,
         *,
-        key: Any = None,
+        key: Id | None = None,
         batch: BatchReply | None = None,
     ) -> None:
         self.in_flight = in_flight
         self.request = request
         self.envelope = envelope
         self.channel = channel
-        self.key: Any = request.id if key is None else key
+        self.key = request.id if key is None else key
         self.batch = batch
         self.deadline = math.inf
         self.scope: trio.CancelScope | None = None
@@ -252,8 +260,8 @@ class InboundRequest:
             return
         # Set before anything is sent: an observer or a channel may come back to this request.
         self.answered = True
-        # Struck out first: the outbox writes at once if nothing else is in flight.
-        self.in_flight.strike_out(self)
+        # Forgotten first: the outbox writes at once if nothing else is in flight.
+        self.in_flight.forget(self)
         more = len(answer) - self._reserved
         if more > 0 and not self.channel.reserve(more):
             code = INTERNAL_ERROR
@@ -389,7 +397,7 @@ class InboundRequest:
         """End without an answer: the peer no longer wants it."""
         # Its id is free at once: 2026-07-28 `basic/index` allows an id again that no open request
         # has, and a late message for it would reach the new request.
-        self.in_flight.strike_out(self)
+        self.in_flight.forget(self)
         self.withdrawn = True
         if self.scope is None:
             self._abandon()

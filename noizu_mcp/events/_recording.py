@@ -7,8 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from ..engine import Job
 from ..jsonrpc import Decoded, ErrorResponse, Id, Notification, Request
-from ..protocol import Event as PeerEvent
-from ..protocol import Send
+from ..protocol import PeerEvent, SendAnswer
 from ._event import ENDS, Event, EventKind, Outcome
 from ._telemetry import Telemetry
 
@@ -103,7 +102,7 @@ def observe_message(
     """
     if isinstance(message, Notification):
         observe_notice(telemetry, place, message, size)
-    elif isinstance(event, Send):
+    elif isinstance(event, SendAnswer):
         method = message.method if isinstance(message, Request) else ""
         answer = event.message
         start = make_event("start", method, place)

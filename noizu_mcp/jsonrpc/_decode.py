@@ -6,7 +6,7 @@ surrogates. A value that passes can be sent on, compared and validated by any pr
 Input that breaks a rule becomes a `Malformed` with the error to answer, never an exception. The
 error has the id of the message wherever the id is certain: an error without it leaves the sender
 waiting for ever. An error with the wrong id fails another request of the sender, and so does an
-error for an answer, since its id is one of ours.
+error for an answer, since its id belongs to an outbound request.
 """
 
 import json
@@ -265,7 +265,7 @@ def _classify(value: JSONObject) -> Message | Malformed:
 def _classify_answer(value: JSONObject) -> Message | Malformed:
     id_ = value.get("id")
     known = id_ if type(id_) is str or type(id_) is int else None
-    # Invalid answers are not answered: their id is one of ours, and errors could go to and fro
+    # Invalid answers are not answered: their id is an outbound one, and errors could go to and fro
     # without end.
     is_answer = "method" not in value and ("result" in value or "error" in value)
     if value.get("jsonrpc") != "2.0":

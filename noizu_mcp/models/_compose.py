@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
+from .._pointer import pointer
 from .._util import final, json_text
 from .._value import JSONObject, Value
 from ..schema import Document, find_not_json, subschemas
@@ -148,14 +149,9 @@ def mend(schema: JSONObject, tool: str) -> Iterator[SchemaLoss]:
             for step in path[:-1]:
                 parent = parent[step]
             del parent[path[-1]]
-        where = "".join(f"/{escape(str(step))}" for step in path[:-1])
+        where = pointer(path[:-1])
         keyword = "".join(map(str, path[-1:]))
         yield SchemaLoss(tool, where, keyword, "looser", f"it is not valid: {text}")
-
-
-def escape(step: str) -> str:
-    """Write a step of a JSON pointer (RFC 6901 section 3)."""
-    return step.replace("~", "~0").replace("/", "~1")
 
 
 class Composer:

@@ -13,9 +13,11 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
+from .._json_schema import BOUNDS, CLOSING, JSON_TYPES
+from .._pointer import escape
 from .._value import JSONObject
 from ..schema import or_null
-from ._compose import Composer, describe_lost, escape, keys_of, legal_name, types_in
+from ._compose import Composer, describe_lost, keys_of, legal_name, types_in
 from ._limits import StrictModeError
 from ._restore import (
     Adapted,
@@ -27,7 +29,7 @@ from ._restore import (
     restore_one,
 )
 
-_NUMBER: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_NUMBER: Final = (*BOUNDS, "multipleOf")
 #: The keywords that judge values of a type, but for those that `_object` and `_array` read.
 _JUDGES: Final[Mapping[str, tuple[str, ...]]] = {
     "string": ("minLength", "maxLength", "pattern", "format"),
@@ -51,18 +53,9 @@ _KEYWORDS: Final = {
     "object": frozenset(
         {
             *(*_JUDGES["object"], "properties", "required", "patternProperties"),
-            *("additionalProperties", "unevaluatedProperties"),
+            *CLOSING,
         }
     ),
-}
-_KINDS: Final = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    list: "array",
-    dict: "object",
-    type(None): "null",
 }
 #: The inclusive bound of an integer that has an exclusive one.
 _INTEGER_BOUNDS: Final[Mapping[str, tuple[str, int, Callable[[int, int], int]]]] = {
@@ -365,7 +358,7 @@ def _kind_of(value: Any) -> str:
     """Name the type of a JSON value."""
     if isinstance(value, float) and value.is_integer():
         return "integer"
-    return _KINDS[type(value)]
+    return JSON_TYPES[type(value)]
 
 
 def _is_of(value: Any, kind: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urljoin, urlsplit
 
 from .._errors import McpException
+from .._pointer import unescape
 from .._value import JSONObject
 
 #: Bytes of a document; that of the largest public API has 12 MB.
@@ -141,7 +142,7 @@ class Document:
             raise DocumentError(f"$ref to another document is not read: {str(pointer)[:200]}")
         found: Any = self.root
         for part in pointer[1:].split("/")[1:]:
-            key = unquote(part).replace("~1", "/").replace("~0", "~")
+            key = unescape(unquote(part))
             if isinstance(found, Mapping) and key in found:
                 found = found[key]
             elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):

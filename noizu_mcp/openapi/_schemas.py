@@ -8,6 +8,7 @@ reference, so schemas that refer to themselves are fine.
 from collections.abc import Container, Iterator, Mapping
 from typing import Any, Final
 
+from .._json_schema import BOUNDS, ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, SIZES
 from .._value import JSONObject
 from ._document import Document, DocumentError
 from ._media_types import is_text
@@ -17,21 +18,13 @@ MAX_DEFINITIONS: Final = 500
 #: Nesting of one schema, references not counted.
 MAX_DEPTH: Final = 100
 
-#: Keywords that hold a schema, a list of schemas, and schemas by name.
-_ONE: Final = frozenset(
-    {"items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else"}
-    | {"unevaluatedItems", "unevaluatedProperties", "contentSchema"}
-)
-_MANY: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-_NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs"})
+_NAMED: Final = SCHEMA_MAPS - {"definitions"}
 #: The other keywords that are kept. Documents have many more: those of OpenAPI, of older drafts,
 #: misspelled ones, and those that would give the references another base.
 _PLAIN: Final = frozenset(
     {"type", "enum", "const", "title", "description", "default", "examples", "deprecated"}
-    | {"multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum"}
-    | {"maxLength", "minLength", "pattern", "format", "contentEncoding", "contentMediaType"}
-    | {"maxItems", "minItems", "uniqueItems", "maxContains", "minContains"}
-    | {"maxProperties", "minProperties", "dependentRequired", "readOnly", "writeOnly"}
+    | {"multipleOf", "pattern", "format", "contentEncoding", "contentMediaType", *BOUNDS, *SIZES}
+    | {"uniqueItems", "maxContains", "minContains", "dependentRequired", "readOnly", "writeOnly"}
 )
 #: Keywords that a schema can do without, in the order in which they go: what documents get wrong
 #: most often, and patterns in other dialects.
@@ -97,9 +90,9 @@ class SchemaConverter:
         for key, value in schema.items():
             if key == "$ref":
                 yield key, self._refer(value)
-            elif key in _ONE:
+            elif key in ONE_SCHEMA:
                 yield key, self._convert(value, depth)
-            elif key in _MANY and isinstance(value, list):
+            elif key in SCHEMA_LISTS and isinstance(value, list):
                 yield key, [self._convert(each, depth) for each in value]
             elif key == "properties" and isinstance(value, Mapping):
                 yield key, {k: self._convert(v, depth) for k, v in self._own(value)}
@@ -153,10 +146,10 @@ def without(schema: Any, keywords: Container[str]) -> Any:
     for key, value in schema.items():
         if key in _NAMED and isinstance(value, dict):
             found[key] = {name: without(each, keywords) for name, each in value.items()}
-        elif key in _MANY and isinstance(value, list):
+        elif key in SCHEMA_LISTS and isinstance(value, list):
             found[key] = [without(each, keywords) for each in value]
         elif key not in keywords:
-            found[key] = without(value, keywords) if key in _ONE else value
+            found[key] = without(value, keywords) if key in ONE_SCHEMA else value
     return found
 
 
@@ -177,6 +170,6 @@ def _modernize(schema: Mapping[str, Any], found: JSONObject) -> JSONObject:
         found["type"] = [found["type"], "null"]
         if isinstance(found.get("enum"), list) and None not in found["enum"]:
             found["enum"] = [*found["enum"], None]
-    elif "type" not in found and not _MANY.isdisjoint(found):
+    elif "type" not in found and not SCHEMA_LISTS.isdisjoint(found):
         return {"anyOf": [found, {"type": "null"}]}
     return found

@@ -7,6 +7,7 @@ the definitions of a server are shared by all connections.
 from collections.abc import Mapping
 from typing import Any, Final
 
+from .._json_schema import SCHEMA_MAPS
 from .._value import JSONObject
 from ._revisions import Revision
 
@@ -165,9 +166,7 @@ _PLACE: Final = "#/properties/result"
 _DEFS: Final = "$defs"
 _REFERENCES: Final = frozenset({"$ref", "$dynamicRef"})
 #: Their values map names to schemas; the names are no keywords.
-_NAMED: Final = frozenset(
-    {"properties", "patternProperties", "dependentSchemas", "dependencies", "definitions", _DEFS}
-)
+_NAMED: Final = SCHEMA_MAPS | {"dependencies"}
 #: Their values are data; nothing in them is a keyword.
 _DATA: Final = frozenset({"const", "enum", "default", "examples"})
 

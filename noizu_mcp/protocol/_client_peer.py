@@ -32,7 +32,17 @@ from ..types import (
     META_PROGRESS_TOKEN,
     META_PROTOCOL_VERSION,
 )
-from ._events import Dispatch, Envelope, Event, Fanout, Notice, Resolve, Send, meta_of, token_of
+from ._events import (
+    Dispatch,
+    Envelope,
+    Fanout,
+    Notice,
+    PeerEvent,
+    Resolve,
+    SendAnswer,
+    meta_of,
+    token_of,
+)
 from ._ledger import Ledger, refuse
 from ._revisions import LATEST_HANDSHAKE, SERVER_REQUESTS, Revision
 
@@ -111,7 +121,7 @@ class ClientPeer:
             meta[META_LOG_LEVEL] = self.log_level
         return meta
 
-    def receive(self, message: Decoded) -> Event | None:
+    def receive(self, message: Decoded) -> PeerEvent | None:
         """Take one message from the server; see `ServerPeer.receive`."""
         # A tuple: a union would be made anew for each message.
         if isinstance(message, (Response, ErrorResponse)):
@@ -128,24 +138,24 @@ class ClientPeer:
             return None
         return self._answer(message)
 
-    def _answer(self, message: Request | Malformed | Batch) -> Event:
+    def _answer(self, message: Request | Malformed | Batch) -> PeerEvent:
         if isinstance(message, Request):
             return self._request(message)
         if isinstance(message, Malformed):
-            return Send(message.error)
+            return SendAnswer(message.error)
         # 2025-03-26 `basic/index`: a receiver must accept arrays; later revisions have none.
         if self.revision.batches:
             return Fanout(tuple(map(self.receive, message.messages)))
-        return Send(malformed(INVALID_REQUEST, "Batches are not supported").error)
+        return SendAnswer(malformed(INVALID_REQUEST, "Batches are not supported").error)
 
-    def _notification(self, message: Notification) -> Event | None:
+    def _notification(self, message: Notification) -> PeerEvent | None:
         if message.method == "notifications/cancelled":
             return self._cancelled(message)
         if message.method == "notifications/progress":
             return self.ledger.progress(message.params)
         return Notice(message)
 
-    def _cancelled(self, message: Notification) -> Event | None:
+    def _cancelled(self, message: Notification) -> PeerEvent | None:
         # Before 2026-07-28 it names a request of the server; since then, a listen request of
         # ours that the server ends (2026-07-28 `basic/patterns/cancellation`).
         if self.revision.stateless:
@@ -153,13 +163,13 @@ class ClientPeer:
             return Notice(message) if self.ledger.awaits(id_) else None
         return self.ledger.cancelled(message.params)
 
-    def _request(self, request: Request) -> Event:
+    def _request(self, request: Request) -> PeerEvent:
         if request.method not in SERVER_REQUESTS:
             return refuse(request, METHOD_NOT_FOUND, f"Method not found: {request.method}")
         # A ping needs no handler and no place in the ledger: it must be answered promptly
         # (2025-11-25 `basic/utilities/ping`), also when the handlers of the client are busy.
         if request.method == "ping" and not self.ledger.holds(request.id):
-            return Send(Response(request.id, {}))
+            return SendAnswer(Response(request.id, {}))
         meta = meta_of(request.params)
         envelope = Envelope(self.revision, None, {}, None, token_of(meta), meta)
         return self.ledger.accept(request) or Dispatch(request, envelope)

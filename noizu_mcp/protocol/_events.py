@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..types import Principal
 
 #: HTTP headers as they came, by their lower-case names; see `read_header`.
-Headers = Mapping[bytes, bytes]
+HttpHeaders = Mapping[bytes, bytes]
 
 
 class Origin(NamedTuple):
@@ -28,7 +28,7 @@ class Origin(NamedTuple):
         client: The name of the client among those that share the server; None: it shares nothing.
     """
 
-    headers: Headers | None = None
+    headers: HttpHeaders | None = None
     principal: "Principal | None" = None
     client: str | None = None
 
@@ -90,13 +90,13 @@ class Dispatch(NamedTuple):
     envelope: Envelope
 
 
-class Send(NamedTuple):
+class SendAnswer(NamedTuple):
     """An answer that needs no handler: a refusal, or the answer to a ping."""
 
     message: Response | ErrorResponse
 
 
-class Cancel(NamedTuple):
+class CancelRequest(NamedTuple):
     """The sender no longer wants the answer to a request; nothing may follow for its id."""
 
     id: Id
@@ -104,13 +104,13 @@ class Cancel(NamedTuple):
 
 
 class Resolve(NamedTuple):
-    """The answer to a request of ours."""
+    """The answer to an outbound request."""
 
     answer: Response | ErrorResponse
 
 
-class Progress(NamedTuple):
-    """Progress of a request of ours."""
+class ReportProgress(NamedTuple):
+    """Progress of an outbound request."""
 
     token: Id
     params: Mapping[str, Any]
@@ -138,7 +138,9 @@ class Ready:
 class Fanout(NamedTuple):
     """The events of an array of messages; their answers travel as one array."""
 
-    events: "tuple[Event | None, ...]"
+    events: "tuple[PeerEvent | None, ...]"
 
 
-Event = Dispatch | Send | Cancel | Resolve | Progress | Notice | Ready | Fanout
+PeerEvent = (
+    Dispatch | SendAnswer | CancelRequest | Resolve | ReportProgress | Notice | Ready | Fanout
+)

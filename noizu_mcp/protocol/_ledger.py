@@ -10,7 +10,7 @@ from typing import Any, Final, TypeGuard
 
 from .._value import JSONObject
 from ..jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, ErrorResponse, Id, Malformed, Request
-from ._events import Cancel, Progress, Resolve, Send, is_id
+from ._events import CancelRequest, ReportProgress, Resolve, SendAnswer, is_id
 
 # Compared with `type`, not `isinstance`: True is an int in Python, and no number in JSON.
 _NUMBER: Final = (int, float)
@@ -19,7 +19,7 @@ _TEXT_OR_NONE: Final = (str, type(None))
 
 
 class Ledger:
-    """The ids of requests without an answer: the peer's (inbound) and ours (outbound).
+    """The ids of requests without an answer: the peer's (inbound) and our own (outbound).
 
     Args:
         limit: Inbound requests that may be in flight at once.
@@ -43,10 +43,10 @@ class Ledger:
 
     @property
     def outbound(self) -> int:
-        """Requests of ours that have no answer yet."""
+        """Outbound requests that have no answer yet."""
         return len(self._outbound)
 
-    def accept(self, request: Request) -> Send | None:
+    def accept(self, request: Request) -> SendAnswer | None:
         """Enter an inbound request, or return the error that refuses it."""
         # Two answers with one id could not be told apart (2025-11-25 `basic/index`, "Requests").
         if request.id in self.methods:
@@ -83,7 +83,7 @@ class Ledger:
         """Tell whether a value is the id of an outbound request without answer."""
         return is_id(id_) and id_ in self._outbound
 
-    def cancelled(self, params: Mapping[str, Any] | None) -> Cancel | None:
+    def cancelled(self, params: Mapping[str, Any] | None) -> CancelRequest | None:
         """Read `notifications/cancelled`; unknown and malformed ones are ignored.
 
         A cancellation of `initialize` is ignored, too: it must not be cancelled (2025-11-25
@@ -96,7 +96,7 @@ class Ledger:
         # Free at once: a request that follows on the pipe may have the id again.
         del self.methods[id_]
         reason = (params or {}).get("reason")
-        return Cancel(id_, reason if isinstance(reason, str) else None)
+        return CancelRequest(id_, reason if isinstance(reason, str) else None)
 
     def resolve(self, event: Resolve) -> Resolve | None:
         """Take an answer; late, forged and id-less answers are ignored."""
@@ -107,22 +107,22 @@ class Ledger:
         del self._outbound[id_]
         return event
 
-    def progress(self, params: Mapping[str, Any] | None) -> Progress | None:
+    def progress(self, params: Mapping[str, Any] | None) -> ReportProgress | None:
         """Read `notifications/progress`; unknown tokens and malformed params are ignored.
 
         Our progress tokens are our request ids, so progress after the answer is ignored as well.
         """
         if params is None or not self.awaits(params.get("progressToken")):
             return None
-        return Progress(params["progressToken"], params) if _is_progress(params) else None
+        return ReportProgress(params["progressToken"], params) if _is_progress(params) else None
 
-    def receive_malformed(self, message: Malformed) -> Send | Resolve | None:
+    def receive_malformed(self, message: Malformed) -> SendAnswer | Resolve | None:
         """Answer input that is not a valid JSON-RPC message.
 
         A malformed answer fails its request, which would wait for ever otherwise. It gets no
         answer: two peers could answer each other's malformed answers without end.
         """
-        return Send(message.error) if message.answer else self.resolve(Resolve(message.error))
+        return SendAnswer(message.error) if message.answer else self.resolve(Resolve(message.error))
 
 
 def _is_progress(params: Mapping[str, Any]) -> bool:
@@ -133,6 +133,6 @@ def _is_progress(params: Mapping[str, Any]) -> bool:
     )
 
 
-def refuse(request: Request, code: int, message: str, data: Any = None) -> Send:
+def refuse(request: Request, code: int, message: str, data: Any = None) -> SendAnswer:
     """Answer a request with an error."""
-    return Send(ErrorResponse(request.id, code, message, data))
+    return SendAnswer(ErrorResponse(request.id, code, message, data))

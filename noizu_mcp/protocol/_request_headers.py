@@ -14,7 +14,7 @@ from typing import Any, Final
 from .._util import json_text
 from ..jsonrpc import Request
 from ..types import META_PROTOCOL_VERSION
-from ._events import Headers
+from ._events import HttpHeaders
 
 #: The parameter that `Mcp-Name` mirrors, by method; all other methods have no such header.
 NAMED: Final = {
@@ -34,7 +34,7 @@ _NUMBER: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 _ABSENT: Final = object()
 
 
-def read_header(headers: Headers, name: bytes) -> str | None:
+def read_header(headers: HttpHeaders, name: bytes) -> str | None:
     """Read a header, as text without white space around it; None if it was not sent.
 
     Args:
@@ -91,7 +91,7 @@ def _is_encoded(text: str) -> bool:
     return text.startswith(_START) and text.endswith(_END) and len(text) >= len(_START + _END)
 
 
-def standard_fault(request: Request, headers: Headers) -> str | None:
+def standard_fault(request: Request, headers: HttpHeaders) -> str | None:
     """Describe a fault of `Mcp-Method` or `Mcp-Name` against the body; None if both are right."""
     method = read_header(headers, b"mcp-method")
     if method is None:
@@ -118,7 +118,7 @@ def standard_fault(request: Request, headers: Headers) -> str | None:
 
 
 def param_fault(
-    declared: Mapping[str, tuple[str, ...]], arguments: Mapping[str, Any], headers: Headers
+    declared: Mapping[str, tuple[str, ...]], arguments: Mapping[str, Any], headers: HttpHeaders
 ) -> str | None:
     """Describe a fault of an `Mcp-Param-*` header against its argument; None if all are right.
 

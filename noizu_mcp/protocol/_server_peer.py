@@ -44,13 +44,13 @@ from ._events import (
     NOWHERE,
     Dispatch,
     Envelope,
-    Event,
     Fanout,
     Notice,
     Origin,
+    PeerEvent,
     Ready,
     Resolve,
-    Send,
+    SendAnswer,
     mapping,
     meta_of,
     token_of,
@@ -188,7 +188,7 @@ class ServerPeer:
         self.handshake = Handshake()
         self._served_stateless = False
 
-    def receive(self, message: Decoded, origin: Origin | None = None) -> Event | None:
+    def receive(self, message: Decoded, origin: Origin | None = None) -> PeerEvent | None:
         """Turn one message into its event.
 
         Args:
@@ -235,7 +235,7 @@ class ServerPeer:
 
     # Requests
 
-    def _request(self, request: Request, origin: Origin) -> Event:
+    def _request(self, request: Request, origin: Origin) -> PeerEvent:
         params = request.params
         # `meta_of` and `is_stateless`, written out: every request passes here.
         meta = params.get("_meta") if params else None
@@ -246,7 +246,7 @@ class ServerPeer:
             # exist, even on a server that knows it from the other era (2026-07-28
             # `basic/versioning`).
             event = read_stateless(request, origin)
-            if isinstance(event, Send):
+            if isinstance(event, SendAnswer):
                 return event
             self._served_stateless = True
             # Checked first, entered last: a refused request must leave no id behind.
@@ -263,7 +263,7 @@ class ServerPeer:
         refusal = self.ledger.accept(request)
         return refusal or Dispatch(request, handshake.envelope(meta, origin))
 
-    def _initialize(self, request: Request, origin: Origin) -> Event:
+    def _initialize(self, request: Request, origin: Origin) -> PeerEvent:
         params = request.params or {}
         handshake = self.handshake
         version = params.get("protocolVersion")
@@ -281,14 +281,14 @@ class ServerPeer:
         refusal = self.ledger.accept(request)
         if refusal:
             return refusal
-        # Validated: from here on nothing can refuse the message any more.
+        # Validated: from here on nothing refuses the message.
         handshake.revision = negotiate(version)
         handshake.client_info = info or dict(_UNKNOWN_CLIENT)
         handshake.client_capabilities = capabilities
         handshake.phase = phase
         return Dispatch(request, handshake.envelope(meta_of(params), origin))
 
-    def _not_ready(self, request: Request) -> Send:
+    def _not_ready(self, request: Request) -> SendAnswer:
         if self.handshake.phase is Phase.INITIALIZING:
             # A client should send only pings before `initialized` (2025-11-25 `basic/lifecycle`).
             return refuse(request, INVALID_REQUEST, "Session not initialized")
@@ -299,7 +299,7 @@ class ServerPeer:
 
     # Everything else
 
-    def _notification(self, message: Notification) -> Event | None:
+    def _notification(self, message: Notification) -> PeerEvent | None:
         # Neither of the two carries an era; both name a request of the one ledger.
         if message.method == "notifications/cancelled":
             return self.ledger.cancelled(message.params)
@@ -314,16 +314,16 @@ class ServerPeer:
         # 2026-07-28 has no other notifications (`basic/patterns/cancellation`).
         return Notice(message) if handshake.ready else None
 
-    def _batch(self, batch: Batch, origin: Origin) -> Event:
+    def _batch(self, batch: Batch, origin: Origin) -> PeerEvent:
         # Until `initialize` has negotiated one, the revision is the latest, which has no arrays.
         if not self.handshake.revision.batches:
             text = "JSON-RPC batching is not supported by this revision of MCP"
-            return Send(malformed(INVALID_REQUEST, text).error)
+            return SendAnswer(malformed(INVALID_REQUEST, text).error)
         # Each message is decided in order, before any is acted on: a cancellation in the array
         # finds the request that stands before it.
         return Fanout(tuple(self._batched(message, origin) for message in batch.messages))
 
-    def _batched(self, message: Message | Malformed, origin: Origin) -> Event | None:
+    def _batched(self, message: Message | Malformed, origin: Origin) -> PeerEvent | None:
         if isinstance(message, Request):
             text = None
             if message.method == "initialize":
@@ -333,5 +333,5 @@ class ServerPeer:
                 # 2026-07-28 has no arrays, whatever the handshake beside it agreed on.
                 text = "A 2026-07-28 request must not be part of a batch"
             if text is not None:
-                return Send(ErrorResponse(message.id, INVALID_REQUEST, text))
+                return SendAnswer(ErrorResponse(message.id, INVALID_REQUEST, text))
         return self.receive(message, origin)

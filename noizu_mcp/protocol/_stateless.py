@@ -21,7 +21,7 @@ from ..types import (
     META_PROGRESS_TOKEN,
     META_PROTOCOL_VERSION,
 )
-from ._events import NOWHERE, Dispatch, Envelope, Headers, Origin, Send
+from ._events import NOWHERE, Dispatch, Envelope, HttpHeaders, Origin, SendAnswer
 from ._ledger import refuse
 from ._request_headers import read_header, standard_fault
 from ._revisions import CLIENT_REQUESTS, STATELESS, SUPPORTED_VERSIONS
@@ -43,7 +43,7 @@ def is_stateless(params: Mapping[str, Any] | None) -> bool:
     )
 
 
-def read_stateless(request: Request, origin: Origin = NOWHERE) -> Dispatch | Send:
+def read_stateless(request: Request, origin: Origin = NOWHERE) -> Dispatch | SendAnswer:
     """Check headers, metadata, version and method, in the order of the specification.
 
     Args:
@@ -95,8 +95,8 @@ def read_stateless(request: Request, origin: Origin = NOWHERE) -> Dispatch | Sen
 
 
 def _refuse_version(
-    request: Request, meta: Mapping[str, Any], headers: Headers | None, sent: str | None
-) -> Send:
+    request: Request, meta: Mapping[str, Any], headers: HttpHeaders | None, sent: str | None
+) -> SendAnswer:
     """Refuse a request whose version or capabilities are missing, different or not served.
 
     Args:
@@ -124,7 +124,7 @@ def _refuse_version(
     return unsupported(request, version)
 
 
-def unsupported(request: Request, version: str) -> Send:
+def unsupported(request: Request, version: str) -> SendAnswer:
     """Refuse a request of a revision that is not served (2026-07-28 `basic/versioning`)."""
     data = {"supported": list(SUPPORTED_VERSIONS), "requested": version}
     return refuse(request, UNSUPPORTED_VERSION, "Unsupported protocol version", data)

@@ -223,7 +223,7 @@ class Subscriptions:
             self._used -= 1
 
     def close(self) -> frozenset[str]:
-        """Watch nothing any more for a client with a handshake: the connection has ended.
+        """Stop watching for a client with a handshake: the connection has ended.
 
         Returns:
             The resources that it watched still.
@@ -234,7 +234,7 @@ class Subscriptions:
         return watched
 
     def changed(self, kind: str) -> list[Id | None]:
-        """List who is told that a list changed: `tools`, `prompts` or `resources`.
+        """List the subscribers of a list change: `tools`, `prompts` or `resources`.
 
         Returns:
             The ids of listen requests; None stands for the session. A pipe may have both. A client
@@ -247,7 +247,7 @@ class Subscriptions:
         return told
 
     def updated(self, uri: str, may_hear: MayHear) -> list[Id | None]:
-        """List who is told that a resource was updated, of those who may know; see `changed`."""
+        """List the subscribers of a resource update that may know it; see `changed`."""
         # `may_hear` is asked last, and for each notice: access may have ended since the
         # subscription.
         told: list[Id | None] = [None] if uri in self._watched and may_hear(None) else []
@@ -260,7 +260,7 @@ class Subscriptions:
         return any(task_id in each.tasks for each in self._listening.values())
 
     def task_changed(self, task_id: str, may_hear: MayHear) -> list[Id | None]:
-        """List who is told that a task changed, of those that may see it; see `changed`."""
+        """List the subscribers of a task change that may see the task; see `changed`."""
         listening = self._listening.values()
         return [each.id for each in listening if task_id in each.tasks and may_hear(each.id)]
 

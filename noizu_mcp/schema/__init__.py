@@ -57,5 +57,5 @@ if _TYPE_CHECKING:
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 
-# A module is no export by itself.
+# A module is not exported by itself.
 _publish(globals(), ("fields", *_LATE))

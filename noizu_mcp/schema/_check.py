@@ -2,22 +2,23 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from math import inf
-from typing import Any
 
 from .._errors import SchemaError
+from .._pointer import Path
 from .._schema_engine import EngineName
-from .engines._compile import CompiledSchema, compile_document, pattern_compiler
+from .engines._compile import CompiledSchema, compile_document, match_pattern
 from .engines._engine import choose_engine
 from .jsonschema._document import MAX_SCHEMA_DEPTH, Document, as_plain
-from .jsonschema._keywords import DIALECTS, LATEST, Path
+from .jsonschema._keywords import DIALECTS, LATEST
 from .jsonschema._values import find_not_json
 from .jsonschema._violation import Fault, Violation, show
 from .report._messages import describe
 
 
 def check_schema(
-    schema: Mapping[str, Any] | bool, documents: Mapping[str, Any] | None = None
+    schema: Mapping[str, object] | bool, documents: Mapping[str, object] | None = None
 ) -> list[Fault]:
     """Return everything that is wrong in a schema, `[]` if it can be compiled and published.
 
@@ -32,8 +33,8 @@ def check_schema(
 
 
 def read_schema(
-    schema: Mapping[str, Any] | bool,
-    documents: Mapping[str, Any] | None = None,
+    schema: Mapping[str, object] | bool,
+    documents: Mapping[str, object] | None = None,
     engine: EngineName | None = None,
 ) -> tuple[CompiledSchema | None, list[Fault]]:
     """Check a schema and compile it, in one go.
@@ -65,7 +66,7 @@ def read_schema(
     faults: list[Fault] = []
     slips: list[Fault] = []
     if dialect == LATEST:
-        faults = document.faults(pattern_compiler(engine))
+        faults = document.faults(partial(match_pattern, engine))
         slips = document.slips()
     elif dialect not in DIALECTS and dialect not in document.documents:
         text = f"the dialect {dialect} cannot be checked; use {LATEST} or leave it out"
@@ -88,7 +89,7 @@ def read_schema(
 
 def rejected_values(
     document: Document, engine: EngineName | None = None
-) -> Iterator[tuple[Path, Path, Any, list[Violation]]]:
+) -> Iterator[tuple[Path, Path, object, list[Violation]]]:
     """Yield each default and example that its own schema rejects.
 
     Args:
@@ -108,16 +109,16 @@ def rejected_values(
     # Loaded with the first default or example.
     from .report._explain import Explainer
 
-    explainer = Explainer(document, pattern_compiler(engine))
+    explainer = Explainer(document, partial(match_pattern, engine))
     for path, place, node, value in own:
-        # ValueError for a wrong pattern, which is a fault of its own.
+        # A wrong pattern raises ValueError; it is reported separately.
         with suppress(ValueError):
             violations = explainer.explain(value, node)
             if violations:
                 yield path, place, value, violations
 
 
-def _own_values(node: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
+def _own_values(node: Mapping[str, object]) -> Iterator[tuple[Path, object]]:
     if "default" in node:
         yield ("default",), node["default"]
     examples = node.get("examples")

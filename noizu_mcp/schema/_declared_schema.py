@@ -12,23 +12,24 @@ from json import JSONDecodeError, loads
 from types import FunctionType, MappingProxyType
 from typing import Any, ParamSpec
 
+from .._json_schema import CLOSING
 from .._schema_engine import EngineName, named_engine, using_engine
 from .._util import called
 from .._value import Frozen, JSONObject
 from ._check import read_schema
 from .convert import _dump
-from .convert._build import Builder
+from .convert._build import ValueBuilder
 from .declare._annotations import infer
 from .declare._classes import PROBLEMS, has_fields, is_plain, read_class
 from .declare._field import Marker, fill_defaults, is_field_info
 from .declare._field_options import Titles, form_titles
-from .declare._nodes import Field, Node, Object
-from .declare._resolve import NO_TYPES, Scope, Types, class_scope
+from .declare._nodes import FormTooLarge, Node, Object, ObjectField
+from .declare._resolve import NO_TYPES, NameScope, Types, class_scope
 from .declare._state import ParseState
 from .engines._compile import CompiledSchema, compile_schema
 from .jsonschema._keywords import RULES
 from .jsonschema._violation import Fault, Violation, show
-from .publish._emit import Emitter, Place, TooLarge
+from .publish._emit import Emitter, FieldPlace
 
 #: On a `Schema` class that stands alone: its shape, made when the class statement ran.
 SHAPE = "__mcp_shape__"
@@ -48,7 +49,6 @@ class Shape(Frozen):
         coerces: True if text for other types may be read as what it says; see `coerce_text`.
         titles: The titles that a form shows for a field and its choices, by field.
         completions: The source of completions, unchecked, by field.
-        engine: The engine that was named when the declaration was read, or None.
         again: Reads the declaration again.
     """
 
@@ -60,10 +60,9 @@ class Shape(Frozen):
     coerces: bool = True
     titles: Mapping[str, Titles] = MappingProxyType({})
     completions: Mapping[str, Any] = MappingProxyType({})
-    engine: EngineName | None
-    again: "Callable[[], Read]"
+    again: "Callable[[], ShapeRead]"
 
-    def on_engine(self, engine: EngineName) -> "Read":
+    def on_engine(self, engine: EngineName) -> "ShapeRead":
         """Return the same declaration with values judged by an engine.
 
         Args:
@@ -72,12 +71,12 @@ class Shape(Frozen):
         Returns:
             The shape, or None if the engine does not serve the schema; and the faults.
         """
-        if engine == self.engine:
+        if engine == self.compiled.engine:
             return self, []
         with using_engine(engine):
             return self.again()
 
-    def read(self, value: Any) -> tuple[Any, list[Violation]]:
+    def read(self, value: object) -> tuple[Any, list[Violation]]:
         """Check a JSON value and build the typed one.
 
         Args:
@@ -89,7 +88,7 @@ class Shape(Frozen):
         fits, built = self.try_build(value)
         return built, [] if fits else self.compiled.violations(value)
 
-    def try_build(self, value: Any) -> tuple[bool, Any]:
+    def try_build(self, value: object) -> tuple[bool, object]:
         """Tell if a JSON value fits, and return the typed one if it does.
 
         Args:
@@ -104,16 +103,16 @@ class Shape(Frozen):
 
 
 #: A shape, or None; and the faults. One of the two is empty.
-Read = tuple[Shape | None, list[Fault]]
+ShapeRead = tuple[Shape | None, list[Fault]]
 
 _P = ParamSpec("_P")
 
 
-def _repeatable(read: Callable[_P, Read]) -> Callable[_P, Read]:
+def _repeatable(read: Callable[_P, ShapeRead]) -> Callable[_P, ShapeRead]:
     """Let the shapes that a function reads be read again; see `Shape.on_engine`."""
 
     @wraps(read)
-    def reading(*args: _P.args, **options: _P.kwargs) -> Read:
+    def reading(*args: _P.args, **options: _P.kwargs) -> ShapeRead:
         shape, faults = read(*args, **options)
         if shape is not None:
             # Of several readers the first one, which another one may have called, has read it.
@@ -131,28 +130,26 @@ _NOT_STRICT = (
     "strict=True cannot change a raw schema; write additionalProperties: false in it, and leave"
     " strict out"
 )
-# Values that are no declaration of an object.
+# Types of values that do not declare an object.
 _NO_FORMS = (type(None), bool, int, float, bytes, list, tuple, set, frozenset, FunctionType)
-# The keywords that forbid undeclared names, if false.
-_CLOSING = ("additionalProperties", "unevaluatedProperties")
 
 
 @_repeatable
 def read_shape(
-    declared: Any,
+    declared: object,
     *,
     strict: bool = False,
     descriptions: Mapping[str, str] | None = None,
     input: bool = True,
     types: Types = NO_TYPES,
-) -> Read:
+) -> ShapeRead:
     """Read a declared input or output.
 
     Args:
         declared: A class with fields, any concrete annotation, a mapping (fields as data, or a JSON
             Schema), JSON text, or a ready `Shape`.
         strict: True to publish `additionalProperties: false` for typed and data forms.
-        descriptions: Descriptions for fields of the root that have none of their own.
+        descriptions: Descriptions for fields of the root that are declared without one.
         input: True if the root must be an object.
         types: The types of type variables, for a class inside of a generic one.
 
@@ -164,7 +161,8 @@ def read_shape(
         return (None, [Fault((), _NOT_AN_OBJECT)]) if wrong else (declared, [])
     if isinstance(declared, str):
         return read_raw(declared, input=input, strict=strict)
-    if declared is None or isinstance(declared, _NO_FORMS) or has_fields(type(declared)):
+    made = not isinstance(declared, type) and has_fields(type(declared))
+    if declared is None or isinstance(declared, _NO_FORMS) or made:
         text = f"expected a class, a mapping of fields, a JSON Schema; got {called(declared)}"
         return None, [Fault((), text)]
     state = ParseState(
@@ -175,7 +173,7 @@ def read_shape(
     return read_annotation(state, declared)
 
 
-def _read_mapping(state: ParseState, declared: Mapping[Any, Any]) -> Read:
+def _read_mapping(state: ParseState, declared: Mapping[object, object]) -> ShapeRead:
     # Loaded with the first mapping: many programs declare by classes alone.
     from .declare._data_form import is_field, read_data
 
@@ -188,7 +186,7 @@ def _read_mapping(state: ParseState, declared: Mapping[Any, Any]) -> Read:
     return _finish(state, read_data(state, declared, "Arguments"), "Arguments")
 
 
-def read_annotation(state: ParseState, declared: Any) -> Read:
+def read_annotation(state: ParseState, declared: object) -> ShapeRead:
     """Read a class with fields, or any other annotation; a class statement reads its own class.
 
     Args:
@@ -202,19 +200,19 @@ def read_annotation(state: ParseState, declared: Any) -> Read:
     # A shape was made before Python knew the abstract methods of the class.
     whole = not getattr(declared, "__abstractmethods__", ())
     plain = whole and not state.strict and not state.descriptions
-    if made is not None and plain and made.engine == named_engine():
+    if made is not None and plain and made.compiled.engine == named_engine():
         return made, []
     name = getattr(declared, "__qualname__", None) or str(declared)
     return _finish(state, _node_of(state, declared), name)
 
 
-def _is_object(schema: Mapping[str, Any]) -> bool:
+def _is_object(schema: Mapping[str, object]) -> bool:
     return schema.get("type") == "object"
 
 
-def _node_of(state: ParseState, declared: Any) -> Node:
+def _node_of(state: ParseState, declared: object) -> Node:
     if not isinstance(declared, type):
-        return state.node(declared, Scope({}))
+        return state.node(declared, NameScope({}))
     if PROBLEMS in declared.__dict__ or is_plain(declared, empty=True):
         return read_class(state, declared)
     return state.node(declared, class_scope(declared, {}))
@@ -227,7 +225,7 @@ def read_parameters(
     *,
     strict: bool = False,
     descriptions: Mapping[str, str] | None = None,
-) -> Read:
+) -> ShapeRead:
     """Read parameters of a function as an input; the built value is the dict of arguments to pass.
 
     A direct call of the function then uses the defaults in its markers; see `fill_defaults`.
@@ -242,12 +240,12 @@ def read_parameters(
         The shape, or None; and the faults, with paths that start with the parameter's name.
     """
     plain = unwrap(getattr(fn, "__func__", fn))
-    scope = Scope(getattr(plain, "__globals__", {}), None, "<locals>" in plain.__qualname__)
+    scope = NameScope(getattr(plain, "__globals__", {}), None, "<locals>" in plain.__qualname__)
     state = ParseState(infer, strict=strict, descriptions=descriptions)
     node = Object(plain.__name__, "arguments", dict, [])
     for parameter in parameters:
         name, annotation, default = parameter.name, parameter.annotation, parameter.default
-        # `a: int = field(...)` gives options, of which one may be the default.
+        # `a: int = field(...)` gives options; `default` may be one of them.
         marker = default if isinstance(default, Marker) or is_field_info(default) else None
         with state.at(name, None):
             about = {} if default is Parameter.empty or marker is not None else {"default": default}
@@ -261,7 +259,7 @@ def read_parameters(
     return read
 
 
-def read_fields(declared: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def read_fields(declared: object) -> tuple[Mapping[str, object], Mapping[str, object]]:
     """Read the fields of a form that may be wrong, so that advice can be given on all of it.
 
     Args:
@@ -282,24 +280,24 @@ def read_fields(declared: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         return {}, {}
     try:
         schema = Emitter(state).root(node)
-    except TooLarge:
+    except FormTooLarge:
         return {}, {}
     return schema["properties"], _completions(node.fields)
 
 
-def _completions(fields: Iterable[Field]) -> dict[str, Any]:
+def _completions(fields: Iterable[ObjectField]) -> dict[str, object]:
     return {field.name: field.complete for field in fields if field.complete is not None}
 
 
-def _finish(state: ParseState, node: Node, name: str) -> Read:
+def _finish(state: ParseState, node: Node, name: str) -> ShapeRead:
     """Turn a form that was read into a shape: emit its schema, check and compile it."""
     for field in node.fields if isinstance(node, Object) else ():
         field.description = field.description or state.descriptions.get(field.name)
     emitter = Emitter(state)
     try:
         schema = emitter.root(node)
-    except TooLarge:
-        state.fault("is too large once its classes are written out; make it flatter")
+    except FormTooLarge:
+        state.fault(FormTooLarge.text)
         return None, state.faults
     if not state.output and not _is_object(schema) and not state.faults:
         state.fault(_NOT_AN_OBJECT)
@@ -322,9 +320,9 @@ def _shape(
     emitter: Emitter,
     schema: JSONObject,
     compiled: CompiledSchema,
-) -> Read:
+) -> ShapeRead:
     """Compile the builder of a form, and put its shape together."""
-    builder = Builder(name, _tester(state, name, emitter))
+    builder = ValueBuilder(name, _tester(state, name, emitter))
     # Types of pydantic may be written in another form than they are read: an output is not built.
     build = None if state.output and state.sided else builder.compile(node)
     # Factories inside a default run here, so this is done only for a form that needs it.
@@ -353,23 +351,22 @@ def _shape(
         refusals=refusals,
         titles=titles,
         completions=_completions(fields),
-        engine=named_engine(),
     )
     return shape, []
 
 
 def _tester(
     state: ParseState, name: str, emitter: Emitter
-) -> Callable[[Node], Callable[[Any], bool]]:
+) -> Callable[[Node], Callable[[object], bool]]:
     """Return the function that compiles a test for a branch of a union."""
 
-    def compile_test(branch: Node) -> Callable[[Any], bool]:
-        part = emitter.with_definitions(emitter.schema(branch, (), Place((), None)))
+    def compile_test(branch: Node) -> Callable[[object], bool]:
+        part = emitter.with_definitions(emitter.schema(branch, (), FieldPlace((), None)))
         alone = compile_schema(part)
         if state.risky:
             from .convert._class_validation import checked, is_risky
 
-            inner = Builder(name, compile_test)
+            inner = ValueBuilder(name, compile_test)
             build = inner.compile(branch) if is_risky(branch) else None
             if build is not None:
                 return checked(alone, branch, inner, build).is_valid
@@ -379,7 +376,7 @@ def _tester(
 
 
 @_repeatable
-def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read:
+def read_raw(declared: object, *, input: bool = True, strict: bool = False) -> ShapeRead:
     """Read a JSON Schema: a mapping, or JSON text.
 
     Args:
@@ -413,7 +410,7 @@ def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read
 
         faults = [*faults, *([] if _is_object(schema) else [Fault((), _NOT_AN_OBJECT)])]
         faults += header_faults(schema)
-    if strict and False not in map(schema.get, _CLOSING):
+    if strict and False not in map(schema.get, CLOSING):
         faults = [*faults, Fault((), _NOT_STRICT)]
     if faults or compiled is None:
         return None, faults
@@ -423,7 +420,6 @@ def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read
         compiled=compiled,
         accepts=compiled.is_valid,
         coerces=False,
-        engine=named_engine(),
     )
     return shape, []
 
@@ -436,8 +432,8 @@ def _is_keyword(item: tuple[Any, Any]) -> bool:
     return RULES[name].holds(value) if known and isinstance(value, Mapping) else known
 
 
-def _copy_schema(schema: Mapping[Any, Any]) -> tuple[JSONObject | None, list[Fault]]:
-    """Return a mapping as plain JSON in containers of its own, or its faults."""
+def _copy_schema(schema: Mapping[object, object]) -> tuple[JSONObject | None, list[Fault]]:
+    """Return a mapping as plain JSON in new containers, or its faults."""
     try:
         return _dump.dump_value(dict(schema)), []
     except (TypeError, ValueError, RecursionError) as error:
@@ -458,7 +454,7 @@ def _decode_schema(text: str) -> tuple[JSONObject | None, list[Fault]]:
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         faults.append(Fault((), message, None, line, column))
 
-    def pairs(found: list[tuple[str, Any]]) -> JSONObject:
+    def pairs(found: list[tuple[str, object]]) -> JSONObject:
         made: JSONObject = {}
         for name, value in found:
             if name in made:

@@ -12,9 +12,9 @@ from typing import Any, Final
 import attrs
 
 from .._value import JSONObject
-from ._declared_schema import Read, Shape, read_shape
-from .declare._classes import declarers
+from ._declared_schema import Shape, ShapeRead, read_shape
 from .declare._field_options import Titles
+from .declare._resolve import declarers
 from .engines._compile import CompiledSchema
 from .jsonschema._violation import Fault, show
 
@@ -39,7 +39,7 @@ _OTHERS = "asks for names that are not declared, and a form has named fields onl
 _NAMED_ONLY: tuple[Any, ...] = (True, False, {})
 
 
-def flat_shape(declared: Any) -> Read:
+def flat_shape(declared: object) -> ShapeRead:
     """Read the declaration of a form.
 
     A form asks for text (`format`: email, uri, date, date-time), numbers with `min` and `max`,
@@ -60,7 +60,7 @@ def flat_shape(declared: Any) -> Read:
     made = declared.__dict__.get(FLAT) if isinstance(declared, type) else None
     if made is not None:
         return made, []
-    if isinstance(declared, Shape) and isinstance(declared.build, _Answers):
+    if isinstance(declared, Shape) and isinstance(declared.build, _FlatAnswers):
         return declared, []
     shape, faults = read_shape(declared)
     if shape is None:
@@ -110,7 +110,7 @@ def _older(field: Mapping[str, Any]) -> JSONObject:
 
 
 @attrs.frozen(eq=False)
-class _Answers:
+class _FlatAnswers:
     """The builder of answers.
 
     Attributes:
@@ -123,11 +123,11 @@ class _Answers:
     absent: dict[str, None]
     build: Callable[[Any], Any] | None
 
-    def __call__(self, answer: Any) -> Any:
+    def __call__(self, answer: object) -> Any:
         known = self.complete(answer)
         return known if self.build is None else self.build(known)
 
-    def complete(self, answer: Any) -> Any:
+    def complete(self, answer: object) -> Any:
         """Return an answer as the declaration expects it; a value of another type is unchanged."""
         if not isinstance(answer, dict):
             return answer
@@ -137,12 +137,13 @@ class _Answers:
 
 def _answered(shape: Shape, flat: JSONObject, absent: dict[str, None]) -> Shape:
     """Return a shape with a flat schema, whose answers are validated by the declaration."""
-    answers = _Answers(tuple(flat["properties"]), absent, shape.build)
+    answers = _FlatAnswers(tuple(flat["properties"]), absent, shape.build)
     declared = shape.compiled
     compiled = CompiledSchema(
         flat,
         lambda answer: declared.is_valid(answers.complete(answer)),
         lambda answer: declared.violations(answers.complete(answer)),
+        declared.engine,
     )
     changed: dict[str, Any] = {"schema": flat, "build": answers, "compiled": compiled}
     changed["accepts"] = lambda answer: shape.accepts(answers.complete(answer))
@@ -174,7 +175,7 @@ def _flatten(
     return flat, {name: None for name in required if name in nullable}, faults
 
 
-def _root_problems(schema: Mapping[str, Any]) -> list[str]:
+def _root_problems(schema: Mapping[str, object]) -> list[str]:
     if "properties" not in schema:
         return [_NO_FIELDS]
     problems = [
@@ -214,7 +215,7 @@ _KINDS = {
     "boolean": "boolean",
     "array": "list",
 }
-# Keywords that forbid no answer: nobody picks one choice twice.
+# Keywords that forbid no answer: a form offers each choice once.
 _HARMLESS = ("$comment", "examples", "deprecated", "readOnly", "writeOnly", "uniqueItems")
 _HINTS = {
     "pattern": "use a format or choices (Literal), or check the answer in the handler",
@@ -238,7 +239,7 @@ _NOT_TEXT = "choice {} is not text; write the choices as text and convert them i
 
 
 def _flat_field(
-    schema: JSONObject, title: str | None, names: Mapping[Any, str]
+    schema: JSONObject, title: str | None, names: Mapping[object, str]
 ) -> tuple[JSONObject, list[str]]:
     """Turn the schema of a property into a field of a form.
 
@@ -310,7 +311,7 @@ def _is_union(branches: Any) -> bool:
     return not all(isinstance(branch, dict) and "const" in branch for branch in branches)
 
 
-def _strangers(schema: Mapping[str, Any], kind: str) -> Iterator[str]:
+def _strangers(schema: Mapping[str, object], kind: str) -> Iterator[str]:
     """Yield a problem for each keyword that this kind of field does not have."""
     for keyword in schema:
         if keyword not in _TAKEN[kind] and keyword not in _HARMLESS and keyword[:2] != "x-":

@@ -9,7 +9,7 @@ for all of its violations.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from .._schema_engine import EngineName
 from .engines._compile import compile_schema
@@ -17,7 +17,7 @@ from .engines._engine import choose_engine, load_engine
 from .jsonschema._document import Document, as_plain
 from .jsonschema._violation import Violation
 
-#: Checks of a value whose violations are told one by one.
+#: Checks of a value up to which its violations are listed one by one.
 MAX_EXPLAINED: Final = 100_000
 #: Characters of texts, times the number of patterns; to match them takes about a second.
 MAX_MATCHED: Final = 200_000
@@ -36,15 +36,17 @@ class PeerSchema:
         ValueError: As for `compile_schema`.
     """
 
-    def __init__(self, schema: Mapping[str, Any] | bool, engine: EngineName | None = None) -> None:
+    def __init__(
+        self, schema: Mapping[str, object] | bool, engine: EngineName | None = None
+    ) -> None:
         engine = choose_engine(engine)
         self._compiled = compile_schema(schema, engine, trusted=False)
         self._most = load_engine(engine).MAX_WORK
         document = Document(as_plain(schema))
         self._patterns = len(document.patterns())
-        self._cost = document.survey(_weigh).cost
+        self._cost = document.weighed(_weigh).cost
 
-    def violations(self, value: Any) -> list[Violation] | None:
+    def violations(self, value: object) -> list[Violation] | None:
         """Return the violations of a value, `[]` if it fits; None if that would take too long."""
         parts, characters = _measure(value)
         work = parts * self._cost
@@ -56,13 +58,13 @@ class PeerSchema:
         return self._compiled.violations(value)
 
 
-def _weigh(node: Mapping[str, Any]) -> int:
+def _weigh(node: Mapping[str, object]) -> int:
     """Return the cost of a node: a value is compared with each value in `enum` and `const`."""
     listed = [node[keyword] for keyword in ("enum", "const") if keyword in node]
     return _measure(listed)[0]
 
 
-def _measure(value: Any) -> tuple[int, int]:
+def _measure(value: object) -> tuple[int, int]:
     """Return the number of values in a value, and the characters of its texts and names."""
     parts, characters, waiting = 0, 0, [value]
     while waiting:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from inspect import get_annotations
-from typing import Any, dataclass_transform
+from typing import dataclass_transform
 
 from .._class_body import BODY, BodyMeta, replacements
 from .._errors import DefinitionError, Problem
@@ -27,7 +27,7 @@ class Schema(metaclass=BodyMeta):
         DefinitionError: From the class statement of a subclass; it lists every problem.
     """
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
+    def __init_subclass__(cls, **keywords: object) -> None:
         super().__init_subclass__()
         twice = replacements(vars(cls)[BODY], cls.__name__, get_annotations(cls))
         freeze(cls, keywords, [(each.where.partition(".")[2], each.text) for each in twice])

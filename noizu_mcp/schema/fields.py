@@ -15,13 +15,13 @@ from .declare._nodes import MISSING
 __all__ = ["array", "boolean", "enum", "integer", "number", "object", "string"]
 
 
-class Options(CommonOptions, total=False):
+class DataOptions(CommonOptions, total=False):
     """Options of every field of the data form."""
 
     default: Any
 
 
-class StringOptions(Options, total=False):
+class StringOptions(DataOptions, total=False):
     """Options of `string`."""
 
     min_length: int
@@ -30,7 +30,7 @@ class StringOptions(Options, total=False):
     format: str
 
 
-class NumberOptions(Options, total=False):
+class NumberOptions(DataOptions, total=False):
     """Options of `integer` and `number`."""
 
     min: float
@@ -40,20 +40,20 @@ class NumberOptions(Options, total=False):
     multiple_of: float
 
 
-class EnumOptions(Options, total=False):
+class EnumOptions(DataOptions, total=False):
     """Options of `enum`."""
 
     titles: Mapping[Any, str]
 
 
-class ObjectOptions(Options, total=False):
+class ObjectOptions(DataOptions, total=False):
     """Options of `object`."""
 
     min: int
     max: int
 
 
-class ArrayOptions(Options, total=False):
+class ArrayOptions(DataOptions, total=False):
     """Options of `array`."""
 
     min: int
@@ -94,7 +94,7 @@ def number(*misplaced: Never, **options: Unpack[NumberOptions]) -> Marker:
     return Marker("f.number", {**options}, misplaced, "number")
 
 
-def boolean(*misplaced: Never, **options: Unpack[Options]) -> Marker:
+def boolean(*misplaced: Never, **options: Unpack[DataOptions]) -> Marker:
     """Return a field that is true or false.
 
     Args:

@@ -173,7 +173,7 @@ class Reply(ReplyChannel, Protocol):
     #: True once the answer goes on without the calling task; `on_gone` tells its end.
     handed_over: bool
 
-    def attend(self) -> None:
+    def watch_disconnect(self) -> None:
         """Watch for the client's disconnect from now on: the answer takes time."""
 
     async def finish(self, *, may_hand_over: bool = True) -> None:
@@ -202,7 +202,7 @@ async def serve_in_task(ctx: ServerRequest, job: Job | None, reply: Reply) -> No
             await reply.finish(may_hand_over=False)
             return
         if job is not None:
-            await _work_on(ctx, job, reply.entered, reply.attend)
+            await _work_on(ctx, job, reply.entered, reply.watch_disconnect)
         await reply.finish()
     finally:
         # A parked handler has another channel as soon as its retry has come.

@@ -11,10 +11,10 @@ from .._foreign import METHODS
 from .._source import calling_frame, problem_at
 from .._value import JSONObject
 from ..components import (
+    ComponentKind,
     ComponentMeta,
     Context,
     Declaration,
-    Kind,
     ResourceSpec,
     TemplateSpec,
     is_abstract,
@@ -102,7 +102,7 @@ class Server(metaclass=ComponentMeta):
         DefinitionError: When the class statement runs: everything that is wrong with it.
     """
 
-    __mcp_kind__ = Kind(
+    __mcp_kind__ = ComponentKind(
         "servers",
         options=SERVER_OPTIONS,
         members={

@@ -6,7 +6,6 @@ the request, what belongs to the server of the running server, and a context its
 belongs to one call.
 """
 
-import math
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -16,7 +15,7 @@ import trio
 
 from .. import types
 from .._errors import LocalProtocolError, NoSessionError
-from .._util import UNSET, Unset
+from .._util import UNSET, Unset, is_number
 from .._value import JSONObject
 from ..components import Context, Notify
 from ..engine import ClientShare, Delivery
@@ -54,8 +53,7 @@ def check_number(value: Any, name: str) -> None:
     Raises:
         ValueError: The value is something else; the text names the argument.
     """
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value):
+    if not is_number(value):
         raise ValueError(f"{name} must be a finite number, not {value!r}")
 
 

@@ -30,7 +30,7 @@ from ..engine import (
 )
 from ..events import Place, observe_message, observe_notice
 from ..jsonrpc import INTERNAL_ERROR, Batch, Decoded, Notification
-from ..protocol import Dispatch, Event, Fanout, Revision, ServerPeer
+from ..protocol import Dispatch, Fanout, PeerEvent, Revision, ServerPeer
 from ._running import RunningServer
 from ._server_context import EMPTY, NOT_SENT, ServerContext
 from ._server_request import ServerRequest
@@ -177,12 +177,12 @@ class Session(Dispatcher):
 
     # Telemetry
 
-    def observe_received(self, message: Decoded, event: Event | None, size: int | None) -> None:
+    def observe_received(self, message: Decoded, event: PeerEvent | None, size: int | None) -> None:
         """Observe a message of the client; see `Dispatcher`."""
         self.size = None if isinstance(message, Batch) else size
         self._observe(message, event, size)
 
-    def _observe(self, message: Decoded, event: Event | None, size: int | None) -> None:
+    def _observe(self, message: Decoded, event: PeerEvent | None, size: int | None) -> None:
         if isinstance(message, Batch) and isinstance(event, Fanout):
             for each, meaning in zip(message.messages, event.events, strict=True):
                 self._observe(each, meaning, None)

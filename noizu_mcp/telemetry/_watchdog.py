@@ -8,7 +8,6 @@ threshold, this function blocks the loop: one line in the log names it, and wher
 runs in a loop that is trio's own and in one that is the guest of another: both are watched.
 """
 
-import math
 import os
 import sys
 import threading
@@ -18,11 +17,11 @@ from contextlib import contextmanager, suppress
 from itertools import takewhile
 from time import monotonic
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 import trio
 
-from .._util import relative_path
+from .._util import is_number, relative_path
 from ..engine import SHOWN, ThrottledLog, logger
 from ..events import MAX_TEXT
 from ..server import ServerContext, ServerRequest
@@ -60,9 +59,7 @@ def watching(threshold: float | None = THRESHOLD) -> Iterator[None]:
     if threshold is None:
         yield
         return
-    given: Any = threshold
-    is_number = isinstance(given, int | float) and not isinstance(given, bool)
-    if not is_number or not 0 < given < math.inf:
+    if not is_number(threshold) or threshold <= 0:
         raise ValueError(f"threshold must be seconds above 0, or None, not {threshold!r}")
     pulse = _pulse.get()
     if pulse is None:

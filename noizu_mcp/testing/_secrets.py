@@ -14,6 +14,8 @@ import re
 from contextlib import suppress
 from typing import Any, Final
 
+from .._json_schema import TYPES
+
 #: The text in the place of a secret.
 HIDDEN: Final = "[hidden]"
 
@@ -34,7 +36,6 @@ _WORDS: Final = frozenset(
 _OPEN: Final = ("progresstoken", "pagetoken", "nexttoken", "continuationtoken")
 #: Keywords by which a schema is known, below the name of the property that it describes.
 _SCHEMA: Final = frozenset({"$ref", "allOf", "anyOf", "const", "description", "enum", "oneOf"})
-_TYPES: Final = ("null", "boolean", "object", "array", "number", "string", "integer")
 
 _SCHEME: Final = re.compile(r"\b(Bearer|Basic|DPoP|Negotiate|NTLM) +[\w.~+/=-]{8,}")
 #: Schemes with parameters.
@@ -158,7 +159,7 @@ def _hide_all(value: Any) -> Any:
     if isinstance(value, list):
         return [_hide_all(each) for each in value]
     if isinstance(value, dict):
-        if str(value.get("type")) in _TYPES or not _SCHEMA.isdisjoint(value):
+        if str(value.get("type")) in TYPES or not _SCHEMA.isdisjoint(value):
             return hide_secrets(value)
         return {name: _hide_all(each) for name, each in value.items()}
     # Of the same type, for a client that checks it.

@@ -9,9 +9,9 @@ import attrs
 
 from .._value import Value
 
-Headers = Mapping[str, str]
+TargetHeaders = Mapping[str, str]
 #: Called before each request, so that credentials may change.
-HeadersFactory = Callable[[], Awaitable[Headers]]
+HeadersFactory = Callable[[], Awaitable[TargetHeaders]]
 #: Seconds to connect: name resolution, TCP and TLS together.
 CONNECT_TIMEOUT: Final = 10.0
 
@@ -62,7 +62,7 @@ class Http(Value):
     """
 
     url: str
-    headers: Headers | HeadersFactory | None
+    headers: TargetHeaders | HeadersFactory | None
     connect_timeout: float
     tls: ssl.SSLContext | None
 
@@ -70,7 +70,7 @@ class Http(Value):
         self,
         url: str,
         *,
-        headers: Headers | HeadersFactory | None = None,
+        headers: TargetHeaders | HeadersFactory | None = None,
         connect_timeout: float = CONNECT_TIMEOUT,
         tls: ssl.SSLContext | None = None,
     ) -> None:

@@ -28,7 +28,7 @@ class Inbox(Generic[Queued]):
     @property
     def has_room(self) -> bool:
         """False while more than the capacity waits."""
-        # A closed one has room: nobody must wait for an end that has gone.
+        # A closed one has room: no task must wait for a peer that has gone.
         return self._size <= CAPACITY or self.closed
 
     def put(self, item: Queued, size: int) -> None:

@@ -6,9 +6,9 @@ from typing import Literal
 from ..engine import MessageStream, Unanswered
 from ..jsonrpc import Received
 
-Direction = Literal["sent", "received"]
+TapDirection = Literal["sent", "received"]
 #: Called with every message, in order; must not raise and must not wait.
-Tap = Callable[[Direction, bytes], None]
+Tap = Callable[[TapDirection, bytes], None]
 
 
 class TappedStream(MessageStream):

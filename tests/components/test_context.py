@@ -3,9 +3,11 @@
 from contextlib import asynccontextmanager
 
 import pytest
+import trio.testing
 
 from noizu_mcp import Context, DefinitionError, McpError, Schema, Server, connect, mcp
 from noizu_mcp._util import UNSET
+from noizu_mcp.auth import InsufficientScope
 from noizu_mcp.components import Notify, adapt_request
 
 
@@ -110,3 +112,23 @@ async def test_the_state_of_a_context_may_have_a_type():
 
     async with connect(Counter) as client:
         assert (await client.call_tool("count", {"step": 2})).text == "42"
+
+
+async def test_init_has_threads_scopes_and_no_stream():
+    """Code of a session may use threads and check scopes, though it belongs to no request."""
+
+    class Sets(Server, name="sets", version="1"):
+        async def init(self, ctx):
+            await ctx.release_stream()
+            self.threads = ctx.threads
+            try:
+                ctx.require("read")
+            except InsufficientScope as error:
+                self.missing = error.scopes
+
+    server = Sets()
+    async with connect(server, version="2025-11-25") as client:
+        await client.ping()
+        await trio.testing.wait_all_tasks_blocked()
+    assert server.threads is not None
+    assert server.missing == ("read",)

@@ -14,7 +14,7 @@ import trio
 
 from noizu_mcp import aio
 from noizu_mcp.engine.aio import (
-    Call,
+    AsyncioCall,
     from_asyncio,
     run_asyncio,
 )
@@ -278,7 +278,7 @@ def test_something_scheduled_from_outside_is_run(run):
 
 
 def calls():
-    return sum(type(each) is Call for each in gc.get_objects())
+    return sum(type(each) is AsyncioCall for each in gc.get_objects())
 
 
 def test_a_thousand_calls_leave_nothing(run):
@@ -322,7 +322,7 @@ def test_trio_code_is_part_of_its_caller(run):
     """It runs within the scopes of the waiting task, and sees variables of the asyncio code."""
 
     async def main():
-        call = Call()
+        call = AsyncioCall()
         seen = []
 
         async def inside():
@@ -360,7 +360,7 @@ def test_cancelling_asyncio_code_cancels_its_trio_code(run):
             ended.append("trio")
 
     async def main():
-        call = Call()
+        call = AsyncioCall()
 
         async def inside():
             with pytest.raises(TimeoutError):
@@ -379,7 +379,7 @@ def test_cancelling_the_caller_cancels_both(run):
     ended = []
 
     async def main():
-        call = Call()
+        call = AsyncioCall()
 
         async def forever():
             scope.cancel()
@@ -410,7 +410,7 @@ def test_cleanup_cannot_call_trio_code(run):
     told = []
 
     async def main():
-        call = Call()
+        call = AsyncioCall()
 
         async def inside():
             scope.cancel()
@@ -435,7 +435,7 @@ def test_a_task_that_outlives_its_call_is_told(run):
     told = []
 
     async def main():
-        call, later = Call(), Call()
+        call, later = AsyncioCall(), AsyncioCall()
 
         async def leave():
             return asyncio.get_running_loop().create_task(late())
@@ -464,7 +464,7 @@ def test_one_failure_of_trio_code_beside_a_cancellation(run):
     """A group of a failure and a cancellation is raised as the failure."""
 
     async def main():
-        call = Call()
+        call = AsyncioCall()
 
         async def both():
             async with trio.open_nursery() as nursery:

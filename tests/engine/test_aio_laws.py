@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from noizu_mcp import aio
-from noizu_mcp.engine.aio import Call
+from noizu_mcp.engine.aio import AsyncioCall
 
 #: Seconds on the clock that jumps: more than all calls of an example take.
 PATIENCE = 100
@@ -62,7 +62,7 @@ async def take(start, way, seconds, limit, by_task):
         await trio.sleep(limit)
         scope.cancel()
 
-    call = Call()
+    call = AsyncioCall()
     async with trio.open_nursery() as nursery:
         with trio.move_on_after(math.inf if by_task else limit) as scope:
             if by_task:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from noizu_mcp.jsonrpc import Notification, Request
-from noizu_mcp.protocol import ClientPeer, Dispatch, Ready, Send, ServerPeer
+from noizu_mcp.protocol import ClientPeer, Dispatch, Ready, SendAnswer, ServerPeer
 
 CAPABILITIES = {"sampling": {}, "elicitation": {}}
 
@@ -55,7 +55,7 @@ def refused() -> Callable[..., Any]:
     """Take the error apart that an event answers with: its id, code and message."""
 
     def take(event: Any) -> tuple[Any, int, str]:
-        assert isinstance(event, Send)
+        assert isinstance(event, SendAnswer)
         return event.message.id, event.message.code, event.message.message
 
     return take

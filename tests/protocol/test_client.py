@@ -17,13 +17,13 @@ from noizu_mcp.protocol import (
     REVISIONS,
     SERVER_REQUESTS,
     STATELESS,
-    Cancel,
+    CancelRequest,
     Dispatch,
     Fanout,
     Notice,
-    Progress,
+    ReportProgress,
     Resolve,
-    Send,
+    SendAnswer,
     is_stateless,
 )
 
@@ -93,7 +93,7 @@ def test_malformed(client):
     error = ErrorResponse(1, INVALID_REQUEST, "no")
     assert client.receive(Malformed(error, answer=False)) is None
     client.request("ping", None)
-    assert client.receive(Malformed(error)) == Send(error)
+    assert client.receive(Malformed(error)) == SendAnswer(error)
     assert client.receive(Malformed(error, answer=False)) == Resolve(error)
 
 
@@ -104,7 +104,7 @@ def test_progress(client, revision):
     client.request("tools/call", {}, progress=True)
     params = {"progressToken": 1, "progress": 1}
     notice = Notification("notifications/progress", params)
-    assert client.receive(notice) == Progress(1, params)
+    assert client.receive(notice) == ReportProgress(1, params)
     client.ledger.close(1)
     assert client.receive(notice) is None
 
@@ -129,8 +129,8 @@ def test_ping(client, refused):
     """Ping is answered at once, also when everything is busy, but not under an id in use."""
     for id_ in (1, 2, 3):
         client.receive(Request(id_, "roots/list"))
-    assert client.receive(Request("p", "ping")) == Send(Response("p", {}))
-    assert client.receive(Request("p", "ping")) == Send(Response("p", {}))
+    assert client.receive(Request("p", "ping")) == SendAnswer(Response("p", {}))
+    assert client.receive(Request("p", "ping")) == SendAnswer(Response("p", {}))
     assert refused(client.receive(Request(1, "ping")))[1:] == (
         INVALID_REQUEST,
         "Duplicate in-flight request id",
@@ -184,7 +184,7 @@ def test_cancelled_by_the_server(client, id_):
     assert client.receive(mine) is None
     assert client.ledger.outbound == 1
     its = Notification("notifications/cancelled", {"requestId": 7, "reason": "late"})
-    assert client.receive(its) == Cancel(7, "late")
+    assert client.receive(its) == CancelRequest(7, "late")
 
 
 def test_listen_ended_by_the_server(client):
@@ -208,7 +208,7 @@ def test_batches(client, refused):
         client.revision = revision
         event = client.receive(batch)
         if name == "2025-03-26":
-            events = (Send(Response("p", {})), Resolve(Response(1, {})), None)
+            events = (SendAnswer(Response("p", {})), Resolve(Response(1, {})), None)
             assert event == Fanout(events)
         elif revision.stateless:
             assert event is None

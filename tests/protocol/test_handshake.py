@@ -18,14 +18,14 @@ from noizu_mcp.protocol import (
     REVISIONS,
     SERVER_REQUESTS,
     SUPPORTED_VERSIONS,
-    Cancel,
+    CancelRequest,
     Dispatch,
     Notice,
     Phase,
-    Progress,
     Ready,
+    ReportProgress,
     Resolve,
-    Send,
+    SendAnswer,
     ServerPeer,
 )
 
@@ -227,10 +227,10 @@ def test_in_flight_limit(handshaken, refused):
 def test_cancel(ready):
     """A cancellation names a request in flight; its id is free afterwards."""
     ready.receive(Request(1, "tools/call"))
-    assert ready.receive(cancelled(1, reason="bored")) == Cancel(1, "bored")
+    assert ready.receive(cancelled(1, reason="bored")) == CancelRequest(1, "bored")
     assert ready.receive(cancelled(1)) is None
     assert isinstance(ready.receive(Request(1, "tools/call")), Dispatch)
-    assert ready.receive(cancelled(1, reason=5)) == Cancel(1, None)
+    assert ready.receive(cancelled(1, reason=5)) == CancelRequest(1, None)
 
 
 @pytest.mark.parametrize("id_", ["1", 2, True, 1.0, None, [], {}])
@@ -299,7 +299,7 @@ def test_late_answer(ready):
 def test_malformed(ready):
     """An invalid message is answered; an invalid answer fails the request that it is for."""
     error = ErrorResponse(1, INVALID_REQUEST, "no")
-    assert ready.receive(Malformed(error)) == Send(error)
+    assert ready.receive(Malformed(error)) == SendAnswer(error)
     assert ready.receive(Malformed(error, answer=False)) is None
     ready.ledger.open("ping", None)
     assert ready.receive(Malformed(error, answer=False)) == Resolve(error)
@@ -312,7 +312,7 @@ def test_progress(ready):
     request = ready.ledger.open("sampling/createMessage", {})
     params = {"progressToken": request.id, "progress": 0.5, "total": None, "message": "half"}
     notice = Notification("notifications/progress", params)
-    assert ready.receive(notice) == Progress(request.id, params)
+    assert ready.receive(notice) == ReportProgress(request.id, params)
     ready.receive(Response(request.id, {}))
     assert ready.receive(notice) is None
 

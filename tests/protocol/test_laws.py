@@ -20,15 +20,15 @@ from noizu_mcp.protocol import (
     CLIENT_REQUESTS,
     REVISIONS,
     SERVER_REQUESTS,
-    Cancel,
+    CancelRequest,
     ClientPeer,
     Dispatch,
     Fanout,
     Ledger,
-    Progress,
     Ready,
+    ReportProgress,
     Resolve,
-    Send,
+    SendAnswer,
     ServerPeer,
 )
 
@@ -108,17 +108,17 @@ def check_answer(message, event, *, mute):
     if mute and isinstance(message, Request | Batch | Malformed):
         assert event is None or isinstance(event, Resolve)
     elif isinstance(message, Request):
-        assert isinstance(event, Dispatch | Send)
+        assert isinstance(event, Dispatch | SendAnswer)
         answered = event.request if isinstance(event, Dispatch) else event.message
         assert answered.id == message.id
         assert type(answered.id) is type(message.id)
     elif isinstance(message, Batch):
-        assert isinstance(event, Send)
+        assert isinstance(event, SendAnswer)
         assert event.message.id is None
     elif isinstance(message, Malformed):
-        assert isinstance(event, Send) is message.answer
+        assert isinstance(event, SendAnswer) is message.answer
     else:
-        assert not isinstance(event, Dispatch | Send)
+        assert not isinstance(event, Dispatch | SendAnswer)
 
 
 def obey(ledger, pairs, running, waiting, *, mute):
@@ -128,13 +128,13 @@ def obey(ledger, pairs, running, waiting, *, mute):
         if isinstance(event, Dispatch):
             assert event.request.id not in running
             running.add(event.request.id)
-        elif isinstance(event, Cancel):
+        elif isinstance(event, CancelRequest):
             running.remove(event.id)
         elif isinstance(event, Resolve):
             waiting.remove(event.answer.id)
-        elif isinstance(event, Progress):
+        elif isinstance(event, ReportProgress):
             assert event.token in waiting
-        elif isinstance(event, Send):
+        elif isinstance(event, SendAnswer):
             encode(event.message)
     assert (ledger.inbound, ledger.outbound) == (len(running), len(waiting))
     assert all(map(ledger.holds, running))
@@ -212,9 +212,9 @@ class End:
         event = self.peer.receive(message)
         if isinstance(event, Dispatch):
             self.running.append(event.request.id)
-        elif isinstance(event, Send):
+        elif isinstance(event, SendAnswer):
             self.post(event.message)
-        elif isinstance(event, Cancel):
+        elif isinstance(event, CancelRequest):
             self.running.remove(event.id)
         elif isinstance(event, Resolve):
             self.waiting.remove(event.answer.id)
@@ -303,5 +303,5 @@ def test_ledger_is_a_set_of_ids(ids):
         if refusal is not None:
             victim = next(iter(held))
             held = held - {victim}
-            assert ledger.cancelled({"requestId": victim}) == Cancel(victim, None)
+            assert ledger.cancelled({"requestId": victim}) == CancelRequest(victim, None)
             ledger.finish(victim)

@@ -15,13 +15,13 @@ from noizu_mcp.jsonrpc import (
 from noizu_mcp.protocol import (
     LATEST_HANDSHAKE,
     STATELESS,
-    Cancel,
+    CancelRequest,
     Dispatch,
     Fanout,
     Notice,
     Ready,
     Resolve,
-    Send,
+    SendAnswer,
     read_stateless,
 )
 
@@ -83,7 +83,7 @@ def test_one_space_of_ids(ready, refused):
     assert refused(ready.receive(Request(2, "tools/call")))[1] == INVALID_REQUEST
     for id_ in (1, 2):
         notice = Notification("notifications/cancelled", {"requestId": id_})
-        assert ready.receive(notice) == Cancel(id_, None)
+        assert ready.receive(notice) == CancelRequest(id_, None)
 
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
@@ -125,9 +125,9 @@ def test_batch(handshaken):
     dispatch, resolve, told, cancel, nothing, unknown, broken, silent = fanout.events
     assert dispatch.request is first
     assert resolve == Resolve(Response(mine.id, {}))
-    assert (told, cancel, nothing) == (Notice(notice), Cancel(1, None), None)
+    assert (told, cancel, nothing) == (Notice(notice), CancelRequest(1, None), None)
     assert (unknown.message.id, unknown.message.code) == (2, -32601)
-    assert (broken, silent) == (Send(error), None)
+    assert (broken, silent) == (SendAnswer(error), None)
 
 
 def test_batch_of_notifications(handshaken):
@@ -151,7 +151,7 @@ def test_initialize_in_batch(handshaken, ready):
     batch = Batch((Request(1, "initialize", {"protocolVersion": "2025-03-26"}), Request(2, "ping")))
     refusal, ping = handshaken("2025-03-26", ready=ready).receive(batch).events
     text = "initialize must not be part of a batch"
-    assert refusal == Send(ErrorResponse(1, INVALID_REQUEST, text))
+    assert refusal == SendAnswer(ErrorResponse(1, INVALID_REQUEST, text))
     assert isinstance(ping, Dispatch)
 
 
@@ -167,7 +167,7 @@ def test_modern_request_in_batch(handshaken):
     """2026-07-28 has no arrays, whatever else was agreed on the pipe."""
     (event,) = handshaken("2025-03-26").receive(Batch((modern(1),))).events
     text = "A 2026-07-28 request must not be part of a batch"
-    assert event == Send(ErrorResponse(1, INVALID_REQUEST, text))
+    assert event == SendAnswer(ErrorResponse(1, INVALID_REQUEST, text))
 
 
 def test_batch_from_bytes(handshaken):

@@ -15,7 +15,7 @@ from noizu_mcp.protocol import (
     CLIENT_REQUESTS,
     STATELESS,
     SUPPORTED_VERSIONS,
-    Cancel,
+    CancelRequest,
     Dispatch,
     ServerPeer,
     is_stateless,
@@ -143,7 +143,7 @@ def test_cancel(server):
     """A cancellation has no era: it names an id of the pipe."""
     server.receive(call("subscriptions/listen", id_="sub"))
     notice = Notification("notifications/cancelled", {"requestId": "sub"})
-    assert server.receive(notice) == Cancel("sub", None)
+    assert server.receive(notice) == CancelRequest("sub", None)
     assert server.receive(notice) is None
 
 

@@ -110,7 +110,7 @@ def test_a_server_names_its_engine(without_native):
     assert Weather.options.schema_engine == "python"
     specs = [*Weather().tools, *Weather().prompts, *Weather().resources]
     shapes = [getattr(spec, "input", None) or spec.texts.shape for spec in specs]
-    assert [shape.engine for shape in shapes] == ["python"] * 3
+    assert [shape.compiled.engine for shape in shapes] == ["python"] * 3
 
 
 def test_a_server_names_the_engine_of_the_process(python_engine):

@@ -27,7 +27,7 @@ from noizu_mcp import (
     mcp,
 )
 from noizu_mcp.engine import AbandonedThreads, FairLimiter, QueueFull, TooManyAbandoned
-from noizu_mcp.engine._abandoned import _Call
+from noizu_mcp.engine._abandoned import _ThreadCall
 from noizu_mcp.types import Reference
 
 VERSIONS = ["2025-11-25", "2026-07-28"]
@@ -279,7 +279,7 @@ def test_a_thread_that_begins_after_its_call_was_left_counts():
     """The cancellation may come between the start of the thread and that of the handler."""
     abandoned = AbandonedThreads(1)
     counts = []
-    call = _Call(abandoned, "handler", lambda: counts.append(abandoned.count))
+    call = _ThreadCall(abandoned, "handler", lambda: counts.append(abandoned.count))
     call.leave()
     assert abandoned.count == 0
     call.run()

@@ -23,7 +23,7 @@ from noizu_mcp import (
     connect,
 )
 from noizu_mcp.events import MAX_TEXT, Event, Listener, Recording, Telemetry
-from noizu_mcp.transports.http.server._origin_check import Guard
+from noizu_mcp.transports.http.server._origin_check import OriginCheck
 from noizu_mcp.types import Principal
 
 from .kit import KNOWS, META, STATELESS, App, Echo, Heard, Job, begin, over_http, raw, soon
@@ -763,13 +763,13 @@ async def test_progress_over_http_says_where(server, heard):
 async def test_the_principal(server, heard, monkeypatch):
     """Events name the verified caller."""
     ada = Principal(subject="ada", issuer="https://issuer")
-    check = Guard.check
+    check = OriginCheck.check
 
     def verify(self, http):
         http.principal = ada
         return check(self, http)
 
-    monkeypatch.setattr(Guard, "check", verify)
+    monkeypatch.setattr(OriginCheck, "check", verify)
     async with over_http(server) as http:
         await http.ask("tools/call", {"name": "now"})
 

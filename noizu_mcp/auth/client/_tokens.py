@@ -16,8 +16,8 @@ import trio
 
 from ..._errors import AuthError
 from ..._printable import printable
+from ..._util import is_number
 from ..._value import JSONObject
-from .._configuration import is_number
 from .._fetch import Fetcher, FetchError, FetchRequest, FetchResponse
 from ._discovery import IssuerMetadata, read_object
 

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, Final
 
 from ..._errors import SchemaUnsupported
+from ..._json_schema import BOUNDS, COMBINING
 from ..._util import part_of
 from ..._value import JSON, JSONObject
 from ...schema import Document, compile_schema
@@ -35,12 +36,10 @@ _LITERAL: Final = re.compile(r"\^?((?:[\w /:@#%&=,;~-]|\\[.$^*+?(){}|\[\]/\\-])*
 #: Keywords that judge a number or a text, and no other value.
 _SCALAR: Final = frozenset(
     {
-        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *(*BOUNDS, "multipleOf"),
         *("minLength", "maxLength", "pattern"),
     }
 )
-#: Keywords that stand for more schemas of the same value.
-_JOINED: Final = ("allOf", "anyOf", "oneOf")
 
 
 def instances(schema: Any) -> Iterator[JSON]:
@@ -89,7 +88,7 @@ class _Maker:
                 return [_merge(self._document.find(ref, schema), rest)]
             except LookupError:  # a metaschema of the standard
                 return [rest]
-        for keyword in _JOINED:
+        for keyword in COMBINING:
             if parts := schema.get(keyword):
                 rest = {key: value for key, value in schema.items() if key != keyword}
                 if keyword != "allOf":
@@ -191,8 +190,7 @@ def _unnamed(schema: JSONObject) -> Iterator[tuple[str, Any]]:
 
 def _numbers(kind: str, schema: JSONObject) -> Iterator[JSON]:
     step = schema.get("multipleOf", 1)
-    keys = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-    limits = [schema[key] for key in keys if key in schema]
+    limits = [schema[key] for key in BOUNDS if key in schema]
     # Beyond that, integers and fractions cannot be added.
     bounds = [each for each in limits if abs(each) < _LARGEST]
     near: list[Any] = [0, 1, -1, step, -step, *limits]

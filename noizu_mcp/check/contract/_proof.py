@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import ge, gt, le, lt
 from typing import Any, Final
 
+from ..._json_schema import JSON_TYPES
 from ..._util import part_of
 from ..._value import JSONObject
 from ...schema import Document
@@ -31,15 +32,6 @@ _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 #: Pairs that are compared; the number of pairs may grow with the product of two sizes.
 _MAX_PAIRS: Final = 10_000
-_KINDS: Final[Mapping[type, str]] = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    list: "array",
-    dict: "object",
-    type(None): "null",
-}
 #: The bounds of a giver that imply a bound of a taker.
 _BOUNDS: Final[Mapping[str, tuple[tuple[str, Callable[[Any, Any], bool]], ...]]] = {
     "minimum": (("minimum", ge), ("exclusiveMinimum", ge)),
@@ -157,7 +149,7 @@ class _SubsetProof:
         declared = giver.get("type", ())
         given = {declared} if isinstance(declared, str) else set(declared)
         if values := _values(giver):
-            given = {_KINDS[type(each)] for each in values}
+            given = {JSON_TYPES[type(each)] for each in values}
         return bool(given) and given <= taken
 
     def read_enum(self, value: Any, _taker: JSONObject, giver: JSONObject) -> bool:

@@ -25,6 +25,8 @@ from itertools import chain, count, islice
 from typing import Any, Final, Literal, NamedTuple
 
 from ..._errors import SchemaError, SchemaUnsupported
+from ..._json_schema import CLOSING
+from ..._pointer import pointer
 from ..._util import UNSET, Unset, part_of
 from ..._value import JSON, JSONObject
 from ...schema import Document, compile_schema, describe, subschemas
@@ -51,8 +53,6 @@ _IN_PLACE: Final = frozenset(
     }
 )
 _REFERENCES: Final = frozenset({"$ref", "$dynamicRef"})
-#: Keywords that say already what becomes of other properties.
-_CLOSING: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
 #: Of these, the ones of which some schema judges a value alone.
 _EITHER: Final = frozenset({"anyOf", "oneOf"})
 #: Keywords whose subschemas judge other values, and these alone.
@@ -162,8 +162,7 @@ def _nodes(schema: Any, place: str) -> Iterator[tuple[str, JSONObject]]:
     if isinstance(schema, dict):
         yield place, schema
         for path, child in subschemas(schema):
-            steps = (str(step).replace("~", "~0").replace("/", "~1") for step in path)
-            yield from _nodes(child, "".join((place, *(f"/{step}" for step in steps))))
+            yield from _nodes(child, place + pointer(path))
 
 
 def _copy(schema: Any, change: Callable[[JSONObject], JSONObject]) -> Any:
@@ -306,10 +305,10 @@ def _close(node: Any, closing: _Closing) -> Any:
         if is_alone:
             holder = new if len(path) == 1 else new[path[0]]
             holder[path[-1]] = _close(child, closing)
-    is_open = _CLOSING.isdisjoint(keywords) and not keywords <= {"$ref", *_EITHER}
+    is_open = CLOSING.isdisjoint(keywords) and not keywords <= {"$ref", *_EITHER}
     if is_open and keywords & {"properties", "patternProperties", "allOf", "$ref"}:
         _exclude_others(new, node, closing)
-        if closing.other and _CLOSING & new.keys():
+        if closing.other and CLOSING & new.keys():
             new["properties"] = {**new.get("properties", {}), closing.other: {}}
     return new
 

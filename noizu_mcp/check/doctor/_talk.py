@@ -6,6 +6,7 @@ from typing import Any, Final
 import trio
 
 from ..._errors import ProtocolError
+from ..._util import is_number
 from ..._value import JSONObject
 from ...jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_CODES
 from ...protocol import HANDSHAKE_VERSIONS
@@ -134,7 +135,7 @@ def check_fields(talk: Talk, found: Exchange) -> None:
     if result.get("resultType") != "complete":
         lacking.append('resultType is not "complete"')
     ttl = result.get("ttlMs")
-    if isinstance(ttl, bool) or not isinstance(ttl, int | float) or ttl < 0:
+    if not is_number(ttl) or ttl < 0:
         lacking.append("ttlMs is no number from 0 on")
     if result.get("cacheScope") not in ("public", "private"):
         lacking.append("cacheScope is not public or private")

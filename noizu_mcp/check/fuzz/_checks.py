@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from ..._util import is_number
 from ...jsonrpc import INTERNAL_ERROR
 from ...schema import describe
 from ._case import Listed, Replies
@@ -179,7 +180,7 @@ def _find_wrong_progress(outcome: Replies, component: Listed) -> str | None:
         token, value = each.get("progressToken"), each.get("progress")
         if token != outcome.token:
             return f"progress with the token {token!r}, of no request that runs"
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not is_number(value):
             continue  # its form is a fault of its own
         if last is not None and value <= last:
             return f"the progress {value} after {last}"

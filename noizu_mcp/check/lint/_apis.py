@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+from ..._pointer import pointer
 from ...models import PROVIDERS, ProviderName, SchemaLoss, tools_for
 from ...schema import Document
 from ...types import ToolDefinition
 from .._rules import Severity
 from ._rules import Finding, find
-from ._tools import pointer_of
 
 
 def check_names(tool: ToolDefinition, apis: Sequence[ProviderName]) -> Iterator[Finding]:
@@ -32,7 +32,7 @@ def check_names(tool: ToolDefinition, apis: Sequence[ProviderName]) -> Iterator[
                 # Anthropic refuses the request; Gemini documents the rule only.
                 severity: Severity = "error" if "anthropic" in refusing else "warning"
                 text = f"{', '.join(refusing)} cannot take the name {key!r}"
-                place = pointer_of((*path, "properties", key))
+                place = pointer((*path, "properties", key))
                 yield find("parameter-name", name, place, text, severity)
 
 

@@ -6,6 +6,8 @@ from itertools import chain
 from typing import Any, Final
 
 from ..._errors import SchemaError
+from ..._json_schema import COMBINING
+from ..._pointer import pointer
 from ..._util import part_of, snake_case
 from ..._value import JSONObject
 from ...schema import Document, compile_schema
@@ -30,8 +32,6 @@ _EMPTY_WORDS: Final = frozenset(
         *("tool", "function", "parameter", "argument", "value", "field", "used", "use"),
     }
 )
-#: Keywords with schemas of the same value.
-_JOINED: Final = ("allOf", "anyOf", "oneOf")
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
@@ -82,7 +82,7 @@ def check_tool(tool: ToolDefinition) -> Iterator[Finding]:
     for path, node in document.nodes:
         # A name, or a list of names.
         if "array" in node.get("type", ()) and "items" not in node:
-            yield find("array-items", name, pointer_of(path), "a list without `items`")
+            yield find("array-items", name, pointer(path), "a list without `items`")
         yield from _check_parameters(name, path, node, parameters)
 
 
@@ -97,12 +97,6 @@ def find_fault(tool: ToolDefinition) -> str | None:
     return None
 
 
-def pointer_of(path: Iterable[str | int]) -> str:
-    """Write a JSON pointer (RFC 6901)."""
-    steps = (str(step).replace("~", "~0").replace("/", "~1") for step in path)
-    return "".join(f"/{step}" for step in steps)
-
-
 def _check_parameters(
     tool: str, path: tuple[str | int, ...], node: JSONObject, parameters: "_Parameters"
 ) -> Iterator[Finding]:
@@ -112,7 +106,7 @@ def _check_parameters(
     properties = part_of(node, "properties", dict)
     texts: dict[str, str | None] = {}
     for name, schema in properties.items():
-        place = pointer_of((*path, "properties", name))
+        place = pointer((*path, "properties", name))
         texts[name] = description = parameters.description_of(schema)
         if not _plain(description):
             text = f"{name} has no description"
@@ -126,10 +120,10 @@ def _check_parameters(
             yield find("parameter-type", tool, place, f"{name} has no type", severity)
     for group in _groups(properties, _folded):
         text = f"{', '.join(group)} differ in case, separators or plural only"
-        place = pointer_of((*path, "properties", group[-1]))
+        place = pointer((*path, "properties", group[-1]))
         yield find("similar-names", tool, place, text, severity)
     for group in _groups(properties, lambda name: _plain(texts[name])):
-        place = pointer_of((*path, "properties", group[-1]))
+        place = pointer((*path, "properties", group[-1]))
         text = f"{', '.join(group)} have one description"
         yield find("description-duplicate", tool, place, text, severity)
 
@@ -208,7 +202,7 @@ class _Parameters:
 
     def _parts(self, schema: JSONObject) -> list[Any]:
         """List the schemas that judge the same value beside a schema."""
-        joined = (part_of(schema, keyword, list) for keyword in _JOINED)
+        joined = (part_of(schema, keyword, list) for keyword in COMBINING)
         return [self._target(schema), *chain.from_iterable(joined)]
 
     def is_typed(self, schema: Any, depth: int = _MAX_DEPTH) -> bool:
@@ -225,7 +219,7 @@ class _Parameters:
             return True
         if self.is_typed(self._target(schema), depth - 1):
             return True
-        for keyword in _JOINED:
+        for keyword in COMBINING:
             typed = [self.is_typed(each, depth - 1) for each in part_of(schema, keyword, list)]
             if typed and (any(typed) if keyword == "allOf" else all(typed)):
                 return True

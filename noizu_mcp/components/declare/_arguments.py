@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from ..._util import called
 from ...schema import Fault, Shape, read_fields, read_parameters, read_shape
 from ..handlers._completion import Source, read_sources
-from ..handlers._parameters import declares_input
-from ..handlers._signature import Handler
+from ..handlers._handler import Handler
+from ..handlers._signature import declares_input
 from ._component import ComponentReader
 from ._statement import NOTHING, is_method
 
@@ -16,7 +16,7 @@ class Arguments(NamedTuple):
     """Declared arguments or variables.
 
     Attributes:
-        name: The declaration: the class `Arguments`, or `arguments`; empty if there is none.
+        name: The declaration: the class `Arguments`, or `arguments`; empty without a declaration.
         owner: The class, if it is a class.
         shape: The fields; None if none are declared, and after problems.
         fields: The schema of each, also after problems.
@@ -42,7 +42,8 @@ def read_arguments(reader: ComponentReader, handler: Handler | None) -> Argument
     """
     name, declared = _find(reader)
     described = reader.descriptions(handler)
-    if declared is None and handler is not None:  # also where a class takes away those of its base
+    # A class may also remove the arguments of its base.
+    if declared is None and handler is not None:
         method = next(iter(reader.kind.methods))
         whole = handler.taking("args")
         if handler.properties:
@@ -67,7 +68,7 @@ def read_arguments(reader: ComponentReader, handler: Handler | None) -> Argument
 
 
 def _arguments(
-    reader: ComponentReader, name: str, declared: Any, shape: Shape | None, faults: list[Fault]
+    reader: ComponentReader, name: str, declared: object, shape: Shape | None, faults: list[Fault]
 ) -> Arguments:
     """Note the faults of a declaration, and read its completions."""
     note = reader.declaration.faults
@@ -86,7 +87,7 @@ def _arguments(
     return Arguments(name, owner, shape, fields, sources)
 
 
-def _find(reader: ComponentReader) -> tuple[str, Any]:
+def _find(reader: ComponentReader) -> tuple[str, object]:
     """Find the nearest declaration: its name, and its value."""
     for body in reader.declaration.bodies():
         # A component may well have a method of that name.

@@ -1,7 +1,7 @@
 """The input and the output of a tool, from the many forms in which a class can declare them.
 
 `input_schema` wins over `input` and the nested class `Input`; a declaration in a class wins over
-those of its bases; the annotations of the handler count when nothing else is there.
+declarations in its bases; the annotations of the handler count where nothing else declares it.
 """
 
 import functools
@@ -22,16 +22,16 @@ from ...schema import (
     read_shape,
 )
 from ...types import Content, ToolResult
-from ..handlers._parameters import declares_input, mentions
-from ..handlers._signature import UNRESOLVED, Handler
+from ..handlers._handler import Handler
+from ..handlers._signature import UNRESOLVED, declares_input, mentions
 from ._statement import Declaration
 
 # Return annotations of results that are no JSON object.
 _NO_OBJECTS: Final = (str, int, float, bool, bytes, None)
-Side = Literal["input", "output"]
+SchemaSide = Literal["input", "output"]
 
 
-# One object for all: it is compiled once, and recognised by its identity.
+# One object: it is compiled once, and recognised by its identity.
 @functools.cache
 def open_object() -> Shape:
     """Give the input of a tool that declares none: any object, delivered as it came."""
@@ -60,7 +60,7 @@ class ClassSchemas:
         declaration: Declaration,
         method: str,
         handler: Handler | None,
-        options: Mapping[str, Any],
+        options: Mapping[str, object],
         descriptions: Mapping[str, str],
         *,
         on_function: bool = False,
@@ -70,7 +70,7 @@ class ClassSchemas:
         strict = options.get("strict", False)
         self._reading: dict[str, Any] = {"strict": strict, "descriptions": descriptions}
         self._on_function = on_function
-        self._given: dict[Side, Any] = {}
+        self._given: dict[SchemaSide, object] = {}
         # Nearest first: a class, its bases and mixins.
         places: list[Mapping[str, Any]] = [options] if on_function else [*declaration.bodies()]
         has_input, self.input = self._declared("input", places)
@@ -91,7 +91,7 @@ class ClassSchemas:
         }
 
     def _declared(
-        self, side: Side, places: Iterable[Mapping[str, Any]]
+        self, side: SchemaSide, places: Iterable[Mapping[str, object]]
     ) -> tuple[bool, Shape | None]:
         """Tell whether a side is declared; its shape, or None after problems."""
         raw, nested = f"{side}_schema", side.capitalize()
@@ -110,7 +110,7 @@ class ClassSchemas:
             return True, None
         return False, None
 
-    def _shape(self, side: Side, name: str, value: Any) -> Shape | None:
+    def _shape(self, side: SchemaSide, name: str, value: object) -> Shape | None:
         path = f"{self._method}.{name}" if self._on_function else name
         self._given[side] = value
         reading = {**self._reading, "input": side == "input"}
@@ -130,8 +130,10 @@ class ClassSchemas:
         self, path: str, found: tuple[Shape | None, list[Fault]], member: str | None = None
     ) -> Shape | None:
         shape, faults = found
-        self._declaration.faults(path, faults, member or self._method)
-        return None if faults else shape
+        if faults:
+            self._declaration.faults(path, faults, member or self._method)
+            return None
+        return shape
 
     def _arguments(self, handler: Handler) -> Shape | None:
         """Read the input that a signature declares: any object if it declares none."""
@@ -152,10 +154,14 @@ class ClassSchemas:
     def _check_annotations(self, handler: Handler) -> None:
         """Refuse annotations that contradict what is declared: one of the two would be ignored."""
         declaration, method = self._declaration, self._method
-        # The annotations of a base are about what that declares.
-        own = self._on_function or declaration.owner_of(method) is declaration.cls
+
+        def is_own() -> bool:
+            """Tell whether the method is new; the annotations of a base are about its own."""
+            return self._on_function or declaration.owner_of(method) is declaration.cls
+
         p = handler.taking("args")
-        if own and p is not None and "input" in self._given and has_fields(p.annotation):
+        declared = p is not None and "input" in self._given and has_fields(p.annotation)
+        if p is not None and declared and is_own():
             given = self._given["input"]
             made = typing.get_origin(given) or given
             if not (isinstance(made, type) and issubclass(made, p.annotation)):
@@ -163,7 +169,7 @@ class ClassSchemas:
                 text += f" {made.__name__ if isinstance(made, type) else 'another object'}"
                 declaration.problem(f"{method}.{p.name}", f"{text}; leave out one of them", method)
         output = self.output and self.output.schema.get("type")
-        if own and output == "object" and handler.returns in _NO_OBJECTS:
+        if output == "object" and handler.returns in _NO_OBJECTS and is_own():
             name = getattr(handler.returns, "__name__", None)
             text = f"returns {name}, and the declared output is an object; leave out one of them"
             declaration.problem(f"{method}.return", text, method)
@@ -171,7 +177,7 @@ class ClassSchemas:
     def _returned(self, handler: Handler) -> Shape | None:
         """Read the output that a return annotation declares, if it declares any."""
         annotation = handler.returns
-        # Not ignored: the tool would be without its output schema, and nobody would be told.
+        # Not ignored: the tool would silently lack its output schema.
         if annotation is UNRESOLVED:
             self._unresolved("result", "output")
             return None
@@ -181,7 +187,7 @@ class ClassSchemas:
             return None
         return self._keep(f"{self._method}.return", read_shape(annotation, input=False))
 
-    def _unresolved(self, part: str, side: Side) -> None:
+    def _unresolved(self, part: str, side: SchemaSide) -> None:
         other = (
             f"give @mcp({side}=…)" if self._on_function else f"declare a class {side.capitalize()}"
         )
@@ -193,14 +199,14 @@ class ClassSchemas:
 
 
 def call_problems(
-    handler: Handler, options: Mapping[str, Any], own: Container[str]
+    handler: Handler, options: Mapping[str, object], own: Container[str]
 ) -> Iterator[tuple[str, str]]:
     """Find the options of a tool that do not fit its handler.
 
     Args:
         handler: The method that answers its calls.
-        options: Its options, those of its kit too.
-        own: The names of those that are its own.
+        options: Its options, including options of its kit.
+        own: The names of its own options.
 
     Yields:
         The option, and the text of the problem.

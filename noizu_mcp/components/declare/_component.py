@@ -1,4 +1,4 @@
-"""Components as their classes declare them: read by the row of their kind, described, and bound.
+"""Components as their classes declare them: read as their kind says, described, and bound.
 
 The statement of a class that is one component leaves a `Declared`. A registration binds it to an
 instance: the component that a server lists and serves.
@@ -13,10 +13,11 @@ import attrs
 from ..._util import snake_case
 from ..._value import Frozen, JSONObject
 from ...schema import docstring_parameters, docstring_summary
-from ..handlers._signature import Handler, Home, Row, read_handler
+from ..handlers._handler import CallForm, Handler, Home
+from ..handlers._signature import read_handler
 from ._marks import is_marked
 from ._options import DECLARED_NAME, STATEMENT_ONLY, add_prefix, is_hidden
-from ._statement import NOTHING, Declaration, Kind, is_abstract, unfinished
+from ._statement import NOTHING, ComponentKind, Declaration, is_abstract, unfinished
 
 #: Names that other frameworks, and the other kinds of component, have for an input.
 _OTHER_CLASSES: Final = ("Args", "Arguments", "Input", "InputSchema", "Parameters", "Params")
@@ -28,14 +29,14 @@ class Declared(Frozen):
 
     Attributes:
         kind: The kind.
-        options: The options, checked; the one that identifies it is always among them.
+        options: The options, checked; they include the identifying option.
         handler: The method that answers.
         source: Where the class or the method stands, for logs.
         members: The fields of the definition that no option gives.
         fields: Makes the fields of the bound component that no option gives, of the instance.
     """
 
-    kind: Kind
+    kind: ComponentKind
     options: Mapping[str, Any]
     handler: Handler
     source: str
@@ -49,11 +50,11 @@ class Declared(Frozen):
         prefix = overrides.get("prefix")
         return name, value if prefix is None else add_prefix(prefix, name, value)
 
-    def definition(self, overrides: Mapping[str, Any] = NOTHING) -> JSONObject:
+    def definition(self, overrides: Mapping[str, object] = NOTHING) -> JSONObject:
         """Describe it as its list does on 2026-07-28: `tools/list`, `prompts/list`.
 
         Args:
-            overrides: Options of a registration, which replace those of the class.
+            overrides: Options of a registration, which replace options of the class.
 
         Returns:
             A JSON-ready dict without null members.
@@ -71,12 +72,12 @@ class Declared(Frozen):
         wire: JSONObject = self.kind.definition(**fields).to_wire()
         return wire
 
-    def bind(self, instance: object, overrides: Mapping[str, Any]) -> Any:
+    def bind(self, instance: object, overrides: Mapping[str, object]) -> Any:
         """Make the component that a server lists and serves.
 
         Args:
             instance: The object that has the method.
-            overrides: Options of the registration, which replace those of the class.
+            overrides: Options of the registration, which replace options of the class.
 
         Returns:
             A bound component of the class that the kind names.
@@ -106,7 +107,7 @@ class Declared(Frozen):
 class Component:
     """The base of a class that is one component."""
 
-    __mcp_kind__: ClassVar[Kind]
+    __mcp_kind__: ClassVar[ComponentKind]
     __mcp__: ClassVar[tuple[Declared, ...]] = ()
 
     @classmethod
@@ -122,20 +123,20 @@ class Component:
         if not cls.__mcp__:
             noun = cls.__mcp_kind__.noun
             raise TypeError(f"{cls.__name__} is abstract: there is no {noun} to describe")
-        # A copy: schemas in it are those of the class, which all servers share.
+        # A copy: all servers share the schemas of the class.
         return copy.deepcopy(cls.__mcp__[0].definition())
 
     @classmethod
     def _read_class(cls, declaration: Declaration) -> None:
-        cls.__mcp__ = ComponentReader(declaration).read()
+        type.__setattr__(cls, "__mcp__", ComponentReader(declaration).read())
 
 
 class ComponentReader:
-    """Reads the statement of one component, by the row of its kind.
+    """Reads the statement of one component.
 
     Attributes:
         declaration: The statement; takes the problems.
-        options: The options, those of bases too.
+        options: The options, inherited ones included.
         handlers: The methods of the kind that are there and right.
         in_class: True if it is a class, False if it is a function.
     """
@@ -156,7 +157,7 @@ class ComponentReader:
         for name, value in vars(self.cls).items():
             if is_marked(value):
                 self.problem(name, f"@mcp marks the tools of a Toolkit; {kind.instead_of_mark}")
-        # The docstring of the class itself: one that it inherits tells of another component.
+        # The docstring of the class itself: an inherited docstring describes another component.
         summary = docstring_summary(vars(self.cls).get("__doc__"))
         if summary is not None and "description" not in declaration.own:
             self.options["description"] = summary
@@ -203,7 +204,7 @@ class ComponentReader:
                 text = f"the class gives the {noun} an invalid name: {name!r}; write name=…"
                 self.problem("", text)
 
-    def _handler(self, name: str, row: Row) -> Handler | None:
+    def _handler(self, name: str, row: CallForm) -> Handler | None:
         """Read a method of the kind, its own or an inherited one."""
         declaration, noun = self.declaration, self.kind.noun
         owner = declaration.owner_of(name)
@@ -230,7 +231,7 @@ class ComponentReader:
         return None
 
     def descriptions(self, handler: Handler | None, /) -> dict[str, str]:
-        """Read the descriptions of arguments in docstrings; that of the class goes first."""
+        """Read the descriptions of arguments in docstrings; the class wins over the handler."""
         described = docstring_parameters(handler.function.__doc__) if handler else {}
         return described | docstring_parameters(vars(self.cls).get("__doc__"))
 

@@ -1,4 +1,4 @@
-"""Functions as components: read once, by the row of a kind, as the method of a class is."""
+"""Functions as components: read once, as their kind says, like the method of a class."""
 
 import functools
 from collections.abc import Iterator, Mapping
@@ -9,26 +9,27 @@ from ..._errors import Problem
 from ..._source import calling_frame, locate, problem_at
 from ..._util import relative_path
 from ...schema import docstring_parameters, docstring_summary
-from ..handlers._signature import Handler, code_of, read_handler
+from ..handlers._handler import Handler
+from ..handlers._signature import code_of, read_handler
 from ._component import ComponentReader, Declared
 from ._marks import Mark, marked_options
 from ._options import DECLARED_NAME, options_of, read_options
-from ._statement import Declaration, FunctionComponent, Kind, kind_of
+from ._statement import ComponentKind, Declaration, FunctionComponent, kind_of
 
 # On a function: what was read of it, by the noun of its kind.
 _READ: Final = "__mcp_components__"
 
 
-def is_function(target: Any) -> bool:
+def is_function(target: object) -> bool:
     """Tell whether a target is a function, or another callable, that can be a component."""
     if isinstance(target, type | Mark) or kind_of(target) is not None:
         return False
     owner = kind_of(getattr(target, "__self__", None))
-    # A method of a component belongs to it; that of a server may be a component by itself.
+    # A method of a component belongs to it; a method of a server may be a component.
     return callable(target) and (owner is None or owner.feature == "servers")
 
 
-def function_component(kind: Kind, function: Any) -> FunctionComponent:
+def function_component(kind: ComponentKind, function: object) -> FunctionComponent:
     """Read a function that is registered without options; what was read is kept on it.
 
     Args:
@@ -46,10 +47,10 @@ def function_component(kind: Kind, function: Any) -> FunctionComponent:
 
 
 def read_function(
-    kind: Kind,
-    function: Any,
-    given: Mapping[str, Any],
-    overrides: Mapping[str, Any],
+    kind: ComponentKind,
+    function: object,
+    given: Mapping[str, object],
+    overrides: Mapping[str, object],
     frame: FrameType | None,
 ) -> FunctionComponent:
     """Read a function as a component.
@@ -59,14 +60,14 @@ def read_function(
         function: A function, a coroutine function, a bound method, a `functools.partial`, or an
             object with `__call__`.
         given: The options that only the registration of a function has, checked.
-        overrides: The other options of the registration, checked; None for one that is wrong.
+        overrides: The other options of the registration, checked; None for a wrong option.
         frame: The line that registers it, which is shown for problems of its options.
 
     Returns:
         The component; its problems are noted in it.
     """
     statement = _Statement(kind, function, given, overrides, frame)
-    declared = _Reader(statement).read()
+    declared = _FunctionReader(statement).read()
     return FunctionComponent(
         kind=kind,
         function=function,
@@ -92,10 +93,10 @@ class _Statement(Declaration):
 
     def __init__(
         self,
-        kind: Kind,
-        function: Any,
-        given: Mapping[str, Any],
-        overrides: Mapping[str, Any],
+        kind: ComponentKind,
+        function: object,
+        given: Mapping[str, object],
+        overrides: Mapping[str, object],
         frame: FrameType | None,
     ) -> None:
         self.kind = kind
@@ -155,13 +156,13 @@ class _Statement(Declaration):
     def owner_of(self, member: str) -> None:
         """A function has no class."""
 
-    def bodies(self) -> Iterator[dict[str, Any]]:
+    def bodies(self) -> Iterator[dict[str, object]]:
         """Yield the options."""
         yield self.options
 
 
-class _Reader(ComponentReader):
-    """Reads a function by the row of its kind."""
+class _FunctionReader(ComponentReader):
+    """Reads a function as its kind says."""
 
     in_class = False
     declaration: _Statement
@@ -233,7 +234,7 @@ class _Reader(ComponentReader):
         """Do nothing: a function has no body that could declare an input."""
 
 
-def _names_around(function: Any) -> dict[str, Any]:
+def _names_around(function: Any) -> dict[str, object]:
     """Give the names of the functions around a function, for annotations written as text."""
     names: dict[str, Any] = {}
     if "<locals>" in function.__qualname__:

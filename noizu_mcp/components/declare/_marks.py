@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any, Final
 
-from ..._class_body import OVERLOAD, Body
+from ..._class_body import OVERLOAD, ClassBody
 from ..._errors import DefinitionError
 from ..._source import calling_frame, problem_at
 
@@ -21,15 +21,15 @@ class Mark:
         stray: Positional arguments, which `@mcp` does not take.
     """
 
-    def __init__(self, options: Mapping[str, Any], stray: tuple[Any, ...] = ()) -> None:
+    def __init__(self, options: Mapping[str, object], stray: tuple[object, ...] = ()) -> None:
         self.options = options
-        self.misplaced: Any = None
+        self.misplaced: object = None
         self.stray = stray
 
-    def __call__(self, method: Any) -> Any:
+    def __call__(self, method: object) -> Any:
         return self.put(method, calling_frame())
 
-    def put(self, method: Any, frame: FrameType) -> Any:
+    def put(self, method: object, frame: FrameType) -> object:
         """Mark a method.
 
         Args:
@@ -55,7 +55,7 @@ class Mark:
             text = "@mcp stands above an overload; put it above the implementation only"
             raise DefinitionError([problem_at("@mcp", text, frame)])
         body = frame.f_locals
-        if isinstance(body, Body):
+        if isinstance(body, ClassBody):
             body.marks.append((function, self.options))
         # A new tuple: a decorator in between may have copied the old one to another function.
         setattr(function, _MARKS, (*getattr(function, _MARKS, ()), self.options))
@@ -71,16 +71,16 @@ class Mark:
         return f"@mcp marks methods and this is a {kind}; write def … under it"
 
 
-def _function_of(value: Any) -> Any:
+def _function_of(value: object) -> object:
     return value.__func__ if isinstance(value, staticmethod | classmethod) else value
 
 
-def is_marked(value: Any) -> bool:
+def is_marked(value: object) -> bool:
     """Tell whether `@mcp` stands above a value of a class body, or hidden in it."""
     return isinstance(value, Mark) or marked_options(value) is not None or hides_mark(value)
 
 
-def marked_options(value: Any) -> dict[str, Any] | None:
+def marked_options(value: object) -> dict[str, Any] | None:
     """Collect the options of a marked method.
 
     Args:
@@ -97,7 +97,7 @@ def marked_options(value: Any) -> dict[str, Any] | None:
     return {key: value for mark in reversed(marks) for key, value in mark.items()}
 
 
-def lost_marks(body: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+def lost_marks(body: Mapping[str, object]) -> Iterator[tuple[str, int]]:
     """Find the functions that `@mcp` marks in a class body, and that the class does not have.
 
     Args:
@@ -106,9 +106,9 @@ def lost_marks(body: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     Yields:
         The name of each function, and the line of its definition.
     """
-    if not isinstance(body, Body):
+    if not isinstance(body, ClassBody):
         return
-    # Those that another definition replaces are judged as such.
+    # `replacements` reports definitions that others replace.
     values = [*dict.values(body), *body.replaced()]
     found = (getattr(each, _MARKS, ()) for value in values for each in _inner_functions(value))
     kept = {id(mark) for marks in found for mark in marks}
@@ -117,13 +117,13 @@ def lost_marks(body: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
             yield function.__name__, function.__code__.co_firstlineno
 
 
-def _inner_functions(value: Any) -> list[Any]:
+def _inner_functions(value: object) -> list[object]:
     """Give a value of a class body, and the functions that are directly in it."""
     # `property` keeps its function in `fget`; `cached_property`, `partial` and their kin in `func`.
     return [_function_of(value), *(getattr(value, name, None) for name in ("fget", "func"))]
 
 
-def hides_mark(value: Any) -> bool:
+def hides_mark(value: object) -> bool:
     """Tell a property, or another object around a method, under which `@mcp` stands."""
     _, *inner = _inner_functions(value)
     return not hasattr(value, "__code__") and any(

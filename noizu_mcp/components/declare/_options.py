@@ -5,7 +5,6 @@ with the text of the problem. A new option is a row of `_ROWS`.
 """
 
 import inspect
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -16,15 +15,15 @@ import attrs
 from ... import types
 from ..._foreign import advice
 from ..._nearest import nearest
-from ..._util import called, got, is_uri, json_text
+from ..._util import called, got, is_number, is_uri, json_text
 from ..._value import JSONObject
 from ...types import Annotations, ContentAnnotations, Icon
 
 if TYPE_CHECKING:
     from ...types import RequireScopes
 
-Reader = Callable[[Any], Any]
-Table = Mapping[str, Reader]
+OptionReader = Callable[[object], Any]
+Table = Mapping[str, OptionReader]
 
 _Hints = TypeVar("_Hints", Annotations, ContentAnnotations)
 
@@ -40,96 +39,94 @@ _META_KEY: Final = (
 )
 _RESERVED_LABELS: Final = ("modelcontextprotocol", "mcp")
 
-# Its letters are those of names; the scheme of a URI begins with a letter (RFC 3986, section 3.1).
+# The letters of names; the scheme of a URI begins with a letter (RFC 3986, section 3.1).
 _PREFIX: Final = r"[A-Za-z][A-Za-z0-9_.-]{0,63}"
 _RESTRICTED_NAME: Final = r"[A-Za-z0-9!#$&^_.+-]+"
 _MIME_TYPE: Final = rf"{_RESTRICTED_NAME}/{_RESTRICTED_NAME}(?:\s*;[ -~]+)?"
 
 
-def _of_one_tool(_: Any) -> Any:
+def _of_one_tool(_: object) -> object:
     raise ValueError("a kit has many tools; write it in the @mcp(…) of each")
 
 
-def read_any(value: Any) -> Any:
+def read_any(value: object) -> object:
     """Take any value; it is checked where it is used."""
     return value
 
 
-def read_text(value: Any) -> str:
+def read_text(value: object) -> str:
     """Take a text that is not blank."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"must be a text that is not empty, {got(value)}")
     return value
 
 
-def read_declared_name(value: Any) -> str:
+def read_declared_name(value: object) -> str:
     """Take a name that is written in source code; the specification's rule holds for it."""
     if not isinstance(value, str) or not DECLARED_NAME.fullmatch(value):
         raise ValueError(f"must be 1 to 128 characters of A-Z a-z 0-9 _ - and '.', {got(value)}")
     return value
 
 
-def _read_run_time_name(value: Any) -> str:
+def _read_run_time_name(value: object) -> str:
     """Take a name that a program computed: any printable text, `workflow:Tech News Digest`."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise ValueError(f"must be a printable text that is not empty, {got(value)}")
     return value
 
 
-def read_flag(value: Any) -> bool:
+def read_flag(value: object) -> bool:
     """Take True or False; other values that count as true or false are refused."""
     if not isinstance(value, bool):
         raise ValueError(f"must be True or False, {got(value)}")
     return value
 
 
-def _read_category(value: Any) -> str | None:
+def _read_category(value: object) -> str | None:
     return None if value is None else read_text(value)
 
 
-def read_seconds(value: Any) -> float | None:
+def read_seconds(value: object) -> float | None:
     """Take a time limit in seconds, or None for no limit."""
     if value is None:
         return None
-    # True is an int, and NaN compares as False with everything.
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < value < math.inf:
+    if not is_number(value) or value <= 0:
         raise ValueError(f"must be seconds above 0, or None for no limit, {got(value)}")
     return float(value)
 
 
-def _read_count(value: Any) -> int | None:
+def _read_count(value: object) -> int | None:
     # Not `isinstance`: True would be one call at a time.
     if value is not None and (type(value) is not int or value < 1):
         raise ValueError(f"must be a whole number above 0, or None for no limit, {got(value)}")
     return value
 
 
-def _read_queue(value: Any) -> int | None:
+def _read_queue(value: object) -> int | None:
     if value is not None and (type(value) is not int or value < 0):
         raise ValueError(f"must be a whole number of calls, or None for the limit, {got(value)}")
     return value
 
 
-def read_loop(value: Any) -> str:
+def read_loop(value: object) -> str:
     """Take the name of a loop."""
     if value not in ("trio", "asyncio"):
         raise ValueError(f"must be 'trio' or 'asyncio', {got(value)}")
     return str(value)
 
 
-def _read_task(value: Any) -> str | None:
+def _read_task(value: object) -> str | None:
     if value not in (None, "optional", "required"):
         raise ValueError(f"must be 'optional', 'required', or None for never, {got(value)}")
     return None if value is None else str(value)
 
 
-def read_requires(value: Any) -> "RequireScopes | None":
+def read_requires(value: object) -> "RequireScopes | None":
     """Take the scopes that a caller must hold, as `RequireScopes` or by name; None for none."""
     if value is None or isinstance(value, types.RequireScopes):
         return value
     names = (value,) if isinstance(value, str) else value
-    # A set has no order, and clients are told the scopes in theirs.
+    # A set has no order, and clients receive the scopes in order.
     if not isinstance(names, list | tuple):
         raise ValueError(
             f"must be RequireScopes('read'), the name of a scope or a list of names, {got(value)}"
@@ -137,7 +134,7 @@ def read_requires(value: Any) -> "RequireScopes | None":
     return types.RequireScopes(*names)
 
 
-def _read_available(value: Any) -> Callable[[Any], object] | None:
+def _read_available(value: Any) -> Callable[[object], object] | None:
     """Take the function that decides who may list and use a component; None for everybody."""
     if value is None:
         return None
@@ -155,7 +152,7 @@ def _read_available(value: Any) -> Callable[[Any], object] | None:
     raise ValueError(f"must be a sync function of the context, like {example}, got {called(value)}")
 
 
-def _read_content_annotations(value: Any) -> ContentAnnotations | None:
+def _read_content_annotations(value: object) -> ContentAnnotations | None:
     hints = _read_hints(ContentAnnotations, value)
     if hints is None:
         return None
@@ -168,12 +165,12 @@ def _read_content_annotations(value: Any) -> ContentAnnotations | None:
     return hints
 
 
-def _read_hints(cls: type[_Hints], value: Any) -> _Hints | None:
+def _read_hints(cls: type[_Hints], value: object) -> _Hints | None:
     if value is None or isinstance(value, cls):
         return value
     if not isinstance(value, Mapping):
         raise ValueError(f"must be {cls.__name__}(…) or a mapping of its fields, {got(value)}")
-    # `extra` keeps unknown members that came over the wire; authors have none.
+    # `extra` keeps unknown members that came over the wire; authors do not set it.
     fields = [a.name for a in attrs.fields(cls) if a.name != "extra"]
     for key in value:
         if key not in fields:
@@ -184,9 +181,9 @@ def _read_hints(cls: type[_Hints], value: Any) -> _Hints | None:
         raise ValueError(str(error)) from None
 
 
-def read_icons(value: Any) -> tuple[Icon, ...]:
+def read_icons(value: object) -> tuple[Icon, ...]:
     """Take a list of icons."""
-    # A single value that is no icon: the check below refuses it, with the list to write.
+    # The check below refuses a single value that is not an icon.
     icons = tuple(value) if isinstance(value, Iterable) else (None,)
     if not all(isinstance(icon, Icon) for icon in icons):
         raise ValueError(f"must be a list of Icon(src), {got(value)}")
@@ -197,7 +194,7 @@ def read_icons(value: Any) -> tuple[Icon, ...]:
     return icons
 
 
-def _read_meta(value: Any) -> JSONObject | None:
+def _read_meta(value: object) -> JSONObject | None:
     """Take `_meta`: a mapping with keys that the protocol allows and JSON values, or None."""
     if value is None:
         return None
@@ -221,7 +218,7 @@ def _read_meta(value: Any) -> JSONObject | None:
     return dict(value)
 
 
-def _read_uri(value: Any) -> str:
+def _read_uri(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError(f"must be a text like 'config://app', {got(value)}")
     if "{" in value:
@@ -234,8 +231,8 @@ def _read_uri(value: Any) -> str:
     return value
 
 
-def _read_uri_template(value: Any) -> str:
-    """Take a template of absolute URIs from which its variables can be told."""
+def _read_uri_template(value: object) -> str:
+    """Take a template of absolute URIs that tells its variables apart."""
     if not isinstance(value, str) or not value:
         raise ValueError(f"must be a text like 'db://{{table}}/schema', {got(value)}")
     # Most servers have no templates; without this their import would pay for the parser.
@@ -252,20 +249,20 @@ def _read_uri_template(value: Any) -> str:
     return value
 
 
-def _read_mime_type(value: Any) -> str:
+def _read_mime_type(value: object) -> str:
     # RFC 6838, with parameters.
     if not isinstance(value, str) or not re.fullmatch(_MIME_TYPE, value):
         raise ValueError(f"must be a media type like 'application/json', {got(value)}")
     return value
 
 
-def _read_size(value: Any) -> int:
+def _read_size(value: object) -> int:
     if type(value) is not int or value < 0:
         raise ValueError(f"must be a whole number of bytes, {got(value)}")
     return value
 
 
-def read_prefix(value: Any) -> str:
+def read_prefix(value: object) -> str:
     """Take a word that is put before names, and before the schemes of URIs."""
     if not isinstance(value, str) or not re.fullmatch(_PREFIX, value):
         raise ValueError(
@@ -304,11 +301,11 @@ _CONTENTS: Final = "Resource ResourceTemplate resource resource_template"
 _SCHEMAS: Final = ("input", "output", "input_schema", "output_schema")
 
 # Each option with its reader and with the places that have it.
-_ROWS: Final[tuple[tuple[str, Reader, str], ...]] = (
+_ROWS: Final[tuple[tuple[str, OptionReader, str], ...]] = (
     ("uri", _read_uri, "Resource resource"),
     ("uri_template", _read_uri_template, "ResourceTemplate template_function"),
-    # A name in source code keeps the rule of the specification; a registration may compute one, and
-    # that of a resource is for people.
+    # A name in source code keeps the rule of the specification; a registration may compute a name,
+    # and the name of a resource is for people.
     ("name", read_declared_name, "Tool mcp Prompt"),
     ("name", _read_run_time_name, f"{_CONTENTS} tool prompt"),
     ("title", read_text, _ALL),
@@ -351,7 +348,7 @@ STATEMENT_ONLY: Final = frozenset(
 )
 
 
-def options_of(place: str) -> dict[str, Reader]:
+def options_of(place: str) -> dict[str, OptionReader]:
     """Give the options of a place: `Tool`, `mcp`, `tool`.
 
     Returns:
@@ -361,7 +358,7 @@ def options_of(place: str) -> dict[str, Reader]:
 
 
 def read_options(
-    table: Table, given: Mapping[str, Any]
+    table: Table, given: Mapping[str, object]
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Check options against a table.
 
@@ -395,7 +392,7 @@ def suggest(word: str, names: Iterable[str]) -> str:
     return f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
 
 
-def is_hidden(*rows: Mapping[str, Any]) -> bool:
+def is_hidden(*rows: Mapping[str, object]) -> bool:
     """Tell whether options hide a component.
 
     Args:

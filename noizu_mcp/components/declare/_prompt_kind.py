@@ -1,4 +1,4 @@
-"""The kind of prompts: the row by which their classes and functions are read."""
+"""The kind of prompts: how their classes and functions are read."""
 
 from collections.abc import Mapping
 from inspect import isclass
@@ -7,12 +7,12 @@ from typing import Any, Final
 from ...types import PromptArgument, PromptDefinition
 from ..handlers._bound import PromptSpec
 from ..handlers._completion import completer
-from ..handlers._signature import Handler, Row
+from ..handlers._handler import CallForm, Handler
 from ..handlers._text_values import TextValues, impossible
 from ._arguments import note_misfits, read_arguments
 from ._component import ComponentReader
 from ._options import options_of
-from ._statement import Kind, takes
+from ._statement import ComponentKind, takes
 
 
 def _read_parts(reader: ComponentReader, handler: Handler | None) -> Mapping[str, Any]:
@@ -49,7 +49,7 @@ def _read_parts(reader: ComponentReader, handler: Handler | None) -> Mapping[str
     }
 
 
-PROMPT: Final = Kind(
+PROMPT: Final = ComponentKind(
     feature="prompts",
     noun="prompt",
     options=options_of("Prompt"),
@@ -57,7 +57,10 @@ PROMPT: Final = Kind(
     of_functions=options_of("prompt_function"),
     inputs=("Arguments", "arguments"),
     members={"Arguments": isclass, "complete": takes(3, 4)},
-    methods={"get": Row(("args", "ctx")), "complete": Row(("argument", "prefix", "ctx"), least=2)},
+    methods={
+        "get": CallForm(("args", "ctx")),
+        "complete": CallForm(("argument", "prefix", "ctx"), least=2),
+    },
     parts=_read_parts,
     definition=PromptDefinition,
     bound=PromptSpec,

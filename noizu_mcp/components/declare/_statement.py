@@ -1,7 +1,7 @@
 """The metaclass of components: a class statement is read once, and checked as a whole.
 
-`ComponentMeta` makes the class, then a `Declaration` reads its options by the row of its `Kind`,
-and the `_read_class` of its root class reads the rest of the body. Problems are collected, so that
+`ComponentMeta` makes the class. A `Declaration` then reads its options as its `ComponentKind` says,
+and the method `_read_class` of its root class reads the rest of the body. Problems are collected:
 one `DefinitionError` lists them all, each with its place in the source.
 """
 
@@ -20,7 +20,7 @@ from ..._util import relative_path
 from ...schema import NO_TYPES, Fault, Schema, Types, type_arguments
 from ...types import Wire
 from ..handlers._bound import Bound
-from ..handlers._signature import Report, Row
+from ..handlers._handler import CallForm, ProblemReporter
 from ._marks import is_marked, marked_options
 from ._options import Table, read_options
 from ._typos import find_typos
@@ -30,8 +30,8 @@ NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _NEVER_INHERITED: Final = ("name", "title", "abstract")
 
 
-class Kind(NamedTuple):
-    """One kind of component: the row by which its classes are read, registered and described.
+class ComponentKind(NamedTuple):
+    """One kind of component: how its classes are read, registered and described.
 
     Attributes:
         feature: The list of a server that holds it: `tools`, `resources`, `prompts`.
@@ -47,7 +47,7 @@ class Kind(NamedTuple):
             requests; a component must have it.
         parts: Reads the parts of the body that only this kind has. Takes the `ComponentReader`, and
             the method that answers: None for an abstract base, and after problems. Returns the
-            fields of `Declared` beside those that all kinds have; of no use after problems.
+            fields of `Declared` beside the common ones; meaningless after problems.
         instead_of_mark: The advice on an `@mcp` in the body.
         overrides: The options that a registration may change, each with its reader.
         of_functions: The other options that a registration of a function may give.
@@ -62,7 +62,7 @@ class Kind(NamedTuple):
     noun: str = ""
     key: str = "name"
     example: str = ""
-    methods: Mapping[str, Row] = NOTHING
+    methods: Mapping[str, CallForm] = NOTHING
     parts: Callable[..., Mapping[str, Any]] = lambda *_: {"fields": lambda _: {}}
     instead_of_mark: str = "take it off"
     overrides: Table = NOTHING
@@ -82,27 +82,28 @@ class Declaration:
         options: Those of its bases too, nearest first.
         abstract: True if the class is a base for others, and no component itself.
         body: The namespace of the statement, as it was when the statement ended.
-        scope: The names that annotations written as text may use beside those of the module.
+        known: The names that a body may declare something by.
+        scope: The names that annotations written as text may use, beside the globals of the module.
         problems: The problems found so far.
     """
 
     def __init__(
         self,
         cls: type,
-        kind: Kind,
-        keywords: Mapping[str, Any],
+        kind: ComponentKind,
+        keywords: Mapping[str, object],
         frame: FrameType,
-        body: Mapping[str, Any] = NOTHING,
+        body: Mapping[str, object] = NOTHING,
     ) -> None:
         self.cls = cls
         self.kind = kind
         self.frame = frame
         self.body = body
-        # Annotations as text may name classes of the function around, and those of the body.
+        # Annotations as text may name classes of the enclosing function and of the body.
         self.scope = {**frame.f_locals, **vars(cls)}
         table = kind.options
-        known = {*table, *kind.members, *kind.methods, *kind.inputs}
-        self.problems = replacements(body, cls.__name__, known)
+        self.known = {*table, *kind.members, *kind.methods, *kind.inputs}
+        self.problems = replacements(body, cls.__name__, self.known)
         attributes = self._attributes(table)
         for name in keywords.keys() & attributes.keys():
             self.problem(name, "given as a class keyword and as an attribute; keep one of them")
@@ -119,8 +120,8 @@ class Declaration:
         self.abstract = bool(self.own.get("abstract", False)) or unfinished(cls) is not None
         self._check_body()
 
-    def _attributes(self, table: Table) -> dict[str, Any]:
-        """Give the options that the body has as attributes, without those that have no value."""
+    def _attributes(self, table: Table) -> dict[str, object]:
+        """Give the options that the body has as attributes, without options that have no value."""
         found = _option_attributes(self.cls, table)
         for name, value in [*found.items()]:
             if hasattr(type(value), "__get__") and not is_method(value):
@@ -148,7 +149,7 @@ class Declaration:
                 noun = value.__mcp_kind__.noun
                 text = f"is a {noun} in the body of another component, and in no list; move it out"
                 self.problem(name, f"{text} and list it in a server, or begin its name with _")
-        for name, meant in find_typos(cls, kind):
+        for name, meant in find_typos(cls, kind.options, kind.members, self.known):
             if meant not in self.given:
                 text = f"is not an option; did you mean {meant!r}?"
                 self.problem(name, f"{text} (begin a name of your own with _)")
@@ -156,14 +157,14 @@ class Declaration:
     def _owner_of_function(self, member: str) -> type | None:
         """Find the class that has a function of this name which `@mcp` marks nowhere."""
         owner = self.owner_of(member)
-        values = [vars(cls).get(member) for cls in self.cls.__mro__]
-        marked = any(marked_options(value) is not None for value in values)
         found = None if owner is None else vars(owner)[member]
-        is_static = isinstance(found, staticmethod)
-        return None if marked or is_static or not is_method(found) else owner
+        if isinstance(found, staticmethod) or not is_method(found):
+            return None
+        values = [vars(cls).get(member) for cls in self.cls.__mro__]
+        return None if any(marked_options(value) is not None for value in values) else owner
 
-    def _options_of(self, base: type, table: Table) -> dict[str, Any]:
-        """Give the options of a base; those of a mixin are attributes that nobody checked yet."""
+    def _options_of(self, base: type, table: Table) -> dict[str, object]:
+        """Give the options of a base; the options of a mixin are attributes, not checked before."""
         found: dict[str, Any] | None = vars(base).get("__mcp_options__")
         if found is not None:
             return found
@@ -179,7 +180,7 @@ class Declaration:
 
     @cached_property
     def types(self) -> Mapping[type, Types]:
-        """The types of the type variables of each generic base; those of its own may be any."""
+        """The types of the type variables of each generic base; its own may be any type."""
         if not hasattr(self.cls, "__orig_bases__"):
             return {}
         return type_arguments(self.cls)
@@ -228,7 +229,7 @@ class Declaration:
         self.problems.append(Problem(where, text, file, line))
 
     def take(self, problem: Problem, member: str) -> None:
-        """Note a problem that was found elsewhere; one with a line of its own keeps it.
+        """Add a problem that was found elsewhere; a line that is known stays.
 
         Args:
             problem: The problem; `where` begins at the class.
@@ -242,7 +243,7 @@ class Declaration:
             where = f"{self.cls.__name__}.{problem.where}"
             self.problems.append(Problem(where, problem.text, problem.file, problem.line))
 
-    def reporter(self, member: str, owner: type) -> Report:
+    def reporter(self, member: str, owner: type) -> ProblemReporter:
         """Make a function that notes problems of one attribute of a class."""
 
         def report(text: str, parameter: str = "") -> None:
@@ -255,8 +256,8 @@ class Declaration:
         """Find the class that has an attribute: the new one or the nearest base."""
         return next((cls for cls in self.cls.__mro__ if member in vars(cls)), None)
 
-    def bodies(self) -> Iterator[dict[str, Any]]:
-        """Yield the body of the class and those of its bases, nearest first, options included."""
+    def bodies(self) -> Iterator[dict[str, object]]:
+        """Yield the bodies of the class and its bases, nearest first, options included."""
         for cls in self.cls.__mro__:
             yield {**vars(cls), **vars(cls).get("__mcp_options__", NOTHING)}
 
@@ -282,7 +283,7 @@ class Declaration:
             text = fault.text
             if fault.line is not None:
                 text = f"{text} (line {fault.line}, column {fault.column} of the text)"
-            # A key of a mapping that is written out has a line of its own.
+            # A key of a literal mapping has its own line.
             key = ".".join([member, *steps]) if fault.owner is None else "".join(steps[-1:])
             self.problem(".".join([path, *steps]), text, key, fault.owner)
 
@@ -297,13 +298,13 @@ class Declaration:
 
 
 def _is_nested(cls: type, name: str, value: Any) -> bool:
-    """Tell whether a value of a class body is a component of its own; a server lists its own."""
+    """Tell whether a value of a class body is a nested component class."""
     defined = getattr(value, "__qualname__", None) == f"{cls.__qualname__}.{name}"
     shown = defined and isinstance(value, ComponentMeta) and not name.startswith("_")
     return shown and not is_abstract(value)
 
 
-def _option_attributes(cls: type, table: Table) -> dict[str, Any]:
+def _option_attributes(cls: type, table: Table) -> dict[str, object]:
     """Find the options that a class body gives as attributes; a method is never an option."""
     found = {k: v for k, v in vars(cls).items() if k in table and not is_method(v)}
     function = vars(cls).get("available")
@@ -313,7 +314,7 @@ def _option_attributes(cls: type, table: Table) -> dict[str, Any]:
     return found
 
 
-def is_method(value: Any) -> bool:
+def is_method(value: object) -> bool:
     """Tell a method from data in a class body."""
     return hasattr(value, "__code__") or isinstance(value, staticmethod | classmethod)
 
@@ -326,11 +327,11 @@ class ComponentMeta(BodyMeta):
     """
 
     # Every root class gives these two; the second reads the body of a new class.
-    __mcp_kind__: Kind
+    __mcp_kind__: ComponentKind
     _read_class: Callable[[Declaration], None]
 
     def __new__(
-        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: Any
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: object
     ) -> Any:
         cls = super().__new__(mcs, name, bases, namespace)
         # `attrs.define` and `dataclass(slots=True)` make a class a second time, from its namespace
@@ -345,22 +346,22 @@ class ComponentMeta(BodyMeta):
         return cls
 
     def __init__(
-        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **_: Any
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, object], /, **_: object
     ) -> None:
         # The keywords end here: `type.__init__` refuses them.
         super().__init__(name, bases, namespace)
 
-    def __setattr__(cls, name: str, value: Any) -> None:
+    def __setattr__(cls, name: str, value: object) -> None:
         """Refuse a change of what the statement has read: nothing would come of it.
 
         Raises:
             DefinitionError: The name is an option, or declares something.
         """
         kind, own = cls.__mcp_kind__, vars(cls)
-        declares = name in kind.options or name in kind.members or name in kind.inputs
         # `dataclass` sets the default values of its fields again.
-        declares = declares or is_marked(value)
-        if declares and "__mcp_options__" in own and own.get(name, cls) is not value:
+        changed = "__mcp_options__" in own and own.get(name, cls) is not value
+        known = name in kind.options or name in kind.members or name in kind.inputs
+        if changed and (known or is_marked(value)):
             text = (
                 "is read when the class statement runs, and a change comes too late; write it in"
                 f" the statement of {cls.__name__}"
@@ -369,14 +370,14 @@ class ComponentMeta(BodyMeta):
         super().__setattr__(name, value)
 
 
-def class_of(target: Any) -> type:
+def class_of(target: object) -> type:
     """Give the class of an instance; a class is its own."""
     return target if isinstance(target, type) else type(target)
 
 
 @attrs.frozen(eq=False)
 class FunctionComponent:
-    """A function that is one component, read by the row of a kind.
+    """A function that is one component.
 
     Attributes:
         kind: The kind.
@@ -387,7 +388,7 @@ class FunctionComponent:
         problems: Everything that is wrong with it.
     """
 
-    kind: Kind
+    kind: ComponentKind
     function: Any
     label: str
     given: Mapping[str, Any]
@@ -396,7 +397,7 @@ class FunctionComponent:
     __mcp__: tuple[Any, ...] = attrs.field(alias="mcp")
 
 
-def kind_of(target: Any) -> Kind | None:
+def kind_of(target: object) -> ComponentKind | None:
     """Give the kind of a class, of an instance or of a function; None for anything else."""
     if isinstance(target, FunctionComponent):
         return target.kind

@@ -1,19 +1,19 @@
-"""The kind of tools: the row by which their classes, kits and functions are read."""
+"""The kind of tools: how their classes, kits and functions are read."""
 
 from collections.abc import Mapping
 from inspect import isclass
-from typing import Any, Final
+from typing import Final
 
 from ...types import ToolDefinition
 from ..handlers._bound import ToolSpec
-from ..handlers._signature import Handler, Row
+from ..handlers._handler import CallForm, Handler
 from ._class_schemas import ClassSchemas, call_problems, open_object
 from ._component import ComponentReader
 from ._options import options_of
-from ._statement import Kind
+from ._statement import ComponentKind
 
 
-def _read_parts(reader: ComponentReader, handler: Handler | None) -> Mapping[str, Any]:
+def _read_parts(reader: ComponentReader, handler: Handler | None) -> Mapping[str, object]:
     """Read the schemas, and check the options that depend on `call`."""
     if handler is not None:
         for option, text in call_problems(handler, reader.options, reader.declaration.own):
@@ -33,7 +33,7 @@ def _read_parts(reader: ComponentReader, handler: Handler | None) -> Mapping[str
     return schemas.parts()
 
 
-TOOL: Final = Kind(
+TOOL: Final = ComponentKind(
     feature="tools",
     noun="tool",
     options=options_of("Tool"),
@@ -41,7 +41,7 @@ TOOL: Final = Kind(
     of_functions=options_of("tool_function"),
     inputs=("input_schema", "input", "Input"),
     members={"Input": isclass, "Output": isclass},
-    methods={"call": Row(("args", "ctx"))},
+    methods={"call": CallForm(("args", "ctx"))},
     parts=_read_parts,
     instead_of_mark="a Tool has one method, call",
     definition=ToolDefinition,

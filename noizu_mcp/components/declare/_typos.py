@@ -1,34 +1,37 @@
-"""Slips of the pen in the names of a class body."""
+"""Misspelled names in a class body."""
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Container, Iterator, Mapping
+from typing import Final
 
 from ..._nearest import nearest
-from ._options import Reader, read_any
-
-if TYPE_CHECKING:
-    from ._statement import Kind
+from ._options import Table, read_any
 
 #: Shorter words differ by a letter too easily: `game` is not a typo of `name`, but `nmae` is.
 _LONG: Final = 7
 
 
-def find_typos(cls: type, kind: "Kind") -> Iterator[tuple[str, str]]:
-    """Find attributes that are options or members of the kind, but for a typo in the name.
+def find_typos(
+    cls: type,
+    options: Table,
+    members: Mapping[str, Callable[[object], bool]],
+    known: Container[str],
+) -> Iterator[tuple[str, str]]:
+    """Find attributes whose names are misspelled options or members of the kind.
 
-    A component may have attributes of its own, so a name alone proves nothing. Only an attribute
-    that would be right under the other name is one: `tool = [Search]` in a server, which has
-    `tools`. It would do nothing, and nobody would be told.
+    A component may have other attributes, so a name alone proves nothing. Only an attribute
+    that would be right under the other name counts: `tool = [Search]` in a server, which has
+    `tools`. Without this check it would be ignored silently.
 
     Args:
-        cls: The class; names that its bases have too are meant.
-        kind: Its kind.
+        cls: The class. A name that a base has too is no typo.
+        options: The options of its kind, each with its reader.
+        members: The members of its kind, each with a test of its value.
+        known: The names that are right.
 
     Yields:
         The attribute, and the name that was probably meant.
     """
     own = vars(cls)
-    known = kind.options.keys() | kind.members.keys() | kind.methods.keys()
     for name, value in own.items():
         if name.startswith("_") or name in known:
             continue
@@ -37,12 +40,12 @@ def find_typos(cls: type, kind: "Kind") -> Iterator[tuple[str, str]]:
             continue
         near = [
             meant
-            for meant, fits in (*kind.members.items(), *kind.options.items())
+            for meant in (*members, *options)
             if meant not in own
             and _is_slip(name, meant)
             # Before the value is tried: the options of other kinds of server need not load.
             and nearest(name, [meant])
-            and _fits(kind, meant, fits, value)
+            and _fits(options, members, meant, value)
         ]
         found = nearest(name, near)
         if found is not None:
@@ -50,17 +53,20 @@ def find_typos(cls: type, kind: "Kind") -> Iterator[tuple[str, str]]:
 
 
 def _is_slip(word: str, meant: str) -> bool:
-    """Tell a slip of the pen from another word; `nearest` judges the rest."""
+    """Tell a misspelling from another word; `nearest` judges the rest."""
     left, right = (text.lower().replace("_", "") for text in (word, meant))
     if len(left) == len(right):
         return len(left) >= _LONG or sorted(left) == sorted(right)
     return abs(len(left) - len(right)) == 1
 
 
-def _fits(kind: "Kind", name: str, test: Reader, value: Any) -> bool:
+def _fits(
+    options: Table, members: Mapping[str, Callable[[object], bool]], name: str, value: object
+) -> bool:
     """Tell whether a value would be right for a member or an option."""
-    if name in kind.members:
-        return bool(test(value))
+    if name in members:
+        return members[name](value)
+    test = options[name]
     # The schemas in data form are checked where they are used; of the wrong names only a mapping
     # is surely one.
     if test is read_any:

@@ -14,7 +14,7 @@ from ..._util import UNSET, Unset, final
 from ..._value import Frozen, JSONObject
 from ...schema import Shape, describe, to_problems
 from ...types import META_VIOLATIONS, Annotations, Icon
-from ._signature import Mode
+from ._handler import Mode
 
 if TYPE_CHECKING:
     from ...types import RequireScopes
@@ -28,14 +28,16 @@ _INVALID_PARAMS: Final = -32602
 _SHOWN: Final = 80
 
 
-class Guard(Protocol):
+class MountGuard(Protocol):
     """Policies that stand between a server and a component of another server that it mounts."""
 
     @property
-    def chains(self) -> Mapping[str, Any]:
+    def chains(self) -> Mapping[str, object]:
         """Empty if there are no policies now."""
 
-    async def admit(self, kind: Any, name: str, arguments: Mapping[str, Any], ctx: Any) -> None:
+    async def admit(
+        self, kind: object, name: str, arguments: Mapping[str, object], ctx: object
+    ) -> None:
         """Ask them about a call; see `admit` of the server."""
 
 
@@ -44,7 +46,7 @@ class Bound(Frozen):
 
     Attributes:
         key: The member of the definition that identifies it: `name`, `uri` or `uriTemplate`.
-        name: The name for programs; that of a resource is its URI, unless it has a name.
+        name: The name for programs; for a resource without a name its URI.
         title: The name for people.
         description: The purpose, for a model to read.
         icons: Pictures of it.
@@ -53,7 +55,7 @@ class Bound(Frozen):
         requires: Scopes that a caller must hold; None for none.
         available: Tells from the context whether the caller may list and use it; None: everybody.
         guard: The policies of the mounted server that it comes from; None for no such server.
-        loop: The loop of its coroutine functions, `trio` or `asyncio`; None for that of the server.
+        loop: The loop of its coroutine functions, `trio` or `asyncio`; None: as the server.
         mode: `async`, `thread` (sync, may block) or `inline` (sync and short; tools only).
         takes_context: True if the handler takes the context.
         invoke: Calls the handler with the values of its row: `(args, ctx)` for tools and prompts,
@@ -71,12 +73,12 @@ class Bound(Frozen):
     hidden: bool = False
     timeout: float | Unset | None = UNSET
     requires: "RequireScopes | None" = None
-    available: Callable[[Any], object] | None = None
-    guard: Guard | None = None
+    available: Callable[[object], object] | None = None
+    guard: MountGuard | None = None
     loop: str | None = None
     mode: Mode
     takes_context: bool
-    invoke: Callable[..., Any]
+    invoke: Callable[..., object]
     definition: JSONObject
     source: str
 
@@ -145,7 +147,7 @@ class Readable(Bound):
 
     Attributes:
         mime_type: The media type of the contents, if declared.
-        subscribable: True if clients may ask to be told about changes.
+        subscribable: True if clients may subscribe to changes.
     """
 
     mime_type: str | None = None
@@ -173,7 +175,7 @@ class TemplateSpec(Readable):
         uri_template: The template of the URIs.
         texts: The declared variables.
         variables: The names of the variables.
-        complete: Gives the source of completions of a variable; None if there is none.
+        complete: Gives the source of completions of a variable, or None.
         list: Gives the instances for `resources/list`, as `to_listed` takes them, from the
             context. None if they are not listed.
         list_mode: The mode of `list`: `async` or `thread`.
@@ -188,14 +190,14 @@ class TemplateSpec(Readable):
     list: Callable[[Any], Any] | None
     list_mode: Mode
 
-    def match(self, uri: str) -> Any:
+    def match(self, uri: str) -> object:
         """Read the variables of a URI.
 
         Returns:
             The arguments for `invoke`; None if the template does not match, or a value does not
             fit.
         """
-        # A value that does not fit makes the resource one that does not exist: another template may
+        # With a value that does not fit, the resource does not exist here: another template may
         # match the same URI.
         values = self.uri_template.match(uri)
         return None if values is None else self.texts.read(values)[0]
@@ -209,7 +211,7 @@ class PromptSpec(Bound):
         texts: The declared arguments; None if the prompt takes a dict of all arguments.
         arguments: The names of its arguments, in order.
         required: The arguments that must be given.
-        complete: Gives the source of completions of an argument; None if there is none.
+        complete: Gives the source of completions of an argument, or None.
     """
 
     texts: "TextValues | None"
@@ -217,7 +219,7 @@ class PromptSpec(Bound):
     required: tuple[str, ...]
     complete: Callable[[str], "Source | None"]
 
-    def prepare(self, given: Any) -> Any:
+    def prepare(self, given: object) -> object:
         """Check the arguments of `prompts/get`, and turn them into the value that `get` takes.
 
         Args:
@@ -244,7 +246,7 @@ class PromptSpec(Bound):
             )
         return args
 
-    def _missing(self, missing: Sequence[str], given: Mapping[Any, Any]) -> str:
+    def _missing(self, missing: Sequence[str], given: Mapping[object, object]) -> str:
         """Name the missing arguments, and the names that they were probably sent under."""
         strangers = [str(name) for name in given if name not in self.arguments]
         meant = {name: nearest(name, strangers) for name in missing}

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from ...schema import Fault
 from ...types import Completion, as_tuple
-from ._signature import Handler, Mode, is_async, refuse_coroutine
+from ._handler import Handler, Mode, refuse_coroutine
+from ._signature import is_async
 
 
 class Completer(NamedTuple):
@@ -90,7 +91,7 @@ def complete_from(texts: Iterable[str], prefix: str) -> Completion:
     return Completion([text for text in texts if text.startswith(prefix)])
 
 
-def to_completion(value: Any) -> Completion:
+def to_completion(value: object) -> Completion:
     """Turn the value that a completing function returned into a completion.
 
     Args:

@@ -14,7 +14,7 @@ from ..._value import JSONObject
 from ...schema import dump_value
 from ...types import PromptResult, ResourceContents, ResourceDefinition
 from ._bound import PromptSpec, TemplateSpec
-from ._signature import refuse_coroutine
+from ._handler import refuse_coroutine
 from ._tool_calls import text_of
 
 #: The media type of a value that is sent as its JSON, unless one is declared.
@@ -24,7 +24,7 @@ _JSON: Final = "application/json"
 _CONTENTS_KEYS: Final = frozenset({"uri", "mimeType", "text", "blob", "_meta"})
 
 
-def to_contents(mime_type: str | None, uri: str, value: Any) -> list[ResourceContents]:
+def to_contents(mime_type: str | None, uri: str, value: object) -> list[ResourceContents]:
     """Turn the value that `read` returned into contents.
 
     Args:
@@ -61,7 +61,7 @@ def to_contents(mime_type: str | None, uri: str, value: Any) -> list[ResourceCon
 
 
 def _contents_of(
-    mime_type: str | None, uri: str, value: Any, *, in_list: bool = False
+    mime_type: str | None, uri: str, value: object, *, in_list: bool = False
 ) -> ResourceContents | None:
     """Make contents of one value; None for a value that is sent as its JSON."""
     if isinstance(value, ResourceContents):
@@ -79,7 +79,7 @@ def _contents_of(
     return found if found.mime_type else attrs.evolve(found, mime_type=mime_type)
 
 
-def to_listed(spec: TemplateSpec, value: Any) -> list[JSONObject]:
+def to_listed(spec: TemplateSpec, value: object) -> list[JSONObject]:
     """Turn the value that `list` of a template returned into entries of `resources/list`.
 
     Args:
@@ -102,7 +102,7 @@ def to_listed(spec: TemplateSpec, value: Any) -> list[JSONObject]:
 
 
 def _listed(spec: TemplateSpec, item: Any) -> JSONObject:
-    # A `Resource` class or an instance of one, told by its kind: templates are no entries.
+    # A `Resource` class or instance; a template is not an entry.
     declared = getattr(item, "__mcp__", ())
     if declared and declared[0].kind.key == "uri":
         definition: JSONObject = item.definition()
@@ -120,13 +120,13 @@ def _listed(spec: TemplateSpec, item: Any) -> JSONObject:
         raise TypeError(
             f"expected a ResourceDefinition, a mapping, a URI or a Resource, got {item!r}"
         )
-    # Most instances of a template have one type; an entry with a type of its own keeps it.
+    # Most instances of a template have one type; an entry that has a type keeps it.
     if spec.mime_type is not None:
         wire.setdefault("mimeType", spec.mime_type)
     return wire
 
 
-def to_prompt_result(spec: PromptSpec | None, value: Any) -> PromptResult:
+def to_prompt_result(spec: PromptSpec | None, value: object) -> PromptResult:
     """Turn the value that `get` returned into a result.
 
     Args:
@@ -135,7 +135,7 @@ def to_prompt_result(spec: PromptSpec | None, value: Any) -> PromptResult:
             `PromptResult`.
 
     Returns:
-        The result, with the description of the prompt if it has none of its own.
+        The result, with the description of the prompt if it lacks one.
 
     Raises:
         TypeError: The value is anything else.
@@ -148,7 +148,7 @@ def to_prompt_result(spec: PromptSpec | None, value: Any) -> PromptResult:
     return result
 
 
-def _refuse_nothing(method: str, value: Any, instead: str) -> None:
+def _refuse_nothing(method: str, value: object, instead: str) -> None:
     """Refuse None and coroutines, which are surely not meant as an answer."""
     refuse_coroutine(value, method)
     if value is None:

@@ -1,8 +1,7 @@
-"""Methods and functions that answer requests: their parameters, and how they are called.
+"""The signatures of handlers: the parameters of methods and functions that answer requests.
 
-A signature is read once, when the class is made or the function is registered. A request calls one
-function with all values that the handler is offered; this function passes on those that the handler
-takes. Parameters are told apart by their names and annotations, never by position alone:
+A signature is read once, when the class is made or the function is registered. Parameters are told
+apart by their names and annotations, never by position alone:
 
 1. `ctx`, or a parameter annotated `Context`, takes the context, and `uri` of a resource its URI.
 2. Where an input is declared, the first other parameter takes the whole input.
@@ -14,156 +13,37 @@ The methods `complete` and `list` are read by position: they take what the proto
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+import typing
+from collections.abc import Iterable, Mapping
+from enum import Enum
 from inspect import Parameter
 from types import MethodType
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final
 
 from ..._util import called
-from ..._value import Frozen
 from ...schema import NO_TYPES, Types, with_types
 from .._context import Context
-from ._parameters import (
-    CONTEXT_NAMES,
-    annotated,
-    is_context,
-    is_value,
-    mentions,
-    takes_object,
-    written,
-)
+from ._handler import POSITIONAL, CallForm, Handler, Home, Mode, ProblemReporter
 
-Mode = Literal["async", "thread", "inline"]
-
-_POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _VARIADIC: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-
-
+#: Names of parameters that take the context where no annotation says another thing.
+CONTEXT_NAMES: Final = ("ctx", "context")
+#: Names of the object in methods, or of its class; without the underscores around.
+_SELF: Final = ("", "self", "cls", "klass", "class", "this", "me", "kit", "tool", "s", "mcs")
+#: Annotations of one value: never the whole input, never the context.
+_VALUES: Final = (str, int, float, bytes, list, tuple, set, frozenset, Enum)
+#: Annotations that say nothing about the arguments: the handler takes the plain dict.
+_PLAIN: Final = (Parameter.empty, Any, object, dict, Mapping)
 #: The annotation is text that does not evaluate.
 UNRESOLVED: Final = Parameter("unresolved", Parameter.KEYWORD_ONLY)
 
 
-class Report(Protocol):
-    """Takes the text of a problem, and the parameter that it is about."""
-
-    def __call__(self, text: str, parameter: str = "") -> None: ...
-
-
-class Row(NamedTuple):
-    """The values that a handler is offered after `self`.
-
-    A handler may leave off any of them, and is not passed these.
-
-    Attributes:
-        offers: A name for each value, in order; the last one is the context.
-        least: The number of values that a method must take which is read by position; None for a
-            handler whose parameters are told by their names.
-        may_yield: True if the method may be a generator.
-    """
-
-    offers: tuple[str, ...]
-    least: int | None = None
-    may_yield: bool = False
-
-
-class Home(NamedTuple):
-    """The class that a method is read for.
-
-    Attributes:
-        cls: The class, which may inherit the method.
-        types: The types of the type variables in the body that has the method.
-    """
-
-    cls: type
-    types: Types
-
-
-class Handler(Frozen):
-    """A method or a function that answers requests.
-
-    Attributes:
-        attribute: The attribute of the component that holds it.
-        function: The function itself, without the partial or the object around it.
-        mode: `async`: awaited; `thread`: may block, runs in a worker thread; `inline`: short, runs
-            where it is called.
-        offers: The names of the values that it may take.
-        passed: The parameters that take one of these values, each with the name of the value.
-        properties: The parameters that are properties of the input.
-        returns: The annotation of the result; `Parameter.empty` if there is none.
-        yields: True for a generator; its items become a list.
-    """
-
-    attribute: str
-    function: Any
-    mode: Mode
-    offers: tuple[str, ...]
-    passed: tuple[tuple[Parameter, str], ...]
-    properties: tuple[Parameter, ...]
-    returns: Any
-    yields: bool
-
-    @property
-    def taken(self) -> set[str]:
-        """The names of the values that it takes, without properties."""
-        return {name for _, name in self.passed}
-
-    def taking(self, value: str) -> Parameter | None:
-        """Find the parameter that takes a value: `args` for the whole input; None without one."""
-        return next((p for p, name in self.passed if name == value), None)
-
-    @property
-    def takes_context(self) -> bool:
-        """True if the handler takes the context."""
-        return self.offers[-1] in self.taken
-
-    def bind(self, instance: object) -> Callable[..., Any]:
-        """Make the function that a request calls.
-
-        Args:
-            instance: The component that has the handler.
-
-        Returns:
-            A function of all values of the row.
-        """
-        # Looked up once, not with every call.
-        method: Callable[..., Any] = getattr(instance, self.attribute)
-        if self.yields:
-            takes = len(self.passed)
-            if self.mode == "async":
-
-                async def collect(*values: Any) -> list[Any]:
-                    return [item async for item in method(*values[:takes])]
-
-                return collect
-            return lambda *values: list(method(*values[:takes]))
-        given = [
-            name if p.kind in _POSITIONAL and not self.properties else f"{p.name}={name}"
-            for p, name in self.passed
-        ]
-        if given == [*self.offers]:  # `(args, ctx)`: nothing to leave out
-            return method
-        if self.properties:
-            given.append("**args")
-        return _caller(", ".join(self.offers), ", ".join(given))(method)
-
-
-@functools.cache
-def _caller(offers: str, given: str) -> Callable[[Any], Callable[..., Any]]:
-    """Make the function that makes a call of some shape: `lambda args, ctx: method(ctx, args)`."""
-    # Written as code: a call then costs no more than one that the author would write. All names
-    # are those of parameters, so that they are identifiers.
-    made: Callable[[Any], Callable[..., Any]] = eval(
-        f"lambda method: lambda {offers}: method({given})", {}
-    )
-    return made
-
-
 def read_handler(
     attribute: str,
-    found: Any,
-    row: Row,
-    scope: Mapping[str, Any],
-    report: Report,
+    found: object,
+    row: CallForm,
+    scope: Mapping[str, object],
+    report: ProblemReporter,
     *,
     inline: bool = False,
     declared: bool = False,
@@ -244,10 +124,10 @@ class Signature:
 
     def __init__(
         self,
-        function: Any,
+        function: object,
         parameters: Iterable[Parameter],
-        scope: Mapping[str, Any],
-        report: Report,
+        scope: Mapping[str, object],
+        report: ProblemReporter,
         *,
         first: tuple[str, ...] = ("self",),
         types: Types = NO_TYPES,
@@ -263,7 +143,7 @@ class Signature:
             same = annotation is p.annotation or annotation is UNRESOLVED
             self.parameters.append(p if same else p.replace(annotation=annotation))
 
-    def take_given(self, owner: type | None, row: Row) -> bool:
+    def take_given(self, owner: type | None, row: CallForm) -> bool:
         """Take out the parameters whose values a call does not pass; False if `self` is missing.
 
         Args:
@@ -271,7 +151,7 @@ class Signature:
             row: The values that it is offered, for messages.
         """
         if self._first:
-            if not self.parameters or self.parameters[0].kind not in _POSITIONAL:
+            if not self.parameters or self.parameters[0].kind not in POSITIONAL:
                 self.report(f"takes no {self._first[0]}; write {self.example(*row.offers)}")
                 return False
             first = self.parameters.pop(0)
@@ -288,13 +168,13 @@ class Signature:
     @property
     def positional(self) -> list[Parameter]:
         """The parameters that take a value by position."""
-        return [p for p in self.parameters if p.kind in _POSITIONAL]
+        return [p for p in self.parameters if p.kind in POSITIONAL]
 
     def report(self, text: str, parameter: str = "") -> None:
         """Report a problem."""
         self._report(text, parameter)
 
-    def resolve(self, annotation: Any) -> Any:
+    def resolve(self, annotation: object) -> Any:
         """Evaluate an annotation that is text; UNRESOLVED if it does not evaluate."""
         if not isinstance(annotation, str):
             return with_types(annotation, self._types) if self._types else annotation
@@ -312,7 +192,7 @@ class Signature:
         return f"def {name}({', '.join((*self._first, *parameters))})"
 
 
-def _misfit(attribute: str, found: Any, signature: inspect.Signature) -> str | None:
+def _misfit(attribute: str, found: object, signature: inspect.Signature) -> str | None:
     """Say why a value in a class body cannot be read as a method; None if it can."""
     function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
     name = getattr(code_of(function), "__name__", attribute)
@@ -327,9 +207,9 @@ def _misfit(attribute: str, found: Any, signature: inspect.Signature) -> str | N
 
 
 def _sort(
-    signature: Signature, row: Row, *, declared: bool
+    signature: Signature, row: CallForm, *, declared: bool
 ) -> tuple[list[tuple[Parameter, str]], list[Parameter]]:
-    """Tell the parameters that take a value of the row from the properties of the input."""
+    """Tell the parameters that take an offered value from the properties of the input."""
     has_input, example = "args" in row.offers, signature.example(*row.offers)
     taken: dict[str, str] = {}
     others: list[Parameter] = []
@@ -410,7 +290,9 @@ def _check_property(signature: Signature, p: Parameter, *, alone: bool) -> Param
     return p.replace(annotation=Any, default=p.empty)
 
 
-def _check_positions(signature: Signature, row: Row, least: int) -> list[tuple[Parameter, str]]:
+def _check_positions(
+    signature: Signature, row: CallForm, least: int
+) -> list[tuple[Parameter, str]]:
     """Check parameters against the values that are passed by position."""
     example = signature.example(*row.offers)
     for p in signature.parameters:
@@ -438,7 +320,7 @@ def _check_positions(signature: Signature, row: Row, least: int) -> list[tuple[P
     return passed
 
 
-def code_of(function: Any) -> Any:
+def code_of(function: object) -> Any:
     """Give the function under a partial or a bound method, or in an instance with `__call__`."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -447,22 +329,77 @@ def code_of(function: Any) -> Any:
     return call if hasattr(call, "__code__") and not hasattr(function, "__code__") else function
 
 
-def is_async(function: Any) -> bool:
+def is_async(function: object) -> bool:
     """Tell whether a call is to be awaited; a decorator that passes a coroutine on is async too."""
     inner = code_of(function)
     return any(map(inspect.iscoroutinefunction, (function, inner, inspect.unwrap(inner))))
 
 
-def refuse_coroutine(value: Any, name: str) -> None:
-    """Refuse a coroutine that nobody awaits.
+def takes_object(p: Parameter, owner: type | None) -> bool:
+    """Tell whether the first parameter of a method can be meant for the object, or its class."""
+    if p.default is not p.empty or is_context(p):
+        return False
+    if p.annotation is p.empty or p.name in _SELF:
+        return p.name.strip("_") in _SELF
+    made = typing.get_origin(p.annotation) or p.annotation
+    if not isinstance(made, type) or not isinstance(owner, type):
+        return True
+    # `type[Self]` of a classmethod; a base, a mixin or a protocol; or this class, made again.
+    return made is type or issubclass(owner, made) or made.__name__ == owner.__name__
+
+
+def annotated(p: Parameter) -> str:
+    """Write a parameter with a type, for a message: the type of its default, or any."""
+    if p.default is p.empty or p.default is None:
+        return f"{p.name}: str" + (" | None = None" if p.default is None else "")
+    cls = type(p.default)
+    is_plain = cls in (str, int, float, bool)
+    return f"{p.name}: {cls.__name__} = {p.default!r}" if is_plain else f"{p.name}: <type> = …"
+
+
+def written(p: Parameter) -> str:
+    """Write a parameter of a method without `self`, for a message."""
+    if p.name in ("args", "uri", *CONTEXT_NAMES):
+        return p.name
+    if p.annotation is p.empty:
+        return annotated(p)
+    plain = isinstance(p.annotation, type) and typing.get_origin(p.annotation) is None
+    return f"{p.name}: {p.annotation.__name__ if plain else p.annotation}"
+
+
+def is_value(annotation: object) -> bool:
+    """Tell whether an annotation describes one value, not an object."""
+    made = typing.get_origin(annotation) or annotation
+    return isinstance(made, type) and issubclass(made, _VALUES)
+
+
+def declares_input(p: Parameter) -> bool:
+    """Tell whether the annotation of a parameter that takes the whole input declares the input."""
+    # `dict[str, Any]` and the like: the handler wants the arguments as they came.
+    return p.annotation not in _PLAIN and typing.get_origin(p.annotation) not in _PLAIN
+
+
+def is_context(p: Parameter) -> bool:
+    """Tell a parameter that takes the context: by its annotation; without one, by its name."""
+    # The name decides only where the annotation says nothing: `ctx: str` is an argument.
+    if isinstance(p.annotation, str) or p.annotation in (Parameter.empty, Any, object):
+        return p.name in CONTEXT_NAMES
+    return mentions(p.annotation, (Context,))
+
+
+def mentions(annotation: object, classes: tuple[type, ...]) -> bool:
+    """Tell whether a class stands in an annotation: alone, in a union, in a list.
 
     Args:
-        value: The value that a sync function returned.
-        name: The function that should be async.
+        annotation: Any annotation.
+        classes: The classes; subclasses count.
 
-    Raises:
-        TypeError: The value is a coroutine.
+    Returns:
+        True if one of them is there.
     """
-    if inspect.iscoroutine(value):
-        value.close()  # else Python warns, at some later time, in some other place
-        raise TypeError(f"a coroutine was returned; make {name} async, or await it")
+    if isinstance(annotation, type):
+        return issubclass(annotation, classes)
+    origin = typing.get_origin(annotation)
+    if isinstance(origin, type) and issubclass(origin, classes):
+        return True
+    return any(mentions(argument, classes) for argument in typing.get_args(annotation))

@@ -76,7 +76,7 @@ def _first(casts: list[Cast | None]) -> Cast | None:
 
 
 def impossible(
-    fields: Mapping[str, Mapping[str, Any]], lists: frozenset[str] = frozenset()
+    fields: Mapping[str, Mapping[str, object]], lists: frozenset[str] = frozenset()
 ) -> list[str]:
     """Name the fields that no text can stand for.
 
@@ -109,7 +109,7 @@ class TextValues:
             name: cast_of(field, is_list=name in lists) for name, field in self.fields.items()
         }
 
-    def read(self, given: Mapping[str, Any]) -> tuple[Any, list[Violation]]:
+    def read(self, given: Mapping[str, object]) -> tuple[Any, list[Violation]]:
         """Turn texts into the value that a handler takes.
 
         Args:
@@ -126,7 +126,7 @@ class TextValues:
         shape, faults = self.shape.on_engine(engine)
         return None if shape is None else TextValues(shape, self.lists), faults
 
-    def _cast(self, name: str, value: Any) -> Any:
+    def _cast(self, name: str, value: object) -> object:
         cast = self._casts.get(name)
         if cast is not None and isinstance(value, str):
             return cast(value)

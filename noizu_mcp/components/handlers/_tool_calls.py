@@ -16,7 +16,7 @@ from ..._util import json_text
 from ...schema import Shape, Violation, describe, dump_value, find_not_json
 from ...types import META_BROKEN_OUTPUT, META_VIOLATIONS, Content, ToolResult, as_blocks
 from ._bound import ToolSpec
-from ._signature import refuse_coroutine
+from ._handler import refuse_coroutine
 
 #: All that a client learns about a crash.
 FAILED: Final = "Tool execution failed"
@@ -24,10 +24,10 @@ FAILED: Final = "Tool execution failed"
 # A mapping with one of these types is a content block; with another `type` it is data.
 _BLOCK_TYPES: Final = ("text", "image", "audio", "resource_link", "resource")
 
-Outcome = tuple[ToolResult, str | None]
+CheckedResult = tuple[ToolResult, str | None]
 
 
-class Caller(Protocol):
+class CallingRequest(Protocol):
     """The request that calls a tool."""
 
     @property
@@ -39,8 +39,8 @@ class Caller(Protocol):
 
 
 def prepare(
-    spec: ToolSpec, arguments: Any, caller: Caller | None = None
-) -> tuple[Any, ToolResult | None]:
+    spec: ToolSpec, arguments: object, caller: CallingRequest | None = None
+) -> tuple[object, ToolResult | None]:
     """Turn the arguments that a client sent into the value that the handler takes.
 
     Args:
@@ -95,7 +95,7 @@ def violations_result(name: str, violations: Sequence[Violation]) -> ToolResult:
     )
 
 
-def to_result(spec: ToolSpec | None, value: Any) -> Outcome:
+def to_result(spec: ToolSpec | None, value: object) -> CheckedResult:
     """Turn the value that a handler returned into a result.
 
     Args:
@@ -113,7 +113,7 @@ def to_result(spec: ToolSpec | None, value: Any) -> Outcome:
         return _broken(spec, repr(error))
 
 
-def _to_result(spec: ToolSpec | None, value: Any) -> Outcome:
+def _to_result(spec: ToolSpec | None, value: object) -> CheckedResult:
     output = None if spec is None else spec.output
     if isinstance(value, ToolResult):
         # A ready result goes out as it is, once it is known to be JSON and to keep the contract.
@@ -140,12 +140,12 @@ def _to_result(spec: ToolSpec | None, value: Any) -> Outcome:
     # server/tools, Structured Content: "SHOULD also return the serialized JSON in a TextContent
     # block", for clients that know no structured content.
     text = (Content.text(ready if isinstance(ready, str) else text_of(ready)),)
-    # Up to 2025-11-25 structured content is an object; without a schema nobody asked for others.
+    # Up to 2025-11-25 structured content is an object; without a schema no other form is declared.
     structured = output is not None or isinstance(ready, dict)
     return (ToolResult(text, ready) if structured else ToolResult(text)), None
 
 
-def text_of(ready: Any) -> str:
+def text_of(ready: object) -> str:
     """Write a dumped value as JSON text.
 
     Raises:
@@ -161,7 +161,7 @@ def text_of(ready: Any) -> str:
         raise ValueError(describe([Violation(path, "", text)])[0]) from None
 
 
-def _unstructured(spec: ToolSpec | None, result: ToolResult) -> Outcome:
+def _unstructured(spec: ToolSpec | None, result: ToolResult) -> CheckedResult:
     """Send a result without structured content, unless a declared output schema demands it.
 
     server/tools, Output Schema: "servers MUST provide structured results that conform to this
@@ -176,7 +176,7 @@ def _unstructured(spec: ToolSpec | None, result: ToolResult) -> Outcome:
     )
 
 
-def _blocks(output: Shape | None, value: Any) -> Any:
+def _blocks(output: Shape | None, value: object) -> object:
     """Tell content from data: the blocks that a value is, or None when it is something else."""
     if isinstance(value, Content):
         return value
@@ -191,11 +191,11 @@ def _blocks(output: Shape | None, value: Any) -> Any:
     return None if declared else as_blocks(value)
 
 
-def _broken_schema(spec: ToolSpec | None, output: Shape, ready: Any) -> Outcome:
+def _broken_schema(spec: ToolSpec | None, output: Shape, ready: object) -> CheckedResult:
     return _broken(spec, "\n".join(describe(output.compiled.violations(ready))))
 
 
-def _broken(spec: ToolSpec | None, detail: str) -> Outcome:
+def _broken(spec: ToolSpec | None, detail: str) -> CheckedResult:
     result = ToolResult.error(FAILED)
     if spec is not None and spec.output is not None:
         text = f"Tool {spec.name} broke its output contract"

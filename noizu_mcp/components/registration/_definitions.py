@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from ...schema import Violation
 
 #: Completes an argument or a variable: takes its name, the text typed so far, and the context.
-Complete = Callable[[str, str, Any], Awaitable[Any]]
+Complete = Callable[[str, str, object], Awaitable[object]]
 
 
 class _AsSent:
     """The texts of variables that are handed on as the URI has them."""
 
-    def read(self, values: Mapping[str, Any]) -> "tuple[Any, list[Violation]]":
+    def read(self, values: Mapping[str, object]) -> "tuple[Any, list[Violation]]":
         """Return the values, and no violations."""
         return values, []
 
 
-_AS_SENT: Final[Any] = _AsSent()
+_AS_SENT: Final[object] = _AsSent()
 
 
 @overload
@@ -61,7 +61,7 @@ def bind_definition(
 ) -> TemplateSpec: ...
 def bind_definition(
     definition: Any,
-    handler: Callable[..., Awaitable[Any]],
+    handler: Callable[..., Awaitable[object]],
     complete: Complete | None = None,
     **options: Any,
 ) -> Bound:

@@ -19,9 +19,9 @@ from ..declare._functions import function_component, is_function, read_function
 from ..declare._marks import Mark
 from ..declare._options import read_declared_name, read_options
 from ..declare._statement import (
+    ComponentKind,
     ComponentMeta,
     FunctionComponent,
-    Kind,
     class_of,
     is_abstract,
     kind_of,
@@ -80,7 +80,7 @@ class SharedOptions(TypedDict, total=False):
 
 
 class Overrides(SharedOptions, total=False):
-    """The options of every registration; that of a prompt has no others.
+    """The options of every registration; a prompt has no others.
 
     Attributes:
         prefix: A word that is put before the names of all tools of a kit, before the name of a tool
@@ -96,7 +96,7 @@ class Registration(Frozen):
 
     Attributes:
         target: A component class, a ready instance of one, or a function that was read.
-        overrides: Options that replace those of the component, checked.
+        overrides: Options that replace options of the component, checked.
     """
 
     target: Any
@@ -125,7 +125,7 @@ def refuses_decorating(function: Callable[_P, Registration]) -> Callable[_P, Reg
 
 
 def register(
-    kind: Kind, target: Any, overrides: Mapping[str, Any], maker: str | None = None
+    kind: ComponentKind, target: Any, overrides: Mapping[str, object], maker: str | None = None
 ) -> Registration:
     """Make a registration for a public function, at whose caller errors point.
 
@@ -178,16 +178,16 @@ def register(
     return Registration(target=target, overrides=good)
 
 
-def _maker(kind: Kind) -> str:
+def _maker(kind: ComponentKind) -> str:
     return kind.noun.replace(" ", "_")
 
 
-def as_registration(item: Any, feature: str = "") -> Registration:
+def as_registration(item: object, feature: str = "") -> Registration:
     """Take a registration as it is, and anything else as one without overrides.
 
     Args:
         item: A registration, a component class, an instance, or a function.
-        feature: The list that it stands in: a function is a tool or a prompt. Without it a function
+        feature: The list with the item: a function is a tool or a prompt. Without it a function
             is not read.
     """
     if isinstance(item, Registration):
@@ -201,12 +201,12 @@ def as_registration(item: Any, feature: str = "") -> Registration:
     return Registration(target=item, overrides={})
 
 
-def label_of(target: Any) -> str:
+def label_of(target: object) -> str:
     """Name a target in messages: the name of its class, or of the function."""
     return target.label if isinstance(target, FunctionComponent) else class_of(target).__name__
 
 
-def keys_of(item: Any) -> Iterator[tuple[str, str]]:
+def keys_of(item: object) -> Iterator[tuple[str, str]]:
     """Yield the option that identifies each component of a registration, and its value.
 
     Args:
@@ -217,7 +217,9 @@ def keys_of(item: Any) -> Iterator[tuple[str, str]]:
         yield declared.key(registration.overrides)
 
 
-def check(items: Iterable[Any], feature: str = "tools", *, in_class: bool = True) -> list[Problem]:
+def check(
+    items: Iterable[object], feature: str = "tools", *, in_class: bool = True
+) -> list[Problem]:
     """Find the problems of a list of a server, without making an instance of anything.
 
     Args:
@@ -246,7 +248,7 @@ def check(items: Iterable[Any], feature: str = "tools", *, in_class: bool = True
         # Only right items have keys, and a wrong one has its problem already.
         if not texts:
             keys.update(keys_of(registration))
-            if in_class and feature != "resources":  # the names of these are for people
+            if in_class and feature != "resources":  # names of resources are for people
                 try:
                     read_declared_name(registration.overrides.get("name", "-"))
                 except ValueError as error:
@@ -272,7 +274,7 @@ def expand(
 def expand(items: Iterable[Any], feature: Literal["prompts"]) -> list[PromptSpec]: ...
 @overload
 def expand(items: Iterable[Any], feature: str) -> list[Bound]: ...
-def expand(items: Iterable[Any], feature: str = "tools") -> Any:
+def expand(items: Iterable[object], feature: str = "tools") -> object:
     """Bind registered components to instances, in their order.
 
     Args:
@@ -298,7 +300,7 @@ def expand(items: Iterable[Any], feature: str = "tools") -> Any:
     return bound
 
 
-def _problems(target: Any, overrides: Mapping[str, Any], feature: str) -> list[str]:
+def _problems(target: Any, overrides: Mapping[str, object], feature: str) -> list[str]:
     """Find the reasons why a target cannot be registered with these overrides."""
     kind = kind_of(target)
     if kind is None or kind.feature != feature:

@@ -4,7 +4,7 @@ Importing it loads asyncio, so it is imported where asyncio is used.
 """
 
 from ..._util import publish as _publish
-from ._crossing import Call as Call
+from ._crossing import AsyncioCall as AsyncioCall
 from ._crossing import TrioSide as TrioSide
 from ._crossing import enter_asyncio as enter_asyncio
 from ._crossing import from_asyncio as from_asyncio

@@ -1,6 +1,6 @@
 """Calls between the two loops of a thread: asyncio code for trio tasks, and the other way round.
 
-Theory of operation. A `Call` is one call of asyncio code from a trio task, for example of a
+Theory of operation. An `AsyncioCall` is one call of asyncio code from a trio task, for example of a
 handler. It owns one asyncio task, and the trio task sleeps until that has ended. Meanwhile code of
 the asyncio task may call trio code with `run_trio`: that runs in a child of the waiting trio
 task, in a nursery which is opened with the first such call. So everything that the asyncio code
@@ -9,7 +9,7 @@ does lies within the cancel scopes of its caller, and ends with it.
 Cancellation goes both ways, and is waited for. A cancelled trio task cancels the asyncio task once,
 as asyncio does it, and not at every await: cleanup code of asyncio libraries relies on that. A
 cancelled asyncio task cancels the scope of its trio code. Exceptions are raised as they are where
-the other side waits. Context variables are those of the caller.
+the other side waits. Context variables have the values of the caller.
 
 Both loops run in one thread, so no lock is needed, and nothing is handed over between threads.
 """
@@ -61,7 +61,7 @@ async def run_asyncio(work: Callable[[], Awaitable[Returned]]) -> Returned:
     Raises:
         BaseException: Raised by the code.
     """
-    call = Call()
+    call = AsyncioCall()
     try:
         return await call.run(work)
     finally:
@@ -74,7 +74,7 @@ def from_asyncio(
     """Make a coroutine function of asyncio callable from trio tasks."""
 
     def crossed(*args: Any) -> Awaitable[Returned]:
-        return Call().run(partial(function, *args))
+        return AsyncioCall().run(partial(function, *args))
 
     return crossed
 
@@ -146,7 +146,7 @@ def _was_cancelled() -> Exception:
     return RuntimeError("the trio code was cancelled: its server has ended")
 
 
-class Call(TrioSide):
+class AsyncioCall(TrioSide):
     """One call of asyncio code from the trio task that makes this object.
 
     It runs trio code for the asyncio code, for as long as that runs.
@@ -261,7 +261,7 @@ async def enter_asyncio(manager: AbstractAsyncContextManager[Returned]) -> Async
     Raises:
         BaseException: Raised by the manager.
     """
-    call = Call()
+    call = AsyncioCall()
     entered = trio.Event()
     values: list[Returned] = []
     leave: asyncio.Future[None] = loop_of_this_run().create_future()

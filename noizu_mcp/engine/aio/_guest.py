@@ -44,7 +44,7 @@ class _Guest(TrioSide):
         self._nursery: trio.Nursery
 
     def open(self) -> None:
-        """Start the trio loop, or take the one that runs already.
+        """Start the trio loop, or take the running one.
 
         Raises:
             RuntimeError: It cannot run while this code runs.
@@ -195,7 +195,7 @@ class _TrioBlock(Generic[Returned]):
     ) -> bool:
         self._held.fail(error)
         self._held.leave.set()
-        if isinstance(error, GeneratorExit):  # nobody waits for the end of the block
+        if isinstance(error, GeneratorExit):  # no task waits for the end of the block
             self._holding.add_done_callback(_retrieve)
             return False
         await _wait_for_end(self._holding)
@@ -222,7 +222,7 @@ def enter_trio(
 
 
 def _retrieve(task: "asyncio.Task[None]") -> None:
-    """Take the exception of a task that nobody awaits: asyncio would log it."""
+    """Retrieve the exception of a task that is never awaited: asyncio would log it."""
     if not task.cancelled():
         task.exception()
 
@@ -246,7 +246,7 @@ class _Interruption:
             self._happened = self._owner.cancel()
 
     def take_back(self) -> None:
-        """Let the task go on: it is told by an exception."""
+        """Let the task go on: an exception informs it."""
         if self._owner is not None and self._happened:
             self._owner.uncancel()
 

@@ -40,7 +40,7 @@ class _Selector(selectors.DefaultSelector):
     """A selector that polls, and ends the step when there is nothing to wait for.
 
     Attributes:
-        idle: Seconds until the next timer of the loop; None if there is none. 0 while the loop has
+        idle: Seconds until the next timer of the loop; None without a timer. 0 while the loop has
             something to do.
         turns: Turns that are left in this step.
         stop: Makes `run_forever` return after this turn.
@@ -198,7 +198,7 @@ class OwnLoop(trio.abc.Instrument):
             sniffio.thread_local.name = library
         self._due = self._selector.idle == 0
         idle = math.inf if self._selector.idle is None else self._selector.idle
-        # Another turn is to be given, or there is a timer before the one that is waited for.
+        # Another turn is to be given, or a timer comes before the awaited one.
         if self._due or self.loop.time() + idle < self._until:
             self._resting.unpark_all()
 

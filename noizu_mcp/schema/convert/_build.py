@@ -14,8 +14,8 @@ from itertools import count, repeat
 from typing import Any
 from weakref import finalize
 
+from ..._json_schema import TYPES
 from ..declare import _nodes as nodes
-from ..jsonschema._keywords import TYPES
 from ..jsonschema._values import type_of
 from ..jsonschema._violation import show
 from ._dump import ATOMS, dump_value
@@ -29,7 +29,7 @@ _numbers = count()
 _IMMUTABLE = (str, int, float, bool, type(None), bytes, frozenset, Enum)
 
 
-class Builder:
+class ValueBuilder:
     """Writes the functions that build one form.
 
     Args:
@@ -52,7 +52,7 @@ class Builder:
         self.lines: list[str] = []
         self.objects: dict[int, str] = {}
         self.unions: dict[int, list[tuple[Test, nodes.Node]]] = {}
-        self.defaults: list[tuple[nodes.Field, Any]] = []
+        self.defaults: list[tuple[nodes.ObjectField, object]] = []
         self._fresh = count()
 
     def compile(self, root: nodes.Node) -> Build | None:
@@ -84,10 +84,10 @@ class Builder:
         build: Build = self.names[self.objects[id(node)]]
         return build
 
-    def default_problems(self) -> Iterator[tuple[nodes.Field, str]]:
+    def default_problems(self) -> Iterator[tuple[nodes.ObjectField, str]]:
         """Build every default that is JSON once; yield the fields whose default cannot be built."""
         for field, value in self.defaults:
-            build = Builder(self._name, self._compile_test).compile(field.node)
+            build = ValueBuilder(self._name, self._compile_test).compile(field.node)
             try:
                 build and build(deepcopy(value))
             except RecursionError:
@@ -99,7 +99,7 @@ class Builder:
         """Return an expression for the typed value of a variable; None if it stays as it is."""
         writers: dict[type, Callable[[Any, str], str | None]] = {
             nodes.Scalar: self._scalar,
-            nodes.Choice: self._choice,
+            nodes.ScalarChoice: self._choice,
             nodes.Array: self._array,
             nodes.Tuple: self._tuple,
             nodes.Map: self._map,
@@ -110,7 +110,7 @@ class Builder:
         writer = writers.get(type(node))
         return writer(node, name) if writer is not None else None
 
-    def _constant(self, prefix: str, value: Any) -> str:
+    def _constant(self, prefix: str, value: object) -> str:
         name = f"{prefix}{next(self._fresh)}"
         self.names[name] = value
         return name
@@ -127,7 +127,7 @@ class Builder:
     def _pydantic(self, node: nodes.Pydantic, name: str) -> str:
         return f"{self._constant('check', node.check)}({name})"
 
-    def _choice(self, node: nodes.Choice, name: str) -> str | None:
+    def _choice(self, node: nodes.ScalarChoice, name: str) -> str | None:
         if all(type(result) is str or result is None for result in node.results):
             return None
         # 1 and True are one key of a dict, and two values in JSON.
@@ -220,7 +220,7 @@ class Builder:
         made = f"{self._constant('cls', node.cls)}(**made)" if node.make == "call" else "made"
         return [f"def {function}(v):", *(f"    {step}" for step in [*steps, f"return {made}"]), ""]
 
-    def _sent(self, field: nodes.Field, target: str) -> list[str]:
+    def _sent(self, field: nodes.ObjectField, target: str) -> list[str]:
         """Return the lines that take over a field that was sent."""
         variable = f"x{next(self._fresh)}"
         made = self.value(field.node, variable)
@@ -229,7 +229,7 @@ class Builder:
             return [f"{target} = {sent}"]
         return [f"{variable} = {sent}", f"{target} = {made}"]
 
-    def _take(self, field: nodes.Field, target: str) -> list[str]:
+    def _take(self, field: nodes.ObjectField, target: str) -> list[str]:
         """Return the lines that take over a field: the value sent, its default, or None."""
         if field.required:
             return self._sent(field, target)
@@ -259,7 +259,7 @@ class Builder:
         made = f"{default} if {variable} is MISSING else {made or variable}"
         return [f"{variable} = get({name}, MISSING)", f"{target} = {made}"]
 
-    def _default(self, field: nodes.Field, made: str | None) -> str:
+    def _default(self, field: nodes.ObjectField, made: str | None) -> str:
         """Return an expression for a default; a name if it is the same object every time."""
         if field.factory is None:
             name = self._constant("default", field.default)
@@ -274,19 +274,19 @@ class Builder:
         return f"({build}(dump({fresh})) if is_json({node}, {fresh} := {factory}) else {fresh})"
 
 
-def _is_of(kinds: frozenset[str], value: Any) -> bool:
+def _is_of(kinds: frozenset[str], value: object) -> bool:
     return type_of(value) in kinds
 
 
 def _null_is_a_member(node: nodes.Node) -> bool:
     """Tell if null stands for an enum member, not for None."""
-    if not isinstance(node, nodes.Choice):
+    if not isinstance(node, nodes.ScalarChoice):
         return False
     pairs = zip(node.values, node.results, strict=True)
     return any(result is not None for value, result in pairs if value is None)
 
 
-def is_immutable(value: Any) -> bool:
+def is_immutable(value: object) -> bool:
     """Tell if a default can be shared by all instances."""
     if isinstance(value, tuple):
         return all(map(is_immutable, value))
@@ -294,7 +294,7 @@ def is_immutable(value: Any) -> bool:
 
 
 def _picker(pairs: list[tuple[Test, str | None]], names: dict[str, Any]) -> Build:
-    def pick(value: Any) -> Any:
+    def pick(value: object) -> Any:
         for test, build in pairs:
             if test(value):
                 return value if build is None else names[build](value)
@@ -310,7 +310,7 @@ def _kinds(node: nodes.Node) -> frozenset[str]:
     """Return the JSON types that a value of a node may have, as `type_of` tells them."""
     if isinstance(node, nodes.Scalar):
         found = {node.kind}
-    elif isinstance(node, nodes.Choice):
+    elif isinstance(node, nodes.ScalarChoice):
         found = set(map(type_of, node.values))
     elif isinstance(node, (nodes.Array, nodes.Tuple)):
         found = {"array"}
@@ -338,7 +338,7 @@ def _real(value: float) -> float:
 _SENT_FOR: Mapping[str, type] = {"text": str, "int": float, "float": int}
 
 
-def is_json(node: nodes.Node, value: Any) -> bool:
+def is_json(node: nodes.Node, value: object) -> bool:
     """Tell if a default is JSON, at least in part, where the typed value is something else.
 
     A mapping stands for an instance, text for a date or an enum member, 1 for 1.0. A default that
@@ -346,9 +346,9 @@ def is_json(node: nodes.Node, value: Any) -> bool:
     """
     if isinstance(node, nodes.Union):
         return any(is_json(option, value) for option in node.options)
-    if isinstance(node, (nodes.Choice, nodes.Pydantic)):
-        results = node.results if isinstance(node, nodes.Choice) else ()
-        kinds = ATOMS if isinstance(node, nodes.Choice) else {*ATOMS, dict, list}
+    if isinstance(node, (nodes.ScalarChoice, nodes.Pydantic)):
+        results = node.results if isinstance(node, nodes.ScalarChoice) else ()
+        kinds = ATOMS if isinstance(node, nodes.ScalarChoice) else {*ATOMS, dict, list}
         delivered = any(type(each) is type(value) and each == value for each in results)
         return not delivered and value is not None and type(value) in kinds
     if isinstance(node, nodes.Scalar):
@@ -361,7 +361,7 @@ def is_json(node: nodes.Node, value: Any) -> bool:
     return False
 
 
-def _is_json_mapping(node: nodes.Node, value: Mapping[Any, Any]) -> bool:
+def _is_json_mapping(node: nodes.Node, value: Mapping[object, object]) -> bool:
     if isinstance(node, nodes.Map):
         items = value.items()
         return any(is_json(node.key, key) or is_json(node.value, item) for key, item in items)

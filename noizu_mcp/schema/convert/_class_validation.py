@@ -11,10 +11,11 @@ from collections.abc import Container, Iterator
 from itertools import chain, islice, repeat
 from typing import Any
 
+from ..._pointer import Path
 from ..declare._nodes import Array, Format, Map, Node, Object, Pydantic, Scalar, Tuple, Union, walk
 from ..engines._compile import CompiledSchema
-from ..jsonschema._violation import MAX_VIOLATIONS, Path, Violation, show
-from ._build import Build, Builder
+from ..jsonschema._violation import MAX_VIOLATIONS, Violation, show
+from ._build import Build, ValueBuilder
 from ._refusals import REFUSALS, pydantic_violations, reason_of, refusal
 
 # Parts of one value that are searched, at a few microseconds each.
@@ -22,7 +23,7 @@ _MAX_PARTS = 50_000
 
 
 def is_risky(root: Node) -> bool:
-    """Tell if a value that the schema accepts may be one that cannot be built."""
+    """Tell if building may fail for a value that the schema accepts."""
     return any(
         (isinstance(node, Object) and node.risky)
         or isinstance(node, Pydantic)
@@ -31,7 +32,9 @@ def is_risky(root: Node) -> bool:
     )
 
 
-def checked(compiled: CompiledSchema, root: Node, builder: Builder, build: Build) -> CompiledSchema:
+def checked(
+    compiled: CompiledSchema, root: Node, builder: ValueBuilder, build: Build
+) -> CompiledSchema:
     """Return a validator that refuses also the values that `build` refuses.
 
     Args:
@@ -44,15 +47,15 @@ def checked(compiled: CompiledSchema, root: Node, builder: Builder, build: Build
     # The nodes with something inside that may refuse a value; all others are passed over.
     risky: set[int] = set()
 
-    def search(value: Any, told: Container[Path] | None) -> Iterator[Violation]:
+    def search(value: object, told: Container[Path] | None) -> Iterator[Violation]:
         if not risky:
             risky.update(id(node) for node in walk(root) if is_risky(node))
-        return _Search(builder, risky, told).of(root, value, ())
+        return _CulpritSearch(builder, risky, told).of(root, value, ())
 
-    def is_valid(value: Any) -> bool:
+    def is_valid(value: object) -> bool:
         return accepts(value) and not _refused(build, value)
 
-    def violations(value: Any) -> list[Violation]:
+    def violations(value: object) -> list[Violation]:
         found = compiled.violations(value)
         if not found:
             more = search(value, None)
@@ -67,7 +70,7 @@ def checked(compiled: CompiledSchema, root: Node, builder: Builder, build: Build
     return compiled._replace(is_valid=is_valid, violations=violations)
 
 
-def _refused(build: Build, value: Any) -> bool:
+def _refused(build: Build, value: object) -> bool:
     try:
         build(value)
     except REFUSALS:
@@ -78,7 +81,7 @@ def _refused(build: Build, value: Any) -> bool:
     return False
 
 
-class _Search:
+class _CulpritSearch:
     """One search for the parts of a value that cannot be built.
 
     Of parts inside parts the innermost are reported. Constructors are called only for a value that
@@ -91,14 +94,14 @@ class _Search:
     """
 
     def __init__(
-        self, builder: Builder, risky: Container[int], told: Container[Path] | None
+        self, builder: ValueBuilder, risky: Container[int], told: Container[Path] | None
     ) -> None:
         self._builder = builder
         self._risky = risky
         self._told = told
         self._left = _MAX_PARTS
 
-    def of(self, node: Node, value: Any, path: Path) -> Iterator[Violation]:
+    def of(self, node: Node, value: object, path: Path) -> Iterator[Violation]:
         """Yield the violations of the value at the place of a node."""
         self._left -= 1
         if id(node) not in self._risky or self._left < 0:
@@ -123,7 +126,7 @@ class _Search:
         if isinstance(node, Object) and self._told is None and not refused:
             yield from self._of_constructor(node, value, path)
 
-    def _of_union(self, node: Union, value: Any, path: Path) -> Iterator[Violation]:
+    def _of_union(self, node: Union, value: object, path: Path) -> Iterator[Violation]:
         if value is None:
             return
         options = node.options
@@ -134,14 +137,14 @@ class _Search:
                 yield from self.of(branch, value, path)
                 return
 
-    def _of_constructor(self, node: Object, value: Any, path: Path) -> Iterator[Violation]:
+    def _of_constructor(self, node: Object, value: object, path: Path) -> Iterator[Violation]:
         try:
             self._builder.of(node)(value)
         except REFUSALS as error:
             yield refusal(path, value, reason_of(error))
 
 
-def _parts(node: Node, value: Any) -> Iterator[tuple[Node, str | int, Any]]:
+def _parts(node: Node, value: object) -> Iterator[tuple[Node, str | int, object]]:
     """Yield the node, key and value of each part of a container; nothing for any other value."""
     if isinstance(node, (Array, Tuple)) and isinstance(value, (list, tuple)):
         inner = node.items if isinstance(node, Tuple) else repeat(node.item)

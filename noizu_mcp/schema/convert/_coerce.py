@@ -16,9 +16,10 @@ from math import isfinite
 from typing import Any, Final, NoReturn
 from weakref import WeakKeyDictionary
 
+from ..._json_schema import TYPES
 from ..._limits import Limits
 from ..jsonschema._document import Document
-from ..jsonschema._keywords import DIALECTS, TYPES
+from ..jsonschema._keywords import DIALECTS
 from ..jsonschema._values import find_not_json, is_deeper, type_of
 
 #: Subschemas that hold together; none of them says anything about a value that has no subschema.
@@ -39,7 +40,7 @@ _ALL: Final = frozenset(TYPES)
 _readers: "WeakKeyDictionary[Any, TextReader]" = WeakKeyDictionary()
 
 
-def coerce_text(shape: Any, value: Any, limits: Limits) -> Any:
+def coerce_text(shape: Any, value: Any, limits: Limits) -> object:
     """Read the text in a value that stands for other types.
 
     Args:
@@ -57,8 +58,8 @@ def coerce_text(shape: Any, value: Any, limits: Limits) -> Any:
     return reader.read(value, limits)
 
 
-class Options:
-    """The alternatives that may apply at one place, and those of the places inside.
+class PlaceOptions:
+    """The alternatives that may apply at one place, and at the places inside it.
 
     Attributes:
         alternatives: The alternatives; with none, nothing is known to fit.
@@ -66,7 +67,7 @@ class Options:
         marks: For each alternative, the values that tell it: names, with the choices of each.
         members: The options of members, by name; None where anything is allowed.
         first: The number of first items that have schemas of their own.
-        items: The options of items, by index; those of all that are left come after the first.
+        items: The options of items, by index; the last entry is for all further items.
         chosen: The options that are left of these, by the alternatives that fit.
     """
 
@@ -74,10 +75,10 @@ class Options:
         self.alternatives = alternatives
         self.kinds = frozenset[str]().union(*map(_kinds_together, alternatives))
         self.marks = [_marks(each) for each in alternatives] if len(alternatives) > 1 else []
-        self.members: dict[str | None, Options | None] = {}
+        self.members: dict[str | None, PlaceOptions | None] = {}
         self.first = max((len(node.get("prefixItems", ())) for node in _nodes(self)), default=0)
-        self.items: dict[int, Options | None] = {}
-        self.chosen: dict[tuple[int, ...], Options] = {}
+        self.items: dict[int, PlaceOptions | None] = {}
+        self.chosen: dict[tuple[int, ...], PlaceOptions] = {}
 
 
 class TextReader:
@@ -87,16 +88,16 @@ class TextReader:
         schema: The schema, which was compiled before.
     """
 
-    def __init__(self, schema: Any) -> None:
+    def __init__(self, schema: object) -> None:
         self._document = Document(schema)
         # Up to draft 7 all that stands beside a reference is ignored.
         self._is_old = DIALECTS.get(self._document.dialect) in ("4", "6", "7")
         self._expanded: dict[int, list[Together]] = {}
         # One for each set of alternatives, so that a recursive schema has finitely many.
-        self._remembered: dict[tuple[tuple[int, ...], ...], Options] = {}
+        self._remembered: dict[tuple[tuple[int, ...], ...], PlaceOptions] = {}
         self._root = self._remember(self._expand(schema, ()))
 
-    def read(self, value: Any, limits: Limits) -> Any:
+    def read(self, value: object, limits: Limits) -> Any:
         """Return a value with such text read; see `coerce_text`."""
         if len(self._remembered) > _MAX_REMEMBERED:
             self._remembered.clear()
@@ -105,7 +106,7 @@ class TextReader:
         made = walk.value(self._root, value, 0)
         return value if made is value or is_deeper(made, limits.message_depth) else made
 
-    def _expand(self, schema: Any, outside: tuple[int, ...]) -> list[Together]:
+    def _expand(self, schema: object, outside: tuple[int, ...]) -> list[Together]:
         """Return the alternatives of a subschema.
 
         Args:
@@ -135,7 +136,7 @@ class TextReader:
             self._expanded[id(schema)] = made
         return made
 
-    def member(self, options: Options, name: str) -> Options | None:
+    def member(self, options: PlaceOptions, name: str) -> PlaceOptions | None:
         """Return the options of a member; None where anything is allowed."""
         if name in options.members:
             return options.members[name]
@@ -150,7 +151,7 @@ class TextReader:
             options.members[key] = self._options(found)
         return options.members[key]
 
-    def item(self, options: Options, index: int) -> Options | None:
+    def item(self, options: PlaceOptions, index: int) -> PlaceOptions | None:
         """Return the options of an item; None where anything is allowed."""
         key = min(index, options.first)
         if key not in options.items:
@@ -161,7 +162,7 @@ class TextReader:
             options.items[key] = self._options(found)
         return options.items[key]
 
-    def _options(self, found: Iterable[list[Any]]) -> Options | None:
+    def _options(self, found: Iterable[list[object]]) -> PlaceOptions | None:
         """Return the options of a place from the subschemas that each alternative has for it."""
         alternatives: list[Together] = []
         for together in found:
@@ -173,14 +174,16 @@ class TextReader:
             return None
         return self._remember(alternatives)
 
-    def _remember(self, alternatives: list[Together]) -> Options:
+    def _remember(self, alternatives: list[Together]) -> PlaceOptions:
         key = tuple(tuple(map(id, together)) for together in alternatives)
         made = self._remembered.get(key)
         if made is None:
-            made = self._remembered[key] = Options(alternatives)
+            made = self._remembered[key] = PlaceOptions(alternatives)
         return made
 
-    def choose(self, options: Options, value: dict[str, Any] | list[Any]) -> Options:
+    def choose(
+        self, options: PlaceOptions, value: dict[str, object] | list[object]
+    ) -> PlaceOptions:
         """Return the options that are left for a container: by its type, names and constants."""
         if not options.marks:
             return options
@@ -209,13 +212,13 @@ class _Walk:
         self._depth = limits.message_depth
         self._left = limits.message_values
 
-    def value(self, options: Options | None, value: Any, depth: int) -> Any:
-        """Return a value with the text in it read; the value itself if there is none.
+    def value(self, options: PlaceOptions | None, value: object, depth: int) -> Any:
+        """Return a value with the text in it read; the value itself if it has no such text.
 
         Args:
             options: The options of its place; None where anything is allowed.
             value: The value.
-            depth: How deep it stands in the whole.
+            depth: The number of containers around it.
         """
         if options is None or depth > self._depth:
             return value
@@ -225,7 +228,7 @@ class _Walk:
             return self._object(options, value, depth + 1)
         return self._array(options, value, depth + 1) if isinstance(value, list) else value
 
-    def _object(self, options: Options, value: dict[str, Any], depth: int) -> Any:
+    def _object(self, options: PlaceOptions, value: dict[str, Any], depth: int) -> Any:
         options = self._reader.choose(options, value)
         made: dict[str, Any] | None = None
         for name, inner in value.items():
@@ -237,7 +240,7 @@ class _Walk:
                 made[name] = read
         return value if made is None else made
 
-    def _array(self, options: Options, value: list[Any], depth: int) -> Any:
+    def _array(self, options: PlaceOptions, value: list[Any], depth: int) -> Any:
         options = self._reader.choose(options, value)
         made: list[Any] | None = None
         for index, inner in enumerate(value):
@@ -249,7 +252,7 @@ class _Walk:
                 made[index] = read
         return value if made is None else made
 
-    def _text(self, options: Options, text: str, depth: int) -> Any:
+    def _text(self, options: PlaceOptions, text: str, depth: int) -> object:
         kinds = options.kinds
         if "string" in kinds:
             return text
@@ -264,8 +267,8 @@ class _Walk:
             return text if parsed is None else self.value(options, parsed, depth)
         return text
 
-    def _parse(self, text: str) -> Any:
-        """Return the value of JSON text; None if it is none, or more than a message may hold."""
+    def _parse(self, text: str) -> object:
+        """Decode JSON text; None if it is not JSON, or exceeds the limits of a message."""
         # Each value but the first has one of these before it; those in strings are counted too.
         values = text.count(",") + text.count("[") + text.count("{")
         if values > self._left:
@@ -297,11 +300,11 @@ def _product(left: list[Together], right: list[Together]) -> list[Together]:
     return [(*one, *other) for one in left for other in right]
 
 
-def _nodes(options: Options) -> Iterable[Mapping[str, Any]]:
+def _nodes(options: PlaceOptions) -> Iterable[Mapping[str, Any]]:
     return (node for alternative in options.alternatives for node in alternative)
 
 
-def _rest(node: Mapping[str, Any]) -> Any:
+def _rest(node: Mapping[str, object]) -> Any:
     """Return the schema of names that are not declared."""
     return True if "patternProperties" in node else node.get("additionalProperties", True)
 
@@ -351,7 +354,7 @@ def _marks(together: Together) -> _Marks | None:
     return required, chosen
 
 
-def _is_marked(marks: _Marks | None, value: Mapping[str, Any]) -> bool:
+def _is_marked(marks: _Marks | None, value: Mapping[str, object]) -> bool:
     """Tell if an object may mean an alternative."""
     if marks is None or not marks[0] <= value.keys():
         return False

@@ -38,7 +38,7 @@ def dump_value(value: Any) -> Any:
     sets and tuples lists, dates and durations ISO 8601 text, paths, UUIDs and addresses text,
     bytes base64. Arrays and series of numpy, pandas and polars become lists, frames lists of
     objects; a missing value of pandas is null. A field that was absent (None where null does not
-    fit) is left out. A key that is no text becomes one, as `json.dumps` would write it: 1 is "1",
+    fit) is left out. A key that is not text becomes text, as `json.dumps` would write it: 1 is "1",
     True is "true", a date its ISO 8601 text.
 
     Args:
@@ -48,8 +48,8 @@ def dump_value(value: Any) -> Any:
         JSON in new containers: the value is not changed, and shares nothing that can change.
 
     Raises:
-        TypeError: The value, or one inside it, has no JSON form; or a key has no text, or that of
-            another key of its mapping.
+        TypeError: The value, or a value inside it, has no JSON form; or a key has no text, or
+            the text of another key of its mapping.
         ValueError: A key is NaN or an infinity.
         RecursionError: The value contains itself.
     """
@@ -108,9 +108,10 @@ def _of_library(cls: type) -> Dump | None:
     if not described and packages.isdisjoint(FOREIGN):
         return None
     # Loaded with the first value of such a library.
-    from ._foreign_values import foreign_dump
+    from ._foreign_values import plain_converter
 
-    return foreign_dump(cls)
+    convert = plain_converter(cls)
+    return convert and (lambda value: dump_value(convert(value)))
 
 
 def _choose_kind(cls: type) -> Dump:
@@ -128,7 +129,7 @@ def _by_attributes(fields: Iterable[tuple[str, str, bool]]) -> Dump:
     """Return a dumper by attribute; a field marked True is left out while it is None."""
     named = tuple(fields)
 
-    def dump(value: Any) -> JSONObject:
+    def dump(value: object) -> JSONObject:
         made = {}
         for attribute, name, may_be_absent in named:
             inner = getattr(value, attribute)
@@ -143,13 +144,13 @@ def _by_attributes(fields: Iterable[tuple[str, str, bool]]) -> Dump:
     return dump
 
 
-def _by_pydantic(value: Any) -> Any:
+def _by_pydantic(value: Any) -> object:
     # The contract is checked afterwards, by the schema: pydantic need not warn.
     write = value.__pydantic_serializer__.to_python
     return write(value, mode="json", by_alias=True, warnings=False)
 
 
-def _list(value: Iterable[Any]) -> list[Any]:
+def _list(value: Iterable[object]) -> list[Any]:
     return [dump_value(inner) for inner in value]
 
 
@@ -171,16 +172,16 @@ def _decimal(value: Any) -> str:
     return format(value, "f")
 
 
-def _refuse(value: Any) -> Any:
+def _refuse(value: object) -> object:
     # Loaded with the first value that cannot be sent.
     from ._foreign_values import no_json
 
     raise TypeError(no_json(value))
 
 
-def _name(name: Any) -> str:
+def _name(name: object) -> str:
     """Return the text of a key that is not of the class `str` itself."""
-    # Base64 is a form for values that nobody compares; as a key it would be a surprise.
+    # As a key, base64 would surprise: keys are compared and read by people.
     plain = name.value if isinstance(name, enum.Enum) else name
     with suppress(TypeError):
         plain = _refuse(plain) if isinstance(plain, bytes) else dump_value(plain)
@@ -191,7 +192,7 @@ def _name(name: Any) -> str:
     raise TypeError(f"the keys of a JSON object are text, and {type(name).__qualname__} has none")
 
 
-def _clash(value: Mapping[Any, Any]) -> TypeError:
+def _clash(value: Mapping[object, object]) -> TypeError:
     """Make the error for a mapping that would lose an entry, as 1 and "1" are one key in JSON."""
     ((text, _),) = Counter(map(_name, value)).most_common(1)
     return TypeError(f"two keys of one object would both be {text!r} in JSON")

@@ -1,21 +1,19 @@
-"""Values of numpy, pandas, polars and pydantic → JSON; known by their names, and never imported.
+"""Values of numpy, pandas, polars and pydantic → plain Python values.
 
-Their libraries are large. A class of them can only be met where the program has imported it. The
-file is loaded with the first such value, and with the first that has no JSON form.
+Classes are recognised by name: the libraries are large, and this package never imports them. The
+file is loaded with the first such value, or the first value that has no JSON form.
 """
 
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ._dump import dump_value
-
-# Units of numpy that are finer than those of the classes of `datetime`.
+# Units of numpy that are finer than microseconds, the unit of `datetime`.
 _FINE: Final = ("ns", "ps", "fs", "as")
 
 
-def foreign_dump(cls: type) -> Callable[[Any], Any] | None:
-    """Return the function that turns values of a class of another library into JSON.
+def plain_converter(cls: type) -> Callable[[object], object] | None:
+    """Return the function that turns values of a class into dicts, lists and scalars.
 
     Args:
         cls: The class.
@@ -24,7 +22,7 @@ def foreign_dump(cls: type) -> Callable[[Any], Any] | None:
         The function; None for a class that has no JSON form, or is also one of Python's.
     """
     for base in cls.__mro__:
-        found = _DUMPS.get((base.__module__.partition(".")[0], base.__qualname__))
+        found = _CONVERTERS.get((base.__module__.partition(".")[0], base.__qualname__))
         if found is not None:
             return found
     if not hasattr(cls, "__get_pydantic_core_schema__"):
@@ -37,17 +35,17 @@ def foreign_dump(cls: type) -> Callable[[Any], Any] | None:
 def _scalar(value: Any) -> Any:
     """Write a number, a text or a time of numpy."""
     if value.dtype.kind in "mM":
-        return dump_value(_exact_time(value).item())
+        return _exact_time(value).item()
     made = value.item()
     if type(made) is type(value):
         raise TypeError(no_json(value))  # `longdouble` has no type of Python
-    return dump_value(made)
+    return made
 
 
 def _array(value: Any) -> Any:
     if value.dtype.kind in "mM":
         value = _exact_time(value)
-    return dump_value(value.tolist())
+    return value.tolist()
 
 
 def _exact_time(value: Any) -> Any:
@@ -57,36 +55,32 @@ def _exact_time(value: Any) -> Any:
     return value.astype(f"{name}[us]") if unit in _FINE else value
 
 
-def _frame(value: Any) -> Any:
+def _frame(value: Any) -> object:
     """Write a frame of pandas as its rows; the index is left out."""
     if not value.columns.is_unique:
         raise ValueError("two columns of the DataFrame have one name")
-    return dump_value(_without_missing(value).to_dict("records"))
+    return _without_missing(value).to_dict("records")
 
 
-def _series(value: Any) -> Any:
-    return dump_value(_without_missing(value).tolist())
+def _series(value: object) -> Any:
+    return _without_missing(value).tolist()
 
 
 def _without_missing(value: Any) -> Any:
-    # NaN, NaT and NA are how pandas writes that there is no value.
+    # pandas writes a missing value as NaN, NaT or NA.
     return value.astype(object).where(value.notna(), None)
 
 
-def _missing(_value: Any) -> None:
-    return None
-
-
-_DUMPS: Final[Mapping[tuple[str, str], Callable[[Any], Any]]] = {
+_CONVERTERS: Final[Mapping[tuple[str, str], Callable[[Any], Any]]] = {
     ("numpy", "generic"): _scalar,
     ("numpy", "ndarray"): _array,
     ("pandas", "DataFrame"): _frame,
     ("pandas", "Series"): _series,
     ("pandas", "Index"): lambda value: _series(value.to_series()),
-    ("pandas", "NAType"): _missing,
-    ("pandas", "NaTType"): _missing,
-    ("polars", "DataFrame"): lambda value: dump_value(value.to_dicts()),
-    ("polars", "Series"): lambda value: dump_value(value.to_list()),
+    ("pandas", "NAType"): lambda _: None,
+    ("pandas", "NaTType"): lambda _: None,
+    ("polars", "DataFrame"): lambda value: value.to_dicts(),
+    ("polars", "Series"): lambda value: value.to_list(),
 }
 
 # The form to return instead, by the package and the name of a class.
@@ -105,7 +99,7 @@ _INSTEAD: Final[Mapping[tuple[str, str], str]] = {
 _FORMS: Final = "return JSON values, an attrs class, a dataclass, a pydantic model, or Content"
 
 
-def no_json(value: Any) -> str:
+def no_json(value: object) -> str:
     """Return the problem of a value that has no JSON form: its type, and the form to return."""
     cls = type(value)
     known = [(base.__module__.partition(".")[0], base.__qualname__) for base in cls.__mro__]

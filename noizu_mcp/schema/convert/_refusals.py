@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from ..._pointer import Path
 from ..declare._nodes import Pydantic
 from ..jsonschema._values import kind_and_value
-from ..jsonschema._violation import Path, Violation, shorten
+from ..jsonschema._violation import Violation, shorten
 
 #: The exceptions by which a constructor refuses a value; the error of pydantic is a ValueError.
 REFUSALS: Final = (ValueError, TypeError, ArithmeticError)
@@ -13,7 +14,7 @@ REFUSALS: Final = (ValueError, TypeError, ArithmeticError)
 _MAX_TEXT = 500
 
 
-def refusal(path: Path, value: Any, text: str) -> Violation:
+def refusal(path: Path, value: object, text: str) -> Violation:
     """Return the violation of a value that its class refuses."""
     return Violation(path, "validator", " ".join(text.split()), got=value)
 
@@ -26,7 +27,7 @@ def reason_of(error: Exception) -> str:
     return shorten(text, _MAX_TEXT)
 
 
-def pydantic_violations(node: Pydantic, value: Any, path: Path) -> Iterator[Violation]:
+def pydantic_violations(node: Pydantic, value: object, path: Path) -> Iterator[Violation]:
     """Yield the violations that pydantic finds in a value which its schema accepts.
 
     Args:

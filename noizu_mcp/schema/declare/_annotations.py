@@ -20,8 +20,8 @@ from typing import (
 from typing import Union as TypingUnion
 
 from ._classes import PROBLEMS, is_class_form, is_pydantic, read_class
-from ._nodes import Array, Choice, Map, Node, Object, Scalar, Tuple, Union, text_format
-from ._resolve import Scope, substitute
+from ._nodes import Array, Map, Node, Object, Scalar, ScalarChoice, Tuple, Union, text_format
+from ._resolve import NameScope, substitute
 from ._state import ParseState
 
 _SCALARS: Mapping[Any, Callable[[], Node]] = {
@@ -36,8 +36,8 @@ _SCALARS: Mapping[Any, Callable[[], Node]] = {
 }
 
 
-def infer(state: ParseState, annotation: Any, scope: Scope) -> Node:
-    """Read an annotation that is no text.
+def infer(state: ParseState, annotation: object, scope: NameScope) -> Node:
+    """Read an annotation that is not text.
 
     Raises:
         Unresolved: If text in it names something unknown.
@@ -54,7 +54,7 @@ def infer(state: ParseState, annotation: Any, scope: Scope) -> Node:
     return _of_name(state, annotation, scope)
 
 
-def _of_class(state: ParseState, annotation: Any, cls: type, scope: Scope) -> Node:
+def _of_class(state: ParseState, annotation: object, cls: type, scope: NameScope) -> Node:
     if issubclass(cls, enum.Enum):
         members = list(cls)
         if not members:
@@ -74,7 +74,7 @@ def _of_class(state: ParseState, annotation: Any, cls: type, scope: Scope) -> No
     return _unsupported(state, annotation)
 
 
-def _unsupported(state: ParseState, annotation: Any) -> Node:
+def _unsupported(state: ParseState, annotation: object) -> Node:
     # Loaded with the first type of another library, or the first mistake.
     from ._foreign_types import no_form, result_node
 
@@ -84,7 +84,7 @@ def _unsupported(state: ParseState, annotation: Any) -> Node:
     return node or Node()
 
 
-def _of_name(state: ParseState, annotation: Any, scope: Scope) -> Node:
+def _of_name(state: ParseState, annotation: object, scope: NameScope) -> Node:
     """Read an annotation that is a name for another: a type variable, a NewType, a named type."""
     if isinstance(annotation, TypeVar):
         return _variable(state, annotation, scope)
@@ -95,7 +95,7 @@ def _of_name(state: ParseState, annotation: Any, scope: Scope) -> Node:
     return _unsupported(state, annotation)
 
 
-def _variable(state: ParseState, variable: TypeVar, scope: Scope) -> Node:
+def _variable(state: ParseState, variable: TypeVar, scope: NameScope) -> Node:
     known = scope.variables.get(variable) or state.types.get(variable)
     if known is not None:
         return state.node(*known)
@@ -105,7 +105,7 @@ def _variable(state: ParseState, variable: TypeVar, scope: Scope) -> Node:
     return Node()
 
 
-def _alias(state: ParseState, alias: Any, scope: Scope) -> Node:
+def _alias(state: ParseState, alias: Any, scope: NameScope) -> Node:
     if alias in state.aliases:
         state.fault(f"the type {alias} contains itself; write a recursive class instead")
         return Node()
@@ -115,7 +115,7 @@ def _alias(state: ParseState, alias: Any, scope: Scope) -> Node:
     return node
 
 
-def _annotated(state: ParseState, annotation: Any, scope: Scope) -> Node:
+def _annotated(state: ParseState, annotation: Any, scope: NameScope) -> Node:
     node, entries = state.annotated_node(annotation.__origin__, annotation.__metadata__, scope)
     options = state.entry_options(node, entries)
     state.constrain(node, options)
@@ -129,7 +129,7 @@ def _annotated(state: ParseState, annotation: Any, scope: Scope) -> Node:
     return node
 
 
-def choice(state: ParseState, results: Iterable[Any], what: str) -> Choice:
+def choice(state: ParseState, results: Iterable[object], what: str) -> ScalarChoice:
     """Return the node of a choice between values; enum members stand for their values.
 
     Args:
@@ -146,10 +146,10 @@ def choice(state: ParseState, results: Iterable[Any], what: str) -> Choice:
             # 1 and True are equal in Python, and two values in JSON.
             found.setdefault((type(value) is bool, value), (value, result))
     pairs = found.values()
-    return Choice(tuple(value for value, _ in pairs), tuple(result for _, result in pairs))
+    return ScalarChoice(tuple(value for value, _ in pairs), tuple(result for _, result in pairs))
 
 
-def _union(state: ParseState, annotation: Any, scope: Scope) -> Node:
+def _union(state: ParseState, annotation: object, scope: NameScope) -> Node:
     branches: list[Node] = []
     parts: list[Any] = [scope.resolve(part) for part in get_args(annotation)]
     models = [part for part in parts if _is_model(part)]
@@ -177,7 +177,7 @@ def _is_model(annotation: Any) -> bool:
     return isinstance(annotation, type) and is_pydantic(annotation)
 
 
-_FORMS: Mapping[Any, Callable[[ParseState, Any, Scope], Node]] = {
+_FORMS: Mapping[Any, Callable[[ParseState, Any, NameScope], Node]] = {
     Annotated: _annotated,
     Literal: lambda state, annotation, _: choice(state, get_args(annotation), "Literal"),
     TypingUnion: _union,
@@ -185,7 +185,7 @@ _FORMS: Mapping[Any, Callable[[ParseState, Any, Scope], Node]] = {
 }
 
 
-def _tuple(state: ParseState, _cls: type, args: tuple[Any, ...], scope: Scope) -> Node:
+def _tuple(state: ParseState, _cls: type, args: tuple[object, ...], scope: NameScope) -> Node:
     if len(args) == 2 and args[1] is Ellipsis:
         return Array(state.node(args[0], scope), tuple)
     if not args:
@@ -193,7 +193,7 @@ def _tuple(state: ParseState, _cls: type, args: tuple[Any, ...], scope: Scope) -
     return Tuple([state.node(arg, scope) for arg in args])
 
 
-def _set(state: ParseState, cls: type, args: tuple[Any, ...], scope: Scope) -> Node:
+def _set(state: ParseState, cls: type, args: tuple[object, ...], scope: NameScope) -> Node:
     item = state.node(args[0], scope) if args else Scalar("string")
     if not _is_hashable(item):
         state.fault(
@@ -211,12 +211,12 @@ def _is_hashable(node: Node) -> bool:
         return node.collection in (tuple, frozenset) and _is_hashable(node.item)
     if isinstance(node, (Tuple, Union)):
         return all(map(_is_hashable, node.children()))
-    return isinstance(node, (Scalar, Choice))
+    return isinstance(node, (Scalar, ScalarChoice))
 
 
-def _map(state: ParseState, _cls: type, args: tuple[Any, ...], scope: Scope) -> Node:
+def _map(state: ParseState, _cls: type, args: tuple[object, ...], scope: NameScope) -> Node:
     key, value = (state.node(arg, scope) for arg in args) if args else (Scalar("string"), Node())
-    texts = isinstance(key, Choice) and all(type(name) is str for name in key.values)
+    texts = isinstance(key, ScalarChoice) and all(type(name) is str for name in key.values)
     if not texts and not (isinstance(key, Scalar) and key.kind == "string" and key.cast is None):
         state.fault("the names of a JSON object are text: write dict[str, ...]")
     return Map(key, value)
@@ -262,7 +262,7 @@ def output_annotation(annotation: Any) -> bool:
     return not _is_result_class(annotation)
 
 
-def _is_result_class(annotation: Any) -> bool:
+def _is_result_class(annotation: object) -> bool:
     """Tell if a class is one of this package and not a form: Content, ToolResult."""
     if get_origin(annotation) in (TypingUnion, UnionType):
         return any(map(_is_result_class, get_args(annotation)))

@@ -19,8 +19,8 @@ import attrs
 from ..._class_body import BodyMeta
 from ._docstring import docstring_parameters, docstring_summary
 from ._field import Marker
-from ._nodes import MISSING, Field, Object
-from ._resolve import KEPT, Scope, Types, class_scope, may_be_none, type_arguments
+from ._nodes import MISSING, Object, ObjectField
+from ._resolve import KEPT, NameScope, Types, class_scope, field_scopes, may_be_none, type_arguments
 from ._state import ParseState
 
 #: On a class that `freeze` made: its problems, as pairs of a field name and a text.
@@ -42,7 +42,7 @@ _PLAIN_DEFAULTS = (str, int, float, bool, NoneType, Enum, tuple)
 
 def freeze(
     cls: type,
-    keywords: Mapping[str, Any] | None = None,
+    keywords: Mapping[str, object] | None = None,
     found: Iterable[tuple[str, str]] = (),
 ) -> None:
     """Make a class a frozen attrs class, in place, from its annotations.
@@ -76,11 +76,11 @@ def freeze(
     setattr(cls, PROBLEMS, tuple(problems))
 
 
-def _attributes(cls: type, problems: list[tuple[str, str]]) -> dict[str, Any]:
+def _attributes(cls: type, problems: list[tuple[str, str]]) -> dict[str, object]:
     """Return the attrs attributes of a class body, and take their values out of it."""
-    these: dict[str, Any] = {}
+    these: dict[str, object] = {}
     taken: dict[str, str] = {}
-    annotations: dict[str, Any] = get_annotations(cls)
+    annotations: dict[str, object] = get_annotations(cls)
     for name, annotation in annotations.items():
         if isinstance(annotation, str):
             if _CLASS_VARIABLE.match(annotation):
@@ -109,8 +109,8 @@ def _attributes(cls: type, problems: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _attribute(
-    cls: type, name: str, annotation: Any, value: Any, problems: list[tuple[str, str]]
-) -> Any:
+    cls: type, name: str, annotation: object, value: object, problems: list[tuple[str, str]]
+) -> object:
     marker = value if isinstance(value, Marker) else None
     options = marker.options if marker is not None else {}
     default = options.get("default", MISSING) if marker is not None else value
@@ -130,7 +130,9 @@ def _attribute(
     if callable(options.get("factory")):
         return attrs.field(factory=options["factory"], metadata=metadata)
     optional = options.get("required")
-    if optional is False or (optional is None and may_be_none(annotation, cls)):
+    # Only a union can be None as well; most annotations are plain classes.
+    union = not isinstance(annotation, type) or annotation is NoneType
+    if optional is False or (optional is None and union and may_be_none(annotation, cls)):
         metadata[_IMPLICIT] = True
         return attrs.field(default=None, metadata=metadata)
     return attrs.field(metadata=metadata)
@@ -143,7 +145,7 @@ def is_class_form(cls: type) -> bool:
     return hasattr(cls, "__dataclass_fields__") or is_typed_dict(cls) or is_plain(cls)
 
 
-def has_fields(annotation: Any) -> bool:
+def has_fields(annotation: object) -> bool:
     """Tell if an annotation is a class whose instances have the fields that it declares."""
     if not isinstance(annotation, type) or is_typed_dict(annotation):
         return False
@@ -157,7 +159,7 @@ def is_pydantic(cls: type) -> bool:
     return offers and "pydantic" in sys.modules
 
 
-def is_typed_dict(cls: Any) -> bool:
+def is_typed_dict(cls: object) -> bool:
     """Tell if a class is a TypedDict, of typing or of typing_extensions."""
     return is_typeddict(cls) or (isinstance(cls, type) and hasattr(cls, "__required_keys__"))
 
@@ -188,7 +190,9 @@ _HOOKS = ("__attrs_pre_init__", "__attrs_post_init__", "__post_init__")
 _FACTORY: Any = attrs.Factory
 
 
-def read_class(state: ParseState, cls: type, args: tuple[tuple[Any, Scope], ...] = ()) -> Object:
+def read_class(
+    state: ParseState, cls: type, args: tuple[tuple[object, NameScope], ...] = ()
+) -> Object:
     """Read a class with fields; it has one node in each declaration.
 
     Args:
@@ -269,17 +273,11 @@ def _describe(cls: type, node: Object) -> None:
                 field.description = texts.get(field.name) or texts.get(field.attribute)
 
 
-def declarers(cls: type) -> dict[str, type]:
-    """Return the class in whose body each field is annotated, by its name there."""
-    return {name: base for base in reversed(cls.__mro__) for name in get_annotations(base)}
-
-
-def _fields(state: ParseState, cls: type, types: Mapping[type, Types]) -> Iterator[Field]:
+def _fields(state: ParseState, cls: type, types: Mapping[type, Types]) -> Iterator[ObjectField]:
     if is_typed_dict(cls):  # its bases are not in its MRO
         merged = {variable: known for each in types.values() for variable, known in each.items()}
         return _typed_dict_fields(state, cls, class_scope(cls, merged))
-    owners = declarers(cls)
-    scopes = {each: class_scope(each, types.get(each, {})) for each in {cls, *owners.values()}}
+    owners, scopes = field_scopes(cls, types)
     if attrs.has(cls):
         return _attrs_fields(state, cls, owners, scopes)
     if hasattr(cls, "__dataclass_fields__"):
@@ -289,8 +287,8 @@ def _fields(state: ParseState, cls: type, types: Mapping[type, Types]) -> Iterat
 
 
 def _attrs_fields(
-    state: ParseState, cls: type, owners: Mapping[str, type], scopes: Mapping[type, Scope]
-) -> Iterator[Field]:
+    state: ParseState, cls: type, owners: Mapping[str, type], scopes: Mapping[type, NameScope]
+) -> Iterator[ObjectField]:
     for attribute in attrs.fields(cls):
         if not attribute.init and not state.output:
             continue
@@ -323,8 +321,8 @@ def _attrs_fields(
 
 
 def _dataclass_fields(
-    state: ParseState, cls: Any, owners: Mapping[str, type], scopes: Mapping[type, Scope]
-) -> Iterator[Field]:
+    state: ParseState, cls: Any, owners: Mapping[str, type], scopes: Mapping[type, NameScope]
+) -> Iterator[ObjectField]:
     dataclasses = sys.modules["dataclasses"]  # loaded, since there is one; never by us
     fields = dataclasses.fields(cls)
     # Other declarations are ClassVars and InitVars, of which the latter are parameters.
@@ -348,7 +346,7 @@ def _dataclass_fields(
             yield state.annotated_field(declared.name, declared.type, scopes[owner], **about)
 
 
-def _typed_dict_fields(state: ParseState, cls: Any, scope: Scope) -> Iterator[Field]:
+def _typed_dict_fields(state: ParseState, cls: Any, scope: NameScope) -> Iterator[ObjectField]:
     for name, annotation in get_annotations(cls).items():
         required = name in cls.__required_keys__
         with state.at(name, cls):

@@ -12,7 +12,7 @@ import attrs
 
 from ._field_options import constrain, family
 from ._mistakes import foreign_field
-from ._nodes import Array, Choice, Map, Node, Scalar, Tuple, Union
+from ._nodes import Array, Map, Node, Scalar, ScalarChoice, Tuple, Union
 
 _BOUNDS = {"ge": "min", "gt": "exclusive_min", "le": "max", "lt": "exclusive_max"}
 _COMPARED = {">=": "min", ">": "exclusive_min", "<=": "max", "<": "exclusive_max"}
@@ -22,12 +22,12 @@ _ANCHORED = {"fullmatch": "^(?:{})$", "match": "^(?:{})", "search": "{}"}
 _SCALARS = (str, int, float, bool, type(None))
 
 
-def annotated_options(node: Node, constraint: Any) -> dict[str, Any] | str:
+def annotated_options(node: Node, constraint: object) -> dict[str, object] | str:
     """Read an entry of `Annotated[...]` as annotated-types defines them.
 
     Returns:
-        Options of a field, none for an entry that is not a constraint; or the problem of one that
-        no schema can express.
+        Options of a field, `{}` for an entry that is not a constraint; or the problem of a
+        constraint that no schema can express.
     """
     if isinstance(constraint, type):
         return {}
@@ -52,13 +52,13 @@ def _size_option(node: Node, name: str) -> str:
     return _SIZES[name][1 if counted and not text else 0]
 
 
-def apply_validator(node: Node, validator: Any) -> list[str]:
+def apply_validator(node: Node, validator: object) -> list[str]:
     """Put the demands of an attrs validator on a node, where JSON Schema has a keyword for them.
 
     The validator itself still runs when the instance is made, so no demand is lost.
 
     Returns:
-        The problems: a bound on a type that has none.
+        The problems: a bound on a type that takes no bounds.
     """
     if isinstance(validator, (list, tuple)):
         return [problem for part in validator for problem in apply_validator(node, part)]
@@ -84,7 +84,7 @@ def _member(node: Node, validator: Any) -> list[str]:
     unordered = isinstance(written, (set, frozenset))
     allowed = sorted(written, key=repr) if unordered else list(written)
     for branch in node.options if isinstance(node, Union) else [node]:
-        if isinstance(branch, Choice):
+        if isinstance(branch, ScalarChoice):
             pairs = zip(branch.values, branch.results, strict=True)
             kept = [pair for pair in pairs if pair[1] in allowed]
             branch.values = tuple(value for value, _ in kept)

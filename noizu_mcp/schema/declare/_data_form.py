@@ -10,20 +10,20 @@ import attrs
 
 from ._annotations import choice
 from ._field import Marker
-from ._nodes import MISSING, Array, Field, Map, Node, Object, Scalar
-from ._resolve import Scope
+from ._nodes import MISSING, Array, Map, Node, Object, ObjectField, Scalar
+from ._resolve import NameScope
 from ._state import ParseState
 
 
 @attrs.frozen(slots=False, eq=False, repr=False, init=False)
-class Record:
-    """The arguments of the data form: `args.path`, or `args["path"]` if the name is no identifier.
+class DataArguments:
+    """The arguments of the data form: `args.path`; `args["path"]` for other names than identifiers.
 
-    Every declared name is there; one that was absent and has no default is None. A declared name
+    Every declared name is an attribute; it is None for an absent field without a default. A field
     hides a method of this class: with a field `get`, `args.get` is its value.
     """
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> object:
         return self.__dict__[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -35,7 +35,7 @@ class Record:
     def __contains__(self, name: object) -> bool:
         return name in self.__dict__
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """Return the value of a declared name, or `default` if the name is not declared."""
         return self.__dict__.get(name, default)
 
@@ -44,7 +44,7 @@ class Record:
         return {name: value for name, value in self.__dict__.items() if value is not None}
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Record):
+        if not isinstance(other, DataArguments):
             return NotImplemented
         return self.__dict__ == other.__dict__
 
@@ -57,21 +57,21 @@ class Record:
         return f"{type(self).__name__}({fields})"
 
 
-def record_class(name: str, fields: list[str]) -> type[Record]:
+def record_class(name: str, fields: list[str]) -> type[DataArguments]:
     """Return an attrs class with these names as attributes, as far as they are identifiers."""
     # attrs writes the names into generated code; others live in the instance only.
     named = [field for field in fields if field.isidentifier() and not iskeyword(field)]
     these = {field: attrs.field(init=False) for field in named if not field.startswith("__")}
-    cls = type(name, (Record,), {"__module__": __name__})
+    cls = type(name, (DataArguments,), {"__module__": __name__})
     return attrs.define(
         cls, these=these, slots=False, frozen=True, eq=False, repr=False, init=False
     )
 
 
-_NO_NAMES = Scope({})
+_NO_NAMES = NameScope({})
 
 
-def is_field(value: Any) -> bool:
+def is_field(value: object) -> bool:
     """Tell if a value of a mapping declares a field: a marker, or a type."""
     if isinstance(value, (Marker, type)) or value is Any or _is_maker(value):
         return True
@@ -80,12 +80,12 @@ def is_field(value: Any) -> bool:
     return named or get_origin(value) is not None
 
 
-def _is_maker(value: Any) -> bool:
+def _is_maker(value: object) -> bool:
     """Tell if a value is a function of the data form that was not called: `f.string`."""
     return isinstance(value, FunctionType) and value.__annotations__.get("return") is Marker
 
 
-def read_data(state: ParseState, declared: Mapping[Any, Any], name: str) -> Object:
+def read_data(state: ParseState, declared: Mapping[object, object], name: str) -> Object:
     """Read a mapping of names to fields and types.
 
     Args:
@@ -93,7 +93,7 @@ def read_data(state: ParseState, declared: Mapping[Any, Any], name: str) -> Obje
         declared: The mapping.
         name: The name of the class that is made.
     """
-    fields: list[Field] = []
+    fields: list[ObjectField] = []
     for key, value in declared.items():
         with state.at(str(key), None):
             if isinstance(key, str):
@@ -105,7 +105,7 @@ def read_data(state: ParseState, declared: Mapping[Any, Any], name: str) -> Obje
     return Object(name, "direct", record_class(name, [field.name for field in fields]), fields)
 
 
-def _node(state: ParseState, value: Any) -> Node:
+def _node(state: ParseState, value: object) -> Node:
     """Read a field or a type, without the constraints of the field."""
     if not isinstance(value, Marker):
         return _typed(state, value)
@@ -133,7 +133,7 @@ def _typed(state: ParseState, value: Any) -> Node:
     return state.node(value, _NO_NAMES)
 
 
-def _item(state: ParseState, value: Any) -> Node:
+def _item(state: ParseState, value: object) -> Node:
     if value is MISSING:
         state.fault("f.array needs the field or type of its items; write f.array(f.string())")
         return Node()
@@ -165,7 +165,7 @@ def _enum(state: ParseState, values: Any) -> Node:
     return choice(state, members, "f.enum")
 
 
-def _object(state: ParseState, declared: Any) -> Node:
+def _object(state: ParseState, declared: object) -> Node:
     if not isinstance(declared, Mapping):
         got = "" if declared is MISSING else f", got {declared!r}"
         state.fault(

@@ -41,7 +41,7 @@ def docstring_parameters(text: str | None) -> dict[str, str]:
         rest = lines[index + 1 :]
         if line in _GOOGLE:
             section = list(takewhile(lambda each: each[:1] in ("", " "), rest))
-            # The first indentation is that of the names.
+            # Names have the first indentation.
             depth = min((_indent(each) for each in section if each.strip()), default=0)
             found.update(_entries(section, depth, _GOOGLE_ENTRY))
         elif line in _NUMPY and _is_underlined(lines, index):

@@ -36,9 +36,9 @@ class Marker(Frozen):
         self,
         maker: str,
         options: dict[str, Any],
-        misplaced: tuple[Any, ...] = (),
+        misplaced: tuple[object, ...] = (),
         kind: str | None = None,
-        inner: Any = MISSING,
+        inner: object = MISSING,
     ) -> None:
         super().__init__(maker=maker, options=options, misplaced=misplaced, kind=kind, inner=inner)
 
@@ -51,7 +51,7 @@ class Marker(Frozen):
         raise TypeError(f"{self.maker}(...) is a field, and belongs in a mapping of fields only")
 
 
-def is_field_info(value: Any) -> bool:
+def is_field_info(value: object) -> bool:
     """Tell if a value was made by `pydantic.Field`."""
     cls = type(value)
     return (cls.__module__, cls.__qualname__) == ("pydantic.fields", "FieldInfo")
@@ -85,12 +85,12 @@ def fill_defaults(function: Any) -> None:
     }
 
 
-def _is_marker(value: Any) -> bool:
+def _is_marker(value: object) -> bool:
     return isinstance(value, Marker) or is_field_info(value)
 
 
 def _direct_default(value: Any) -> Any:
-    """Return the default of a parameter in Python; MISSING for a marker that has none."""
+    """Return the default of a parameter in Python; MISSING for a marker without a default."""
     if isinstance(value, Marker):
         return deepcopy(value.options["default"]) if "default" in value.options else MISSING
     if is_field_info(value):
@@ -146,7 +146,7 @@ def field(*, default: T, **options: Unpack[FieldOptions]) -> T: ...
 def field(*, factory: Callable[[], T], **options: Unpack[FieldOptions]) -> T: ...
 @overload
 def field(**options: Unpack[FieldOptions]) -> Any: ...
-def field(*misplaced: Any, **options: Any) -> Any:
+def field(*misplaced: object, **options: object) -> Any:
     """Declare the options of a field in a class or a signature: after `=`, or in `Annotated`.
 
     Never raises. Wrong options are reported by the class, or the function, that uses the field.
@@ -172,7 +172,7 @@ def field(*misplaced: Any, **options: Any) -> Any:
 def argument(*, default: T, **options: Unpack[ArgumentOptions]) -> T: ...
 @overload
 def argument(**options: Unpack[ArgumentOptions]) -> Any: ...
-def argument(*misplaced: Any, **options: Any) -> Any:
+def argument(*misplaced: object, **options: object) -> Any:
     """Declare the options of an argument of a prompt, or a variable of a resource template.
 
     Never raises, as `field` does not.

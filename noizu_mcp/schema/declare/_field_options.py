@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from ..jsonschema._keywords import is_number
+from ..._json_schema import BOUNDS
+from ..._util import is_number
 from ._field import Marker
-from ._nodes import Array, Choice, Format, Map, Node, Object, Pydantic, Scalar, Tuple, Union
+from ._nodes import Array, Format, Map, Node, Object, Pydantic, Scalar, ScalarChoice, Tuple, Union
 
 _NUMBER = {
     "min": "minimum",
@@ -39,12 +40,12 @@ _OWN = {
 }
 
 
-def _is_titles(value: Any) -> bool:
+def _is_titles(value: object) -> bool:
     return isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values())
 
 
 # The test of an option's value, and its name in messages.
-_Takes = tuple[Callable[[Any], bool], str]
+_Takes = tuple[Callable[[object], bool], str]
 _A_TEXT: _Takes = (lambda value: isinstance(value, str), "text")
 _A_FLAG: _Takes = (lambda value: isinstance(value, bool), "True or False")
 _A_NUMBER: _Takes = (is_number, "a number")
@@ -63,7 +64,7 @@ _OPTION_TAKES: Mapping[str, _Takes] = {
 }
 # By keyword, since `min` counts items for a list and is any number for a number.
 _KEYWORD_TAKES: Mapping[str, _Takes] = {
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _A_NUMBER),
+    **dict.fromkeys(BOUNDS, _A_NUMBER),
     "multipleOf": (lambda value: is_number(value) and value > 0, "a number above 0"),
     "pattern": _A_TEXT,
     "format": _A_TEXT,
@@ -100,7 +101,7 @@ def constrain(node: Node, options: Mapping[str, Any]) -> list[str]:
 
     Args:
         node: The type of the field.
-        options: All options of the field; those of the field itself are left alone.
+        options: All options of the field; options that are not about the type are ignored.
 
     Returns:
         The problems: an option of another type, a value that its keyword cannot have.
@@ -125,7 +126,7 @@ def constrain(node: Node, options: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def _constrain(targets: Sequence[Node], option: str, value: Any) -> Iterator[str]:
+def _constrain(targets: Sequence[Node], option: str, value: object) -> Iterator[str]:
     takers = [target for target in targets if option in _KEYWORDS.get(family(target), ())]
     if not takers:
         from ._mistakes import misfit
@@ -154,7 +155,7 @@ def _targets(node: Node) -> Iterator[Node]:
 
 
 _FAMILIES = {
-    Choice: "enum",
+    ScalarChoice: "enum",
     Array: "array",
     Tuple: "tuple",
     Map: "object",
@@ -176,7 +177,7 @@ def family(node: Node) -> str:
 # they are noise.
 
 #: The title of one field, and the titles of its choices by their JSON values.
-Titles = tuple[str | None, Mapping[Any, str]]
+Titles = tuple[str | None, Mapping[object, str]]
 
 
 def form_titles(node: Node) -> dict[str, Titles]:
@@ -191,7 +192,7 @@ def form_titles(node: Node) -> dict[str, Titles]:
     return found
 
 
-def _title_choices(node: Node, titles: Mapping[Any, str]) -> list[str]:
+def _title_choices(node: Node, titles: Mapping[object, str]) -> list[str]:
     """Put titles on an enum, on a list of one, or on the enums of a union.
 
     Returns:
@@ -216,8 +217,8 @@ def _title_choices(node: Node, titles: Mapping[Any, str]) -> list[str]:
     return titles_problems(strangers)
 
 
-def _choices(node: Node) -> Iterator[Choice]:
-    if isinstance(node, Choice):
+def _choices(node: Node) -> Iterator[ScalarChoice]:
+    if isinstance(node, ScalarChoice):
         yield node
     elif isinstance(node, (Union, Array)):
         for child in node.children():

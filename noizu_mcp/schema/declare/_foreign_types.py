@@ -1,11 +1,11 @@
-"""Types that have no JSON Schema: those of other libraries in results, and advice for all others.
+"""Types without a JSON Schema: types of other libraries in results, and advice for all others.
 
 The libraries are large, so their types are known by their names. The file is loaded with the first
 such type.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, get_origin
+from typing import Final, get_origin
 
 from ._field import Marker
 from ._nodes import Array, Map, Node, Scalar
@@ -34,7 +34,7 @@ _TYPES: Final = (
 )
 
 
-def no_form(annotation: Any) -> str:
+def no_form(annotation: object) -> str:
     """Return the problem of a type that has no JSON Schema, with the type to write."""
     if isinstance(annotation, Marker):
         hint = "write the type here, and the field after the ="
@@ -61,7 +61,7 @@ _RESULTS: Final[Mapping[tuple[str, str], Callable[[], Node]]] = {
 }
 
 
-def result_node(annotation: Any) -> Node | None:
+def result_node(annotation: object) -> Node | None:
     """Return the node of a type in an output that is turned into JSON; None for any other."""
     for each in _names(annotation):
         if each in _RESULTS:
@@ -69,7 +69,7 @@ def result_node(annotation: Any) -> Node | None:
     return None
 
 
-def _names(annotation: Any) -> list[tuple[str, str]]:
+def _names(annotation: object) -> list[tuple[str, str]]:
     """Return the package and the name of a class and of its bases; nothing for another type."""
     cls = get_origin(annotation) or annotation
     bases = cls.__mro__ if isinstance(cls, type) else ()

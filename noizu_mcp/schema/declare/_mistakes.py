@@ -63,7 +63,7 @@ _ADVICE = _by_word(
         ),
     }
 )
-# The data form has answers of its own.
+# The data form has its own advice.
 _DATA_ADVICE = _by_word(
     {
         "const enum choices values": 'write f.enum("plain", "loud")',
@@ -125,7 +125,7 @@ def misfit(families: list[str], option: str, own: list[str]) -> str:
     return f"{text}, which takes {', '.join(own)}" if own else f"{text}; leave it out"
 
 
-def titles_problems(strangers: list[tuple[Any, list[Any]]]) -> list[str]:
+def titles_problems(strangers: list[tuple[object, list[object]]]) -> list[str]:
     """Return the problems of titles for values that are not choices.
 
     Args:
@@ -154,7 +154,7 @@ _FOREIGN = {
 }
 
 
-def foreign_field(value: Any) -> str | None:
+def foreign_field(value: object) -> str | None:
     """Return the problem of a value that another library's field function made, or None."""
     cls = type(value)
     maker = _FOREIGN.get((cls.__module__, cls.__qualname__))

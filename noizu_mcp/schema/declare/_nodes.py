@@ -18,11 +18,17 @@ from typing import Any, Final, NamedTuple, dataclass_transform
 MAX_PLACES: Final = 20_000
 
 
+class FormTooLarge(Exception):
+    """A form has more than `MAX_PLACES` fields once its classes are written out."""
+
+    text = "is too large once its classes are written out; make it flatter"
+
+
 class Missing:
     """The type of `MISSING`."""
 
 
-#: The default of a field that has none; None is a default.
+#: Stands for the absence of a default, since None is a default.
 MISSING: Final = Missing()
 
 
@@ -44,7 +50,7 @@ class Format(NamedTuple):
 
 
 def _uuid(cls: type) -> Callable[[str], Any]:
-    def parse(text: str) -> Any:
+    def parse(text: str) -> object:
         # UUID() also takes braces and `urn:`, which `format: uuid` (RFC 4122) does not allow.
         if len(text) != 36:
             raise ValueError("not 36 characters")
@@ -77,7 +83,7 @@ _UNITS: Final = ("weeks", "days", "hours", "minutes", "seconds")
 
 
 def _duration(cls: type) -> Callable[[str], Any]:
-    def parse(text: str) -> Any:
+    def parse(text: str) -> object:
         found = re.fullmatch(_DURATION, text)
         if found is None:
             raise ValueError("not an ISO 8601 duration")
@@ -96,7 +102,7 @@ _DECIMAL = r"^-?[0-9]+(\.[0-9]+)?$"
 # annotation (JSON Schema 2020-12, validation, section 7.2.1), so text that does not parse is
 # refused after the schema accepted it; see `convert/_class_validation.py`.
 # The module and name of a class → the name in messages, the keywords, the maker of the parser.
-# A class may be defined in a module inside of the one that people import it from (pathlib, 3.13).
+# The top-level module counts: since 3.13 the classes of pathlib are defined in a submodule.
 _FORMATS: Mapping[tuple[str, str], tuple[str, dict[str, Any], Callable[[Any], Any]]] = {
     ("datetime", "datetime"): ("date-time", {"format": "date-time"}, _ISO),
     ("datetime", "date"): ("date", {"format": "date"}, _ISO),
@@ -119,7 +125,7 @@ _TOTAL: Final = ("decimal", "path")
 
 
 def text_format(cls: type) -> Format | None:
-    """Return the text form of a class, or None if it has none."""
+    """Return the text form of a class; None if it does not travel as text."""
     made = _FORMATS.get((cls.__module__.partition(".")[0], cls.__qualname__))
     if made is None:
         return None
@@ -135,7 +141,7 @@ class Node:
         keywords: JSON Schema keywords of this place: constraints, description.
     """
 
-    def __init__(self, *values: Any) -> None:
+    def __init__(self, *values: object) -> None:
         self.keywords: dict[str, Any] = {}
         vars(self).update(zip(type(self).__annotations__, values, strict=False))
 
@@ -160,7 +166,7 @@ class Scalar(Node):
     cast: Format | str | None = None
 
 
-class Choice(Node):
+class ScalarChoice(Node):
     """One of several scalars.
 
     Attributes:
@@ -205,7 +211,7 @@ class Union(Node):
         return [branch for branch in self.branches if not is_null(branch)]
 
 
-class Field:
+class ObjectField:
     """A named value in an object.
 
     Args:
@@ -239,7 +245,7 @@ class Field:
     title: str | None = None
     complete: Any = None
 
-    def __init__(self, name: str, node: Node, **about: Any) -> None:
+    def __init__(self, name: str, node: Node, **about: object) -> None:
         self.node = node
         self.name = self.attribute = self.keyword = name
         vars(self).update(about)
@@ -271,7 +277,7 @@ class Object(Node):
     name: str
     make: str
     cls: type
-    fields: list[Field]
+    fields: list[ObjectField]
     risky: bool = False
     recursive: bool = False
     description: str | None = None
@@ -310,7 +316,7 @@ def is_nullable(node: Node) -> bool:
     """Tell if null is named as one of the values that fit."""
     if isinstance(node, Union):
         return any(map(is_nullable, node.branches))
-    return is_null(node) or (isinstance(node, Choice) and None in node.values)
+    return is_null(node) or (isinstance(node, ScalarChoice) and None in node.values)
 
 
 def walk(root: Node) -> Iterator[Node]:

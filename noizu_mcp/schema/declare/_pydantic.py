@@ -9,15 +9,17 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, get_args
 
+from ..._json_schema import ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS
+from ..._pointer import Path, unescape
 from ..._util import json_text
 from ..._value import JSONObject
-from ..jsonschema._keywords import ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, or_null, ordered
-from ._classes import declarers
+from ..jsonschema._keywords import or_null, ordered
+from ..jsonschema._violation import Fault
 from ._docstring import docstring_parameters, docstring_summary
 from ._field import Marker, is_field_info
 from ._foreign_types import no_form
-from ._nodes import MAX_PLACES, Node, Pydantic
-from ._state import ParseState
+from ._nodes import MAX_PLACES, FormTooLarge, Pydantic
+from ._resolve import declarers
 
 # Words for people, and a copy of the mapping that `const` in each branch says already.
 _LEFT_OUT = frozenset({"title", "discriminator", "$defs", "$ref"})
@@ -32,51 +34,50 @@ _OF_TWO_FORMS = frozenset(
 )
 
 
-def read_pydantic(state: ParseState, annotation: Any) -> Node:
+def read_pydantic(
+    annotation: object, *, output: bool, strict: bool, descriptions: Mapping[str, str]
+) -> Pydantic | list[Fault]:
     """Read a class, or another annotation, that pydantic describes and validates.
 
     Args:
-        state: Takes the faults: a field that has no JSON Schema, for one.
         annotation: The annotation; no part of it is text.
+        output: True if it describes a result.
+        strict: True to forbid names that are not declared.
+        descriptions: Descriptions for fields that pydantic describes without one.
+
+    Returns:
+        The node; or the faults, such as fields that have no JSON Schema.
     """
-    state.sided = True
     try:
         adapter = sys.modules["pydantic"].TypeAdapter(annotation)
-        written = adapter.json_schema(mode=_mode(state))
-        made = _Inliner(written, strict=state.strict)
+        written = adapter.json_schema(mode="serialization" if output else "validation")
+        made = _Inliner(written, strict=strict)
         schema = made.schema(written)
-    except _TooLarge:
-        state.fault("is too large once its classes are written out; make it flatter")
-        return Node()
+    except FormTooLarge:
+        return [Fault((), FormTooLarge.text)]
     except Exception as error:
-        _refuse(state, annotation, error)
-        return Node()
-    if not state.path:
-        # A whole input: the docstring of the method may describe it.
-        _describe(schema, state.descriptions)
+        faults: list[Fault] = []
+        if not _find_culprits(faults, annotation):
+            # The rest of the text is a link.
+            reason = str(error).partition("\n")[0].rstrip(".")
+            faults.append(Fault((), f"pydantic cannot describe it: {reason}"))
+        return faults
+    _describe(schema, descriptions)
     cls = annotation if isinstance(annotation, type) else None
     name = getattr(annotation, "__name__", "union")
-    node = Pydantic(name, schema, made.kept, _validator(adapter), cls, _titles(cls))
-    state.titled = state.titled or bool(node.titles)
-    # The JSON of an output is checked against its schema; it is not read back.
-    state.risky = state.risky or not state.output
-    return node
-
-
-def _mode(state: ParseState) -> str:
-    return "serialization" if state.output else "validation"
+    return Pydantic(name, schema, made.kept, _validator(adapter), cls, _titles(cls))
 
 
 def _describe(schema: JSONObject, descriptions: Mapping[str, str]) -> None:
-    """Give descriptions to those properties of a schema that have none."""
+    """Add descriptions to the properties of a schema that lack one."""
     for name, own in schema.get("properties", {}).items():
         if name in descriptions and isinstance(own, dict):
             schema["properties"][name] = ordered({"description": descriptions[name], **own})
 
 
-def _fields_of(cls: Any) -> Mapping[str, Any]:
+def _fields_of(cls: object) -> Mapping[str, Any]:
     """Return the fields of a model or a dataclass of pydantic; none for another type."""
-    # The second name is that of models before 2.10.
+    # Before 2.10 the attribute is `model_fields`.
     fields = getattr(cls, "__pydantic_fields__", None) or getattr(cls, "model_fields", None)
     return fields if isinstance(fields, dict) else {}
 
@@ -91,19 +92,19 @@ def _titles(cls: type | None) -> dict[str, str]:
 def _validator(adapter: Any) -> Callable[[Any], Any]:
     """Return the function that validates a value which was decoded from JSON."""
     if not _tells_json(adapter.core_schema):
-        validate: Callable[[Any], Any] = adapter.validator.validate_python
+        validate: Callable[[object], object] = adapter.validator.validate_python
         return validate
     # Only here, since it writes the value once more.
     validate_json = adapter.validator.validate_json
     return lambda value: validate_json(json_text(value))
 
 
-def _tells_json(core_schema: Any) -> bool:
+def _tells_json(core_schema: object) -> bool:
     """Tell if a validator accepts other values as JSON than as Python objects.
 
     Strict models do, and those with a JSON form of bytes.
     """
-    waiting: list[Any] = [core_schema]
+    waiting: list[object] = [core_schema]
     while waiting:
         node = waiting.pop()
         if isinstance(node, dict):
@@ -119,12 +120,8 @@ def _tells_json(core_schema: Any) -> bool:
     return False
 
 
-class _TooLarge(Exception):
-    """A schema with more parts than `MAX_PLACES` once its types are written out."""
-
-
 class _Inliner:
-    """Writes a schema of pydantic without references, but for types that contain themselves.
+    """Writes a schema of pydantic without references, except to types that contain themselves.
 
     Args:
         written: The schema, with the types that it refers to in `$defs`.
@@ -142,17 +139,17 @@ class _Inliner:
         self._parts = 0
         self.kept: JSONObject = {}
 
-    def schema(self, node: Any) -> Any:
-        """Return a schema, or a part of it; raises `_TooLarge`."""
+    def schema(self, node: object) -> Any:
+        """Return a schema, or a part of it; raises `FormTooLarge`."""
         if not isinstance(node, dict):
             return node
         self._parts += 1
         if self._parts > MAX_PLACES:
-            raise _TooLarge
+            raise FormTooLarge
         made: JSONObject = {}
         for keyword, value in node.items():
             if keyword == "const":
-                made["enum"] = [value]  # as a Literal of ours is written
+                made["enum"] = [value]  # as the emitter writes a Literal
             elif keyword not in _LEFT_OUT:
                 made[keyword] = self._inside(keyword, value)
         if "properties" in made:
@@ -170,7 +167,7 @@ class _Inliner:
         if self._strict:
             made.setdefault("additionalProperties", False)
 
-    def _inside(self, keyword: str, value: Any) -> Any:
+    def _inside(self, keyword: str, value: Any) -> object:
         """Return the value of a keyword with the schemas in it written out."""
         if keyword in ONE_SCHEMA:
             return self.schema(value)
@@ -181,7 +178,7 @@ class _Inliner:
         return value
 
     def _target(self, reference: str) -> JSONObject:
-        name = reference.removeprefix(_DEFINITIONS).replace("~1", "/").replace("~0", "~")
+        name = unescape(reference.removeprefix(_DEFINITIONS))
         if name not in self._recursive:
             made: JSONObject = self.schema(self._definitions[name])
             return made
@@ -191,7 +188,7 @@ class _Inliner:
         return {"$ref": reference}
 
 
-def _named(schema: Any) -> Iterator[str]:
+def _named(schema: object) -> Iterator[str]:
     """Yield the names of the definitions to which a schema refers."""
     waiting = [schema]
     while waiting:
@@ -199,7 +196,7 @@ def _named(schema: Any) -> Iterator[str]:
         if isinstance(node, dict):
             reference = node.get("$ref")
             if isinstance(reference, str):
-                yield reference.removeprefix(_DEFINITIONS).replace("~1", "/").replace("~0", "~")
+                yield unescape(reference.removeprefix(_DEFINITIONS))
             waiting += node.values()
         elif isinstance(node, list):
             waiting += node
@@ -237,39 +234,35 @@ def _nullable(schema: JSONObject) -> JSONObject:
 # Types without a JSON Schema.
 
 
-def _refuse(state: ParseState, annotation: Any, error: Exception) -> None:
-    """Note the fields of a type that have no JSON Schema, or the problem of the whole."""
-    if not _find_culprits(state, annotation, {}):
-        # The rest of the text is a link.
-        reason = str(error).partition("\n")[0].rstrip(".")
-        state.fault(f"pydantic cannot describe it: {reason}")
-
-
-def _find_culprits(state: ParseState, annotation: Any, seen: dict[int, bool]) -> bool:
-    """Note the fields inside of an annotation that have no JSON Schema.
+def _find_culprits(
+    faults: list[Fault], annotation: Any, path: Path = (), seen: dict[int, bool] | None = None
+) -> bool:
+    """Find the fields inside of an annotation that have no JSON Schema.
 
     Args:
-        state: Takes the faults.
+        faults: Takes a fault for each of them.
         annotation: The annotation.
-        seen: For each annotation that was looked at, by identity: True if something was noted.
+        path: The names of the fields around it.
+        seen: The annotations that were looked at, by identity, with what was returned for them.
 
     Returns:
-        True if something was noted, now or when the annotation was looked at before.
+        True if there is such a field, also if another place has it and the fault is there.
     """
+    seen = {} if seen is None else seen
     if id(annotation) in seen:
         return seen[id(annotation)]
     seen[id(annotation)] = False
-    found = [_find_culprits(state, part, seen) for part in get_args(annotation)]
+    found = [_find_culprits(faults, part, path, seen) for part in get_args(annotation)]
     # A name that is not defined yet is a problem of the whole class.
     if getattr(annotation, "__pydantic_complete__", True):
         owners = declarers(annotation) if isinstance(annotation, type) else {}
         for name, info in _fields_of(annotation).items():
-            with state.at(name, owners.get(name, annotation)):
-                inside = _find_culprits(state, info.annotation, seen)
-                if not inside and not _is_described(info):
-                    state.fault(no_form(info.annotation))
-                    inside = True
-            found.append(inside)
+            at = (*path, name)
+            found.append(_find_culprits(faults, info.annotation, at, seen))
+            if not found[-1] and not _is_described(info):
+                owner = owners.get(name, annotation)
+                faults.append(Fault(at, no_form(info.annotation), owner))
+                found[-1] = True
     seen[id(annotation)] = any(found)
     return any(found)
 
@@ -284,13 +277,13 @@ def _is_described(info: Any) -> bool:
     return True
 
 
-# `pydantic.Field(...)` and other metadata beside types of ours.
+# `pydantic.Field(...)` and other metadata beside types that pydantic does not read.
 
 # Their values that say nothing of JSON, or that are read as options.
 _READ = ("description", "examples", "title")
 
 
-def split_entries(entries: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+def split_entries(entries: Iterable[object]) -> tuple[list[object], list[object]]:
     """Tell the entries of `Annotated` that only pydantic can read from the others.
 
     Args:
@@ -316,13 +309,13 @@ def _is_theirs(entry: Any) -> bool:
     return module in ("pydantic", "pydantic_core") or hasattr(entry, "__get_pydantic_core_schema__")
 
 
-def _general(entry: Any) -> dict[str, Any] | None:
+def _general(entry: object) -> dict[str, object] | None:
     """Return the settings of pydantic in an entry; None for a constraint that others know too."""
     of_pydantic = type(entry).__module__.partition(".")[0] == "pydantic"
     return dict(vars(entry)) if of_pydantic else None
 
 
-def read_field_info(info: Any) -> tuple[dict[str, Any], list[Any], str | None]:
+def read_field_info(info: Any) -> tuple[dict[str, object], list[object], str | None]:
     """Read `pydantic.Field(...)`, which `split_entries` has left to us, as options of a field.
 
     Args:

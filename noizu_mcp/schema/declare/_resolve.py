@@ -7,22 +7,27 @@ class body around it, in the module.
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from inspect import get_annotations
 from types import FrameType, MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, ForwardRef, NamedTuple, TypeVar, Union, get_args, get_origin
 
 #: The type of each type variable, with the scope of its names.
-Types = Mapping[Any, "tuple[Any, Scope]"]
+Types = Mapping[object, "tuple[Any, NameScope]"]
 #: No type variables.
 NO_TYPES: Types = MappingProxyType({})
 #: On a `Schema` class: names that were found in a function's frame, which is gone on later reads.
 KEPT = "__mcp_names__"
 
 
+#: Annotations that stand for another object.
+TEXT = (str, ForwardRef)
+
+
 class Unresolved(Exception):
     """An annotation names something that does not exist (yet)."""
 
 
-class Scope(NamedTuple):
+class NameScope(NamedTuple):
     """The names that an annotation may use.
 
     Attributes:
@@ -38,7 +43,7 @@ class Scope(NamedTuple):
     local: bool = False
     variables: Mapping[Any, Any] = MappingProxyType({})
 
-    def resolve(self, annotation: Any) -> Any:
+    def resolve(self, annotation: object) -> object:
         """Return an annotation with text replaced by the object that it names.
 
         Raises:
@@ -58,7 +63,7 @@ class Scope(NamedTuple):
         except Exception as error:
             raise Unresolved(f"cannot evaluate the annotation {annotation!r}: {error}") from None
 
-    def find(self, name: str) -> Any:
+    def find(self, name: str) -> object:
         """Return the object that a name stands for.
 
         Raises:
@@ -78,7 +83,7 @@ class Scope(NamedTuple):
         raise KeyError(name)
 
 
-def substitute(annotation: Any, scope: Scope) -> tuple[Any, Scope]:
+def substitute(annotation: Any, scope: NameScope) -> tuple[object, NameScope]:
     """Replace the type variables of an annotation; return it with the scope of its names.
 
     Raises:
@@ -86,7 +91,7 @@ def substitute(annotation: Any, scope: Scope) -> tuple[Any, Scope]:
     """
     annotation = scope.resolve(annotation)
     if isinstance(annotation, TypeVar):
-        known: tuple[Any, Scope] = scope.variables.get(annotation, (annotation, scope))
+        known: tuple[Any, NameScope] = scope.variables.get(annotation, (annotation, scope))
         return known
     variables = getattr(annotation, "__parameters__", ())
     if isinstance(annotation, type) or not variables:
@@ -95,7 +100,9 @@ def substitute(annotation: Any, scope: Scope) -> tuple[Any, Scope]:
     return annotation[tuple(parts)], scope
 
 
-def type_arguments(cls: type, args: Iterable[tuple[Any, Scope]] | None = None) -> dict[type, Types]:
+def type_arguments(
+    cls: type, args: Iterable[tuple[object, NameScope]] | None = None
+) -> dict[type, Types]:
     """Find the types that stand for the type variables of a class and of its generic bases.
 
     Args:
@@ -107,7 +114,7 @@ def type_arguments(cls: type, args: Iterable[tuple[Any, Scope]] | None = None) -
         may stand for one type in a class, and for another one in its base.
     """
     if args is None:
-        args = [(Any, Scope({}))] * len(_parameters(cls))
+        args = [(Any, NameScope({}))] * len(_parameters(cls))
     found: dict[type, Types] = {cls: dict(zip(_parameters(cls), args, strict=False))}
     # A class stands before its bases there, so that its own variables are known by then.
     for each in cls.__mro__:
@@ -117,15 +124,15 @@ def type_arguments(cls: type, args: Iterable[tuple[Any, Scope]] | None = None) -
                 scope = class_scope(each, found.get(each, {}))
                 pairs = zip(_parameters(origin), get_args(alias), strict=False)
                 known = {v: _substitute_known(arg, scope) for v, arg in pairs}
-                # A type with a variable in it that stands for nothing is none. Others than plain
-                # variables stand for several types, or for parameters.
+                # A type with an unbound variable in it is not known. Variables of other kinds
+                # stand for several types, or for parameters.
                 plain = all(isinstance(v, TypeVar) for v in known)
                 known = {v: pair for v, pair in known.items() if not _has_variables(pair[0])}
                 found[origin] = known if plain else {}
     return found
 
 
-def _substitute_known(annotation: Any, scope: Scope) -> tuple[Any, Scope]:
+def _substitute_known(annotation: object, scope: NameScope) -> tuple[object, NameScope]:
     """Replace type variables; text that names something unknown stays, and is a fault later."""
     try:
         return substitute(annotation, scope)
@@ -133,32 +140,32 @@ def _substitute_known(annotation: Any, scope: Scope) -> tuple[Any, Scope]:
         return annotation, scope
 
 
-def _has_variables(annotation: Any) -> bool:
+def _has_variables(annotation: object) -> bool:
     plain = isinstance(annotation, type) and get_origin(annotation) is None
     return isinstance(annotation, TypeVar) or (not plain and bool(_parameters(annotation)))
 
 
-def _parameters(cls: Any) -> tuple[Any, ...]:
+def _parameters(cls: object) -> tuple[object, ...]:
     return getattr(cls, "__parameters__", ())
 
 
-def with_types(annotation: Any, types: Types) -> Any:
-    """Replace the type variables of an annotation that is no text."""
-    return substitute(annotation, Scope({}, variables=types))[0]
+def with_types(annotation: object, types: Types) -> object:
+    """Replace the type variables of an annotation that is not text."""
+    return substitute(annotation, NameScope({}, variables=types))[0]
 
 
 class _Names(dict[str, Any]):
     """The local names of an `eval`, looked up only when asked for."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: NameScope) -> None:
         super().__init__()
         self._scope = scope
 
-    def __missing__(self, name: str) -> Any:
+    def __missing__(self, name: str) -> object:
         return self._scope.find(name)
 
 
-def _frames(names: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _frames(names: dict[str, object]) -> Iterator[Mapping[str, object]]:
     """Yield the names of the running code, from the inside out.
 
     Args:
@@ -179,11 +186,31 @@ def _frames(names: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
         frame = frame.f_back
 
 
-def class_scope(cls: type, variables: Mapping[Any, Any]) -> Scope:
+def class_scope(cls: type, variables: Mapping[object, object]) -> NameScope:
     """Return the scope of the annotations in the body of a class."""
     module = sys.modules.get(cls.__module__)
     names = module.__dict__ if module is not None else {}
-    return Scope(names, cls, "<locals>" in cls.__qualname__, variables)
+    return NameScope(names, cls, "<locals>" in cls.__qualname__, variables)
+
+
+def field_scopes(
+    cls: type, types: Mapping[type, Types]
+) -> tuple[dict[str, type], dict[type, NameScope]]:
+    """Find the class that annotates each field, and the scope of the annotations of each class.
+
+    Args:
+        cls: A class with fields.
+        types: The result of `type_arguments`.
+    """
+    owners = declarers(cls)
+    return owners, {
+        each: class_scope(each, types.get(each, {})) for each in {cls, *owners.values()}
+    }
+
+
+def declarers(cls: type) -> dict[str, type]:
+    """Return the class in whose body each field is annotated, by its name there."""
+    return {name: base for base in reversed(cls.__mro__) for name in get_annotations(base)}
 
 
 def may_be_none(annotation: Any, owner: type) -> bool:
@@ -191,7 +218,7 @@ def may_be_none(annotation: Any, owner: type) -> bool:
 
     Args:
         annotation: The annotation.
-        owner: The class in whose body it stands.
+        owner: The class whose body contains it.
     """
     try:
         annotation = class_scope(owner, {}).resolve(annotation)

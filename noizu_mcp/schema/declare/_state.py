@@ -1,7 +1,7 @@
 """The state of reading a declaration, and the fields that it reads.
 
 A declaration is read once, from the top down. An annotation becomes a node, a class becomes an
-object node with a field for each of its own. A problem is noted with the path of the field, and
+object node with its fields. A problem is noted with the path of the field, and
 reading goes on with a node for any value, so that all problems are reported together.
 """
 
@@ -13,8 +13,8 @@ from typing import Annotated, Any, get_args, get_origin
 from ..jsonschema._violation import Fault
 from ._field import Marker, is_field_info
 from ._field_options import constrain, marker_problems
-from ._nodes import MISSING, Field, Node, Object, is_nullable
-from ._resolve import NO_TYPES, Scope, Types, Unresolved
+from ._nodes import MISSING, Node, Object, ObjectField, is_nullable
+from ._resolve import NO_TYPES, TEXT, NameScope, Types, Unresolved
 
 # Special forms that are about a field, not about its type. By name: some are newer than the oldest
 # Python served, and typing_extensions has its own.
@@ -26,12 +26,12 @@ class ParseState:
     """The state of reading one declaration.
 
     Args:
-        infer: Reads an annotation that is no text; raises `Unresolved`. It is passed, because it
+        infer: Reads an annotation that is not text; raises `Unresolved`. It is passed, because it
             reads classes, which in turn read their annotations by this state.
         output: True if the declaration describes a result. Attributes that no parameter of the
             constructor sets are part of it.
         strict: True to forbid names that are not declared.
-        descriptions: Descriptions for fields of the root that have none of their own.
+        descriptions: Descriptions for fields of the root that are declared without one.
         types: The types of the type variables of a class around the declaration.
 
     Attributes:
@@ -51,7 +51,7 @@ class ParseState:
 
     def __init__(
         self,
-        infer: "Callable[[ParseState, Any, Scope], Node]",
+        infer: "Callable[[ParseState, Any, NameScope], Node]",
         *,
         output: bool = False,
         strict: bool = False,
@@ -66,9 +66,9 @@ class ParseState:
         self.faults: list[Fault] = []
         self.path: tuple[str | int, ...] = ()
         self.owner: type | None = None
-        self.classes: list[tuple[type, tuple[Any, ...], Object]] = []
+        self.classes: list[tuple[type, tuple[object, ...], Object]] = []
         self.open: set[int] = set()
-        self.aliases: list[Any] = []
+        self.aliases: list[object] = []
         self.unresolved = False
         self.risky = False
         self.headers = False
@@ -90,11 +90,11 @@ class ParseState:
         finally:
             self.path, self.owner = outside
 
-    def node(self, annotation: Any, scope: Scope) -> Node:
+    def node(self, annotation: object, scope: NameScope) -> Node:
         """Read an annotation.
 
         Args:
-            annotation: Any annotation, text included. One that has no schema is a fault.
+            annotation: Any annotation, text included. A type without a schema is a fault.
             scope: The names that it may use.
 
         Returns:
@@ -102,26 +102,41 @@ class ParseState:
             that a class has one node.
         """
         try:
-            return self._infer(self, scope.resolve(annotation), scope)
+            if isinstance(annotation, TEXT):
+                annotation = scope.resolve(annotation)
+            return self._infer(self, annotation, scope)
         except Unresolved as error:
             return self._unknown(error)
 
-    def pydantic_node(self, annotation: Any) -> Node:
+    def pydantic_node(self, annotation: object) -> Node:
         """Read a type that pydantic describes and validates."""
         # Loaded with the first one.
         from ._pydantic import read_pydantic
 
-        return read_pydantic(self, annotation)
+        self.sided = True
+        # The docstring of a method describes the fields of a whole input only.
+        descriptions = {} if self.path else self.descriptions
+        found = read_pydantic(
+            annotation, output=self.output, strict=self.strict, descriptions=descriptions
+        )
+        if isinstance(found, list):
+            for path, text, owner, *_ in found:
+                self.faults.append(Fault((*self.path, *path), text, owner or self.owner))
+            return Node()
+        self.titled = self.titled or bool(found.titles)
+        # The JSON of an output is checked against its schema; it is not read back.
+        self.risky = self.risky or not self.output
+        return found
 
     def annotated_node(
-        self, annotation: Any, entries: Iterable[Any], scope: Scope
-    ) -> tuple[Node, list[Any]]:
+        self, annotation: object, entries: Iterable[object], scope: NameScope
+    ) -> tuple[Node, list[object]]:
         """Read an annotation with the entries of `Annotated` that are about its type.
 
         Args:
             annotation: The annotation, without the entries.
-            entries: The entries; those of pydantic that no option of ours can say are read with the
-                annotation, by pydantic.
+            entries: The entries; pydantic reads the annotation with the entries that no option of
+                a field expresses.
             scope: The names that the annotation may use.
 
         Returns:
@@ -148,7 +163,7 @@ class ParseState:
         for problem in marker_problems(marker):
             self.fault(problem)
 
-    def constrain(self, node: Node, options: Mapping[str, Any]) -> None:
+    def constrain(self, node: Node, options: Mapping[str, object]) -> None:
         """Put those options on a node that are about its type."""
         self.titled = self.titled or not options.keys().isdisjoint(("title", "titles"))
         for problem in constrain(node, options):
@@ -158,10 +173,10 @@ class ParseState:
         self,
         name: str,
         annotation: Any,
-        scope: Scope,
+        scope: NameScope,
         marker: Any = None,
         **about: Any,
-    ) -> Field:
+    ) -> ObjectField:
         """Read a field that has an annotation and perhaps a marker. The state stands at the field.
 
         Args:
@@ -169,14 +184,14 @@ class ParseState:
             annotation: The whole annotation.
             scope: The names that it may use.
             marker: `field(...)`, `argument(...)` or `pydantic.Field(...)`, if one was written.
-            **about: Attributes of `Field`.
+            **about: Attributes of `ObjectField`.
         """
         entries: Iterable[Any] = ()
         try:
             inner, entries, required = _unwrap(annotation, scope)
             if any(is_field_info(entry) and not entry.is_required() for entry in entries):
                 self.fault(_LATE_DEFAULT)
-            if is_field_info(marker):
+            if marker is not None and is_field_info(marker):
                 entries, about = [*entries, marker], {**about, **_default_of(marker)}
                 marker = None
             node, entries = self.annotated_node(inner, entries, scope)
@@ -200,18 +215,18 @@ class ParseState:
             del about["default"]
         return self.field(name, node, options, **about)
 
-    def field(self, name: str, node: Node, options: Mapping[str, Any], **about: Any) -> Field:
+    def field(self, name: str, node: Node, options: Mapping[str, Any], **about: Any) -> ObjectField:
         """Return a field, after its constraints are put on its type.
 
         Args:
             name: The name on the wire.
             node: The type.
             options: The options of the marker, checked already.
-            **about: Attributes of `Field`; `required` holds if the options do not decide it.
+            **about: Attributes of `ObjectField`; `required` holds if the options do not decide it.
         """
         if options:
             self.constrain(node, options)
-        field = Field(name, node, **{"default": options.get("default", MISSING), **about})
+        field = ObjectField(name, node, **{"default": options.get("default", MISSING), **about})
         absent_fits = field.has_default or is_nullable(node)
         known = (options.get("required"), about.get("required"), not absent_fits)
         field.required = bool(next(each for each in known if each is not None))
@@ -225,8 +240,8 @@ class ParseState:
         field.complete = options.get("complete")
         return field
 
-    def entry_options(self, node: Node, entries: Iterable[Any]) -> dict[str, Any]:
-        """Return the options that the entries of `Annotated[...]` say, ours and those of others."""
+    def entry_options(self, node: Node, entries: Iterable[object]) -> dict[str, object]:
+        """Return the options that the entries of `Annotated[...]` express."""
         options: dict[str, Any] = {}
         for entry in entries:
             if isinstance(entry, Marker):
@@ -260,7 +275,7 @@ class ParseState:
         return options
 
 
-def _unwrap(annotation: Any, scope: Scope) -> tuple[Any, list[Any], bool | None]:
+def _unwrap(annotation: Any, scope: NameScope) -> tuple[object, list[Any], bool | None]:
     """Take off the parts of an annotation that are about the field, not about its type.
 
     Returns:
@@ -273,7 +288,8 @@ def _unwrap(annotation: Any, scope: Scope) -> tuple[Any, list[Any], bool | None]
     entries: list[Any] = []
     required = None
     while True:
-        annotation = scope.resolve(annotation)
+        if isinstance(annotation, TEXT):
+            annotation = scope.resolve(annotation)
         origin = get_origin(annotation)
         if origin is Annotated:
             entries = [*annotation.__metadata__, *entries]
@@ -285,8 +301,8 @@ def _unwrap(annotation: Any, scope: Scope) -> tuple[Any, list[Any], bool | None]
             return annotation, entries, required
 
 
-def _default_of(info: Any) -> dict[str, Any]:
-    """Return the default of `pydantic.Field(...)`, as attributes of `Field`."""
+def _default_of(info: Any) -> dict[str, object]:
+    """Return the default of `pydantic.Field(...)`, as attributes of `ObjectField`."""
     if info.is_required():
         return {}
     factory = info.default_factory

@@ -15,16 +15,21 @@ from ..jsonschema._document import (
     schema_error,
 )
 from ..jsonschema._keywords import LATEST
-from ..jsonschema._values import MAX_VALUE_DEPTH, find_not_json, is_deeper
+from ..jsonschema._values import (
+    MAX_VALUE_DEPTH,
+    CompilePart,
+    Verdict,
+    find_not_json,
+    is_deeper,
+)
 from ..jsonschema._violation import Fault, Violation
-from ._engine import CompilePart, Verdict, choose_engine, load_engine
+from ._engine import choose_engine, load_engine
 
 # A pattern of a few characters may take a millisecond to compile.
 MAX_PATTERNS = 100
 MAX_PATTERN_SIZE = 10_000
 
-Explain = Callable[[Any], list[Violation]]
-CompileMatcher = Callable[[str], Callable[[str], bool]]
+Explain = Callable[[object], list[Violation]]
 
 
 class CompiledSchema(NamedTuple):
@@ -37,17 +42,19 @@ class CompiledSchema(NamedTuple):
             a value nested deeper than 128 levels if the schema is recursive.
         violations: Returns the violations of a value, the first 100 of more, `[]` exactly if it
             fits. Never raises.
+        engine: The engine that was named when the schema was compiled, or None.
     """
 
     schema: Mapping[str, Any] | bool
     is_valid: Callable[[Any], bool]
-    violations: Callable[[Any], list[Violation]]
+    violations: Callable[[object], list[Violation]]
+    engine: EngineName | None
 
 
 def compile_schema(
-    schema: Mapping[str, Any] | bool,
+    schema: Mapping[str, object] | bool,
     engine: EngineName | None = None,
-    documents: Mapping[str, Any] | None = None,
+    documents: Mapping[str, object] | None = None,
     *,
     trusted: bool = True,
 ) -> CompiledSchema:
@@ -96,7 +103,7 @@ def _broken_pattern_caps(document: Document) -> list[str]:
 
 
 def compile_document(
-    schema: Mapping[str, Any] | bool,
+    schema: Mapping[str, object] | bool,
     document: Document,
     engine: EngineName | None,
     *,
@@ -115,10 +122,11 @@ def compile_document(
     verdict, compile_part = _compile(document, engine, trusted=trusted, sound=sound)
     # Other documents may hold more than is referred to, and older drafts refer in other ways.
     wide = bool(document.documents) or document.dialect != LATEST
-    recursive = wide or document.survey().recursive
+    recursive = wide or document.survey.recursive
     is_valid = partial(_is_valid_within, verdict) if recursive else verdict
     explain = cache(partial(_explainer, document.root, document.documents, engine, compile_part))
-    return CompiledSchema(schema, is_valid, partial(_violations, is_valid, explain, recursive))
+    violations = partial(_violations, is_valid, explain, recursive)
+    return CompiledSchema(schema, is_valid, violations, engine)
 
 
 def _compile(
@@ -141,7 +149,7 @@ def _compile(
         made = made or load_engine(engine).compile_document(Document(root), trusted=trusted)
         return made
 
-    def is_valid(value: Any) -> bool:
+    def is_valid(value: object) -> bool:
         nonlocal verdict
         if verdict is None:
             verdict = compiled()[0]
@@ -157,38 +165,40 @@ def _compile(
     return is_valid, compile_part
 
 
-def pattern_compiler(engine: EngineName | None) -> CompileMatcher:
-    """Return the function that compiles a pattern as an engine does; it raises ValueError.
+def match_pattern(engine: EngineName | None, pattern: str) -> Callable[[str], bool]:
+    """Return a function that tells if a pattern is found in a text, as an engine does it.
 
     Args:
         engine: A result of `choose_engine`.
+        pattern: The pattern, of ECMA-262.
+
+    Raises:
+        ValueError: The pattern is not valid, or not served.
     """
-
-    def compile_matcher(pattern: str) -> Callable[[str], bool]:
-        return load_engine(engine).match_pattern(pattern)
-
-    return compile_matcher
+    return load_engine(engine).match_pattern(pattern)
 
 
 def _explainer(
-    root: Any,
-    documents: Mapping[str, Any],
+    root: object,
+    documents: Mapping[str, object],
     engine: EngineName | None,
     compile_part: CompilePart | None,
 ) -> Explain:
     # Most programs never see a violation, so the module is not imported before.
     from ..report._explain import Explainer
 
-    return Explainer(Document(root, documents), pattern_compiler(engine), compile_part).explain
+    return Explainer(
+        Document(root, documents), partial(match_pattern, engine), compile_part
+    ).explain
 
 
-def _is_valid_within(verdict: Verdict, value: Any) -> bool:
+def _is_valid_within(verdict: Verdict, value: object) -> bool:
     """Judge a value with a limit on depth: engines recurse, and a C stack does not forgive."""
     return not is_deeper(value, MAX_VALUE_DEPTH) and verdict(value)
 
 
 def _violations(
-    verdict: Verdict, explain: Callable[[], Explain], recursive: bool, value: Any
+    verdict: Verdict, explain: Callable[[], Explain], recursive: bool, value: object
 ) -> list[Violation]:
     """Return the violations of a value, `[]` exactly if the verdict accepts it.
 

@@ -7,15 +7,13 @@ whether it can be.
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from ..._errors import SchemaUnsupported
 from ..._log import logger
 from ..._schema_engine import EngineName, named_engine
 from ..jsonschema._document import Document
-
-Verdict = Callable[[Any], bool]
-CompilePart = Callable[[Any], Verdict]
+from ..jsonschema._values import CompilePart, Verdict
 
 _NATIVE: Final = "jsonschema_rs"
 

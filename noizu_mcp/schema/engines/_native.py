@@ -11,8 +11,8 @@ from ..._errors import SchemaError, SchemaUnsupported
 from ..._value import JSONObject
 from ..jsonschema._document import Document, patterns_of, schema_error
 from ..jsonschema._keywords import DIALECTS, LATEST
+from ..jsonschema._values import CompilePart, Verdict
 from ..jsonschema._violation import Fault
-from ._engine import CompilePart, Verdict
 
 #: See `Engine`.
 MAX_WORK = 5_000_000
@@ -90,7 +90,7 @@ def match_pattern(pattern: str, *, trusted: bool = True) -> Callable[[str], bool
 def guarded(verdict: Verdict) -> Verdict:
     """Return a verdict that rejects a value that the engine cannot read, instead of raising."""
 
-    def is_valid(value: Any) -> bool:
+    def is_valid(value: object) -> bool:
         try:
             return verdict(value)
         # UnicodeEncodeError, which is one, for a lone surrogate.

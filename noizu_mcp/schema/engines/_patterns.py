@@ -6,7 +6,7 @@ the table (a lookaround, a backreference, `\b`, `\p`) is refused.
 
 Python's engine backtracks: it tries one alternative after the other. A choice costs nothing if the
 next character decides it, as in `[a-z]+-`. Otherwise the ways through the pattern multiply, as in
-`.*.*`, or double with each character, as in `(a+)+`. `_Part.ways` counts them. An unanchored
+`.*.*`, or double with each character, as in `(a+)+`. `_PatternPart.ways` counts them. An unanchored
 pattern starts anew at each character. So a text of n characters takes at most
 
     n * ways * (1 if the pattern begins with ^, else the length of its longest match)
@@ -26,7 +26,7 @@ import attrs
 MAX_STEPS = 256
 #: A longer pattern is a table that belongs into `enum`.
 MAX_PATTERN = 2000
-# Python compiles a bounded repetition by copying in places; nobody writes more by hand.
+# Python compiles some bounded repetitions by copying; larger ones are not written by hand.
 _MAX_COUNT = 1000
 _MAX_NESTING = 30
 
@@ -77,12 +77,12 @@ def translate(pattern: str) -> str:
     """
     if len(pattern) > MAX_PATTERN:
         raise PatternRefusedError(f"longer than {MAX_PATTERN} characters")
-    reader = _Reader(pattern)
+    reader = _PatternReader(pattern)
     whole = reader.choice(0)
     if reader.kind:
         raise PatternRefusedError('a ")" without its "("')
     steps = whole.ways(frozenset()) * (1 if whole.anchored else whole.longest)
-    # Not `>`: the ways of nothing, an infinity times 0, are no number.
+    # Not `>`: an infinity times 0 is NaN.
     if not steps <= MAX_STEPS:
         raise PatternRefusedError(
             "it can take too long, because one text may match it in many ways; begin it with ^, "
@@ -92,7 +92,7 @@ def translate(pattern: str) -> str:
 
 
 @attrs.frozen
-class _Part:
+class _PatternPart:
     """A set of characters, or parts one after the other.
 
     Attributes:
@@ -107,7 +107,7 @@ class _Part:
     empty: bool
     longest: float
     anchored: bool = False
-    parts: Sequence["_Part"] = ()
+    parts: Sequence["_PatternPart"] = ()
 
     def ways(self, after: frozenset[str]) -> float:
         """Return how many ways there are through it, before the characters that can follow."""
@@ -119,7 +119,7 @@ class _Part:
 
 
 @attrs.frozen
-class _Choice(_Part):
+class _Choice(_PatternPart):
     """One of several parts, its `parts`."""
 
     def ways(self, after: frozenset[str]) -> float:
@@ -133,7 +133,7 @@ class _Choice(_Part):
 
 
 @attrs.frozen
-class _Repeat(_Part):
+class _Repeat(_PatternPart):
     """A part repeated: its only one.
 
     Attributes:
@@ -165,7 +165,7 @@ class _Repeat(_Part):
 _FEW = 8
 
 
-class _Reader:
+class _PatternReader:
     """Reads a pattern token by token, and writes each in Python's words.
 
     Attributes:
@@ -195,7 +195,7 @@ class _Reader:
         self.kind, self._text = (found.lastgroup, found[0]) if found else (None, "")
         self._at = found.end() if found else self._at
 
-    def choice(self, depth: int) -> _Part:
+    def choice(self, depth: int) -> _PatternPart:
         """Read alternatives, up to the end of their group."""
         if depth > _MAX_NESTING:
             raise PatternRefusedError(f"groups nested deeper than {_MAX_NESTING}")
@@ -213,8 +213,8 @@ class _Reader:
             options,
         )
 
-    def _row(self, depth: int) -> _Part:
-        parts: list[_Part] = []
+    def _row(self, depth: int) -> _PatternPart:
+        parts: list[_PatternPart] = []
         anchored = False
         while self.kind not in (None, "bar", "close"):
             if self.kind == "edge":
@@ -231,9 +231,9 @@ class _Reader:
                 break
         empty = all(part.empty for part in parts)
         anchored = anchored or (bool(parts) and parts[0].anchored)
-        return _Part(first, empty, sum(part.longest for part in parts), anchored, parts)
+        return _PatternPart(first, empty, sum(part.longest for part in parts), anchored, parts)
 
-    def _atom(self, depth: int) -> _Part:
+    def _atom(self, depth: int) -> _PatternPart:
         if self.kind == "open":
             self._next("(?:")
             inner = self.choice(depth + 1)
@@ -245,9 +245,9 @@ class _Reader:
             raise PatternRefusedError(f'"{self._text}" stands where nothing can be repeated')
         source, first = _set(self._text)
         self._next(source)
-        return _Part(first, empty=False, longest=1)
+        return _PatternPart(first, empty=False, longest=1)
 
-    def _repeated(self, body: _Part) -> _Part:
+    def _repeated(self, body: _PatternPart) -> _PatternPart:
         if self.kind != "repeat":
             return body
         least, most = _bounds(self._text.removesuffix("?") or "?")
@@ -271,7 +271,7 @@ def _bounds(text: str) -> tuple[int, float]:
 
 
 def _set(text: str) -> tuple[str, frozenset[str]]:
-    """Return a set of characters in Python's words, and its members as `_Part.first` has them."""
+    """Return a set of characters in Python's words, and its members as in `_PatternPart.first`."""
     if text == ".":
         negated, content = True, r"\n\r\u2028\u2029"
     elif text[0] == "[":

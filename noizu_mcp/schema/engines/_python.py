@@ -22,13 +22,13 @@ from fastjsonschema.draft07 import CodeGeneratorDraft07
 from fastjsonschema.ref_resolver import RefResolver
 
 from ..._errors import SchemaUnsupported
+from ..._json_schema import BOUNDS, COMBINING, SIZES
 from ..._value import JSONObject
 from ..jsonschema._document import REFERENCES, Document, is_local, schema_error
 from ..jsonschema._keywords import DIALECTS, LATEST, RULES
-from ..jsonschema._values import equal_pairs, is_encodable, is_multiple
+from ..jsonschema._values import CompilePart, Verdict, equal_pairs, is_encodable, is_multiple
 from ..jsonschema._violation import show
 from ..report._explain import Explainer
-from ._engine import Verdict
 from ._patterns import PatternRefusedError, match_pattern, translate
 
 __all__ = ["MAX_WORK", "compile_document", "match_pattern"]
@@ -36,28 +36,23 @@ __all__ = ["MAX_WORK", "compile_document", "match_pattern"]
 #: See `Engine`.
 MAX_WORK = 300_000
 
-Schema = JSONObject
-
 # Loops and trials that one function nests at most, at up to three per level of the schema: Python
 # nests at most 20 blocks.
 _INLINE_DEPTH = 4
 
 _COPIED = frozenset(
     {
-        *("type", "enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
-        *("multipleOf", "uniqueItems"),
+        *("type", "enum", "multipleOf", "uniqueItems"),
+        *BOUNDS,
     }
-)
-_COUNTS = frozenset(
-    {"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}
 )
 _NESTED = frozenset(
     {
-        *("allOf", "anyOf", "oneOf"),
+        *COMBINING,
         *("items", "prefixItems", "properties", "additionalProperties", "propertyNames"),
     }
 )
-_SERVED = _COPIED | _COUNTS | _NESTED | {"pattern", "$ref", "const", "required"}
+_SERVED = _COPIED | SIZES | _NESTED | {"pattern", "$ref", "const", "required"}
 # Keywords that reject nothing.
 _SILENT = frozenset(
     {
@@ -73,9 +68,7 @@ _OLDER = frozenset(uri for uri, name in DIALECTS.items() if name in ("6", "7", "
 _LASTING = (_SERVED | _SILENT | {"not", "patternProperties"}) - {"prefixItems"}
 
 
-def compile_document(
-    document: Document, *, trusted: bool
-) -> tuple[Verdict, Callable[[Any], Verdict]]:
+def compile_document(document: Document, *, trusted: bool) -> tuple[Verdict, CompilePart]:
     """Compile a schema into Python code, or a walk; see `Engine`."""
     _check_served(document)
     for pattern in document.patterns():
@@ -91,21 +84,21 @@ def compile_document(
     return Explainer(document, match_pattern).judge, _refuse_part
 
 
-def _refuse_part(_part: Any) -> Verdict:
+def _refuse_part(_part: object) -> Verdict:
     """Refuse to compile a part of a schema: the walk goes through the parts by itself."""
     raise ValueError("the Python engine compiles whole schemas")
 
 
 def _generated(document: Document) -> Verdict:
     """Return a verdict in Python code."""
-    function = _generate(_Writer(document).document(), remember=document.survey().recursive)
+    function = _generate(_Writer(document).document(), remember=document.survey.recursive)
 
-    def is_valid(value: Any) -> bool:
+    def is_valid(value: object) -> bool:
         try:
             function(value, {})
         except Mismatch:
             return False
-        # Deeper than the stack, or not JSON, such as a key that is no string.
+        # Deeper than the stack, or not JSON, such as a key that is not a string.
         except (RecursionError, TypeError, ValueError):
             return False
         return True
@@ -150,17 +143,17 @@ class _Writer:
     def __init__(self, document: Document) -> None:
         self._document = document
         self._names: dict[int, str] = {}
-        self._waiting: list[tuple[str, Schema]] = []
+        self._waiting: list[tuple[str, JSONObject]] = []
 
-    def document(self) -> Schema:
+    def document(self) -> JSONObject:
         """Return a new schema with the same meaning for the generator."""
-        whole: Schema = {"allOf": [self._inline(self._document.root, 0)], "definitions": {}}
+        whole: JSONObject = {"allOf": [self._inline(self._document.root, 0)], "definitions": {}}
         while self._waiting:
             name, target = self._waiting.pop()
             whole["definitions"][name] = self._inline(target, 0)
         return whole
 
-    def _function(self, node: Any) -> Any:
+    def _function(self, node: Any) -> object:
         """Return a reference to a subschema, which gets a function of its own."""
         if isinstance(node, bool):
             return node
@@ -169,15 +162,15 @@ class _Writer:
             self._waiting.append((self._names[id(node)], node))
         return {"$ref": f"#/definitions/{self._names[id(node)]}"}
 
-    def _inline(self, node: Any, depth: int) -> Any:
+    def _inline(self, node: Any, depth: int) -> object:
         if isinstance(node, bool) or depth > _INLINE_DEPTH:
             return self._function(node)
-        out: Schema = {}
-        aside: list[Any] = []
+        out: JSONObject = {}
+        aside: list[object] = []
         for keyword, value in node.items():
             if keyword in _COPIED:
                 out[keyword] = value
-            elif keyword in _COUNTS:
+            elif keyword in SIZES:
                 out[keyword] = int(value)
             elif keyword == "pattern":
                 out[keyword] = translate(value)
@@ -189,7 +182,9 @@ class _Writer:
             out["allOf"] = [*aside, *out.get("allOf", ())]
         return out
 
-    def _nest(self, keyword: str, value: Any, node: Schema, out: Schema, depth: int) -> None:
+    def _nest(
+        self, keyword: str, value: Any, node: JSONObject, out: JSONObject, depth: int
+    ) -> None:
         """Write a keyword with subschemas that keeps its meaning."""
         own: Any
         if isinstance(value, list):
@@ -206,7 +201,7 @@ class _Writer:
         if own not in (True, {}):
             out[keyword] = own
 
-    def _aside(self, keyword: str, value: Any, node: Schema) -> Iterator[Any]:
+    def _aside(self, keyword: str, value: Any, node: JSONObject) -> Iterator[object]:
         """Yield the schema for a keyword that the generator mixes up beside others."""
         if keyword == "$ref":
             yield self._function(self._document.find(value, node))
@@ -230,7 +225,7 @@ _TYPES = {
     "boolean": "isinstance({0}, bool)",
     "object": "isinstance({0}, dict)",
     "array": "isinstance({0}, (list, tuple))",
-    # A lone surrogate cannot be sent, so it is no JSON string; few texts need a second look.
+    # A lone surrogate cannot be sent, so it is not a JSON string; ASCII texts have none.
     "string": "isinstance({0}, str) and ({0}.isascii() or is_encodable({0}))",
     # The difference is 0 for everything but NaN and the infinities.
     "number": "isinstance({0}, (int, float)) and not isinstance({0}, bool) and {0} - {0} == 0",
@@ -251,7 +246,7 @@ class Generator(CodeGeneratorDraft07):
     _definition: Any
     _variable: Any
 
-    def exc(self, *_args: Any, **_kwargs: Any) -> None:
+    def exc(self, *_args: object, **_kwargs: object) -> None:
         """Write the rejection: no message, whatever the original has to say."""
         self.l("raise Mismatch")
 
@@ -303,7 +298,7 @@ class Generator(CodeGeneratorDraft07):
                 self.exc()
 
 
-def _generate(schema: Schema, *, remember: bool) -> Callable[[Any, dict[Any, bool]], None]:
+def _generate(schema: JSONObject, *, remember: bool) -> Callable[[Any, dict[Any, bool]], None]:
     """Return a function that raises `Mismatch` for values that do not fit.
 
     Args:

@@ -10,21 +10,23 @@ counts once: the engines remember their verdicts, and the depth of the value bou
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from json import dumps
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin
 
 from ..._errors import SchemaError
 from ..._nearest import nearest
+from ..._pointer import Path, unescape
 from ..._value import JSONObject
-from ._keywords import DIALECTS, LATEST, RULES, Path, dialect_of, subschemas
+from ._keywords import DIALECTS, LATEST, RULES, dialect_of, keyword_faults, subschemas, walk
 from ._violation import Fault, show
 
 KIB = 1024
 
 # The largest tool schema seen in the wild is a few dozen KiB; a megabyte is an attack or a mistake.
 MAX_SCHEMA_SIZE = 256 * KIB
-# Nobody reads further, and the engines recurse: the native one stops near 255.
+# Deeper schemas are not written by people, and the engines recurse: the native one stops near 255.
 MAX_SCHEMA_DEPTH = 64
 # Nodes visited for one value. 1e5 take about 10 ms natively; doubling reaches 1e60 in a page.
 MAX_SCHEMA_COST = 100_000
@@ -33,8 +35,6 @@ MAX_TRUSTED_DEPTH = 200
 
 #: Compiles a regular expression; raises ValueError if it is not one.
 CompilePattern = Callable[[str], object]
-
-Node = JSONObject
 
 # The metaschemas: the native engine has them built in.
 _STANDARD = ("https://json-schema.org/draft", "http://json-schema.org/draft")
@@ -80,30 +80,28 @@ class Document:
         dynamic: The nodes with a `$dynamicAnchor`, by base URI and name.
     """
 
-    def __init__(self, root: Any, documents: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, root: Any, documents: Mapping[str, object] | None = None) -> None:
         self.root = root
         self.dialect = dialect_of(root)
-        self.nodes: list[tuple[Path, Node]] = []
-        self.dynamic: dict[tuple[str, str], Node] = {}
+        self.nodes: list[tuple[Path, JSONObject]] = []
+        self.dynamic: dict[tuple[str, str], JSONObject] = {}
         self.documents = documents or {}
-        self._places: dict[str, Any] = {"": root}
+        self._places: dict[str, object] = {"": root}
         self._bases: dict[int, str] = {}
         self._repeated: dict[str, None] = {}
         self._add("", root, self.nodes)
 
-    def _add(self, base: str, root: Any, nodes: list[tuple[Path, Node]]) -> None:
+    def _add(self, base: str, root: object, nodes: list[tuple[Path, JSONObject]]) -> None:
         """Register the nodes below one, with their addresses and anchors."""
-        waiting: list[tuple[Path, str, Any]] = [((), base, root)]
-        while waiting:
-            path, base, node = waiting.pop()
-            if not isinstance(node, dict):
-                continue
-            nodes.append((path, node))
-            base = self._bases[id(node)] = self._named(base, node)
-            below = [((*path, *step), base, child) for step, child in subschemas(node)]
-            waiting.extend(reversed(below))
+        found = list(walk(root))
+        nodes += found
+        bases: dict[Path, str] = {(): base}
+        for path, node in found:
+            # The parent has a path that is one step shorter, or two steps in a map or a list.
+            outer = bases[path[:-1] if path[:-1] in bases else path[:-2]]
+            bases[path] = self._bases[id(node)] = self._named(outer, node)
 
-    def _named(self, base: str, node: Node) -> str:
+    def _named(self, base: str, node: JSONObject) -> str:
         """Register a node by its own names and return its base URI."""
         draft = int(DIALECTS.get(self.dialect, DIALECTS[LATEST]))
         own = node.get("id" if draft == 4 else "$id")
@@ -123,15 +121,15 @@ class Document:
             self.dynamic[base, ""] = node
         return base
 
-    def base_of(self, node: Node) -> str:
+    def base_of(self, node: JSONObject) -> str:
         """Return the URI from which the references of a node start."""
         return self._bases.get(id(node), "")
 
-    def address_of(self, ref: str, node: Node) -> str:
+    def address_of(self, ref: str, node: JSONObject) -> str:
         """Return the URI to which a reference of a node leads."""
         return _join(self.base_of(node), ref)
 
-    def find(self, ref: str, node: Node) -> Any:
+    def find(self, ref: str, node: JSONObject) -> object:
         """Return the target of a reference.
 
         Args:
@@ -158,7 +156,7 @@ class Document:
             self._add(address, target, [])
         return target
 
-    def target(self, keyword: str, node: Node, scope: Iterable[str]) -> Any:
+    def target(self, keyword: str, node: JSONObject, scope: Iterable[str]) -> Any:
         """Return the subschema to which a keyword of a node refers on the way to a value.
 
         Args:
@@ -181,9 +179,9 @@ class Document:
             return next(known, target)
         return target
 
-    def reachable(self) -> list[Node]:
+    def reachable(self) -> list[JSONObject]:
         """Return the nodes below the root and behind its references, each once."""
-        found: dict[int, Node] = {}
+        found: dict[int, JSONObject] = {}
         waiting = [self.root]
         while waiting:
             node = waiting.pop()
@@ -193,11 +191,16 @@ class Document:
         return list(found.values())
 
     def patterns(self) -> set[str]:
-        """Return the regular expressions of all nodes, also those that only a reference finds."""
+        """Return the regular expressions of all nodes, also of nodes behind references."""
         nodes = [*self.reachable(), *(node for _path, node in self.nodes)]
         return {pattern for node in nodes for _place, pattern in patterns_of(node)}
 
-    def survey(self, weigh: Callable[[Node], int] = lambda _: 1) -> Survey:
+    @cached_property
+    def survey(self) -> Survey:
+        """The cost of the schema, where a visit of a node costs 1, and if it is recursive."""
+        return self.weighed(lambda _: 1)
+
+    def weighed(self, weigh: Callable[[JSONObject], int]) -> Survey:
         """Return the cost of the schema and if it is recursive, in time linear in its size.
 
         Args:
@@ -219,7 +222,7 @@ class Document:
     def is_endless(self) -> bool:
         """Tell if some node is applied to a value on the way to applying itself to that value."""
 
-        def next_nodes(node: Node) -> list[Node]:
+        def next_nodes(node: JSONObject) -> list[JSONObject]:
             return self._next_nodes(node, in_place=True)
 
         return any(
@@ -227,7 +230,7 @@ class Document:
             for component in components(self.reachable(), next_nodes)
         )
 
-    def _next_nodes(self, node: Node, *, in_place: bool = False) -> list[Node]:
+    def _next_nodes(self, node: JSONObject, *, in_place: bool = False) -> list[JSONObject]:
         below = subschemas(node)
         found = [child for path, child in below if not in_place or path[0] in _IN_PLACE]
         with suppress(LookupError):
@@ -235,7 +238,7 @@ class Document:
                 found.append(self.find(node["$ref"], node))
         return [child for child in found if isinstance(child, dict)]
 
-    def _leads_out_of_sight(self, node: Node) -> bool:
+    def _leads_out_of_sight(self, node: JSONObject) -> bool:
         """Tell if a reference of a node cannot be followed from here, so that it may lead back."""
         ref = node.get("$ref", "#")
         try:
@@ -250,7 +253,7 @@ class Document:
         size = len(dumps(self.root, separators=(",", ":"), default=str))
         if size > MAX_SCHEMA_SIZE:
             return [f"{size} bytes of JSON, more than the {MAX_SCHEMA_SIZE} that a schema may have"]
-        cost = self.survey().cost
+        cost = self.survey.cost
         if cost > MAX_SCHEMA_COST:
             text = f"one value can cause {cost:.2g} checks" if cost < 10**300 else "endless checks"
             return [f"{text}, more than {MAX_SCHEMA_COST}; refer to a subschema fewer times"]
@@ -263,11 +266,9 @@ class Document:
             compile_pattern: Compiles the `pattern` of a node, or one of its `patternProperties`;
                 raises ValueError. Without it patterns are not looked at.
         """
-        keywords: list[Fault] = []
         patterns: list[Fault] = []
         references: list[Fault] = []
         for path, node in self.nodes:
-            keywords += _keyword_faults(path, node)
             if compile_pattern is not None:
                 patterns += _pattern_faults(path, node, compile_pattern)
             if isinstance(node.get("$ref"), str):
@@ -276,7 +277,7 @@ class Document:
             Fault((), f'"$anchor": "{name}" is declared twice; rename one')
             for name in self._repeated
         ]
-        return [*keywords, *patterns, *references, *anchors]
+        return [*keyword_faults(self.nodes), *patterns, *references, *anchors]
 
     def is_self_contained(self) -> bool:
         """Tell if an engine has nothing to look up: without `faults` it accepts the schema."""
@@ -300,7 +301,7 @@ class Document:
                     found.append(Fault((*path, keyword), text))
         return found
 
-    def _reference_faults(self, path: Path, node: Node, ref: str) -> Iterator[Fault]:
+    def _reference_faults(self, path: Path, node: JSONObject, ref: str) -> Iterator[Fault]:
         uri = self.address_of(ref, node).partition("#")[0]
         try:
             target = self.find(ref, node)
@@ -320,14 +321,14 @@ class Document:
             yield Fault((*path, "$ref"), text)
 
 
-def as_plain(schema: Any) -> JSONObject | bool | None:
+def as_plain(schema: object) -> JSONObject | bool | None:
     """Return a schema that the engines accept, a dict or a bool; None if it is neither."""
     if isinstance(schema, (dict, bool)):
         return schema
     return dict(schema) if isinstance(schema, Mapping) else None
 
 
-def is_local(ref: Any) -> bool:
+def is_local(ref: object) -> bool:
     """Tell if a reference stays inside its own document."""
     return isinstance(ref, str) and ref.startswith("#")
 
@@ -338,14 +339,7 @@ def schema_error(faults: Iterable[Fault]) -> SchemaError:
     return SchemaError("; ".join(lines))
 
 
-def _keyword_faults(path: Path, node: Mapping[Any, Any]) -> Iterator[Fault]:
-    for keyword, value in node.items():
-        rule = RULES.get(keyword)
-        if rule is not None and not rule.holds(value):
-            yield Fault((*path, keyword), f"takes {rule.wanted}, not {show(value)}")
-
-
-def patterns_of(node: Node) -> Iterator[tuple[Path, str]]:
+def patterns_of(node: JSONObject) -> Iterator[tuple[Path, str]]:
     """Yield the regular expressions of a node with their places."""
     pattern, named = node.get("pattern"), node.get("patternProperties")
     if isinstance(pattern, str):
@@ -354,7 +348,9 @@ def patterns_of(node: Node) -> Iterator[tuple[Path, str]]:
         yield from ((("patternProperties", name), name) for name in named)
 
 
-def _pattern_faults(path: Path, node: Node, compile_pattern: CompilePattern) -> Iterator[Fault]:
+def _pattern_faults(
+    path: Path, node: JSONObject, compile_pattern: CompilePattern
+) -> Iterator[Fault]:
     for place, pattern in patterns_of(node):
         try:
             compile_pattern(pattern)
@@ -367,10 +363,10 @@ def _join(base: str, ref: str) -> str:
     return base + ref if ref.startswith("#") else urljoin(base, ref)
 
 
-def _follow(root: Any, pointer: str) -> Any:
+def _follow(root: Any, pointer: str) -> object:
     node = root
     for part in pointer.split("/")[1:]:
-        step: str | int = part.replace("~1", "/").replace("~0", "~")
+        step: str | int = unescape(part)
         if isinstance(node, list):
             step = int(part) if part.isascii() and part.isdigit() and len(part) < 10 else len(node)
             if step >= len(node):
@@ -382,8 +378,8 @@ def _follow(root: Any, pointer: str) -> Any:
 
 
 def components(
-    roots: Iterable[Node], next_nodes: Callable[[Node], list[Node]]
-) -> Iterator[list[Node]]:
+    roots: Iterable[JSONObject], next_nodes: Callable[[JSONObject], list[JSONObject]]
+) -> Iterator[list[JSONObject]]:
     """Yield the strongly connected components of a graph of nodes, each after all that it reaches.
 
     Tarjan's algorithm, without recursion.
@@ -394,11 +390,11 @@ def components(
     """
     order: dict[int, int] = {}
     low: dict[int, int] = {}
-    opened: list[Node] = []
+    opened: list[JSONObject] = []
     done: set[int] = set()
     for root in roots:
         # The first entry stands for the caller, who leads to the root.
-        work: list[tuple[Node, Iterator[Node]]] = [(root, iter([root]))]
+        work: list[tuple[JSONObject, Iterator[JSONObject]]] = [(root, iter([root]))]
         while True:
             node, rest = work[-1]
             child = next(rest, None)

@@ -4,13 +4,13 @@ Everything that walks a schema reads these tables, so that a keyword is describe
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from math import isfinite
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-Path = tuple[str | int, ...]
-
-TYPES = ("null", "boolean", "object", "array", "number", "string", "integer")
+from ..._json_schema import BOUNDS, ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, SIZES, TYPES
+from ..._pointer import Path
+from ..._util import is_number
+from ._violation import Fault, show
 
 LATEST = "https://json-schema.org/draft/2020-12/schema"
 
@@ -23,45 +23,17 @@ DIALECTS: Mapping[str, str] = {
     "http://json-schema.org/draft-04/schema": "4",
 }
 
-# Where subschemas stand (2020-12 core section 10, and the two names kept from older drafts).
-ONE_SCHEMA = frozenset(
-    {
-        "additionalProperties",
-        "contains",
-        "contentSchema",
-        "else",
-        "if",
-        "items",
-        "not",
-        "propertyNames",
-        "then",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-    }
-)
-SCHEMA_MAPS = frozenset(
-    {"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
-)
-SCHEMA_LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-
 _ANCHOR = r"[A-Za-z_][-A-Za-z0-9._]*\Z"
 
 
-class Rule(NamedTuple):
+class KeywordRule(NamedTuple):
     """The values that a keyword takes: a check, and the words for it."""
 
     holds: Callable[[Any], bool]
     wanted: str
 
 
-def is_number(value: Any) -> bool:
-    """Tell if a value is a JSON number: no bool, no NaN, no infinity."""
-    if isinstance(value, float):
-        return isfinite(value)
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_names(value: Any) -> bool:
+def _is_names(value: object) -> bool:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         return False
     return len(set(value)) == len(value)
@@ -73,60 +45,62 @@ def _is_type(value: Any) -> bool:
     return _is_names(value) and bool(value) and all(name in TYPES for name in value)
 
 
-def _is_schema(value: Any) -> bool:
+def _is_schema(value: object) -> bool:
     return isinstance(value, (dict, bool))
 
 
-def _is_map_of(*kinds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def _is_map_of(*kinds: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: (
         isinstance(value, dict)
         and all(any(holds(item) for holds in kinds) for item in value.values())
     )
 
 
-_ANY = Rule(lambda _value: True, "any value")
-_TEXT = Rule(lambda value: isinstance(value, str), "a string")
-_FLAG = Rule(lambda value: isinstance(value, bool), "true or false")
-_NUMBER = Rule(is_number, "a finite number")
-_COUNT = Rule(
+_ANY = KeywordRule(lambda _value: True, "any value")
+_TEXT = KeywordRule(lambda value: isinstance(value, str), "a string")
+_FLAG = KeywordRule(lambda value: isinstance(value, bool), "true or false")
+_NUMBER = KeywordRule(is_number, "a finite number")
+_COUNT = KeywordRule(
     lambda value: is_number(value) and value >= 0 and value == int(value),
     "an integer of 0 or more",
 )
-_NAMES = Rule(_is_names, "a list of different strings")
-_LIST = Rule(lambda value: isinstance(value, list), "a list")
-_SCHEMA = Rule(_is_schema, "a schema: an object, true or false")
-_SCHEMA_MAP = Rule(_is_map_of(_is_schema), "an object whose values are schemas")
-_SCHEMA_LIST = Rule(
+_NAMES = KeywordRule(_is_names, "a list of different strings")
+_LIST = KeywordRule(lambda value: isinstance(value, list), "a list")
+_SCHEMA = KeywordRule(_is_schema, "a schema: an object, true or false")
+_SCHEMA_MAP = KeywordRule(_is_map_of(_is_schema), "an object whose values are schemas")
+_SCHEMA_LIST = KeywordRule(
     lambda value: isinstance(value, list) and bool(value) and all(map(_is_schema, value)),
     "a list of one schema or more",
 )
-_NAME = Rule(
+_NAME = KeywordRule(
     lambda value: isinstance(value, str) and re.match(_ANCHOR, value) is not None,
     "a name: a letter or _, then letters, digits, '-', '.' and '_'",
 )
-_ID = Rule(
+_ID = KeywordRule(
     lambda value: isinstance(value, str) and "#" not in value[:-1],
     "a URI reference without a fragment",
 )
 
-_BY_RULE: tuple[tuple[Rule, str], ...] = (
+_BY_RULE: tuple[tuple[KeywordRule, str], ...] = (
     (_ANY, "const default"),
     (_LIST, "enum examples"),
     (_TEXT, "$schema $ref $dynamicRef $comment $recursiveRef pattern"),
     (_TEXT, "format title description contentEncoding contentMediaType"),
     (_FLAG, "uniqueItems deprecated readOnly writeOnly"),
-    (_NUMBER, "maximum minimum exclusiveMaximum exclusiveMinimum"),
-    (Rule(lambda value: is_number(value) and value > 0, "a number above 0"), "multipleOf"),
-    (_COUNT, "maxLength minLength maxItems minItems maxContains minContains"),
-    (_COUNT, "maxProperties minProperties"),
+    (_NUMBER, " ".join(BOUNDS)),
+    (KeywordRule(lambda value: is_number(value) and value > 0, "a number above 0"), "multipleOf"),
+    (_COUNT, " ".join((*sorted(SIZES), "maxContains", "minContains"))),
     (_NAMES, "required"),
-    (Rule(_is_map_of(_is_names), "an object whose values are lists of names"), "dependentRequired"),
-    (Rule(_is_type, "one of " + ", ".join(TYPES) + ", or a list of them"), "type"),
     (
-        Rule(_is_map_of(_is_schema, _is_names), "an object of schemas or lists of names"),
+        KeywordRule(_is_map_of(_is_names), "an object whose values are lists of names"),
+        "dependentRequired",
+    ),
+    (KeywordRule(_is_type, "one of " + ", ".join(TYPES) + ", or a list of them"), "type"),
+    (
+        KeywordRule(_is_map_of(_is_schema, _is_names), "an object of schemas or lists of names"),
         "dependencies",
     ),
-    (Rule(_is_map_of(_FLAG.holds), "an object of true and false"), "$vocabulary"),
+    (KeywordRule(_is_map_of(_FLAG.holds), "an object of true and false"), "$vocabulary"),
     (_NAME, "$anchor $dynamicAnchor $recursiveAnchor"),
     (_ID, "$id"),
     (_SCHEMA, " ".join(sorted(ONE_SCHEMA))),
@@ -135,10 +109,12 @@ _BY_RULE: tuple[tuple[Rule, str], ...] = (
 )
 
 # Every keyword of 2020-12 and the rule for its value.
-RULES: Mapping[str, Rule] = {name: rule for rule, names in _BY_RULE for name in names.split()}
+RULES: Mapping[str, KeywordRule] = {
+    name: rule for rule, names in _BY_RULE for name in names.split()
+}
 
 
-def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
+def subschemas(schema: Mapping[str, object]) -> Iterator[tuple[Path, object]]:
     """Yield every direct subschema with its path; a keyword with a wrong value is passed over."""
     for keyword, value in schema.items():
         if keyword in ONE_SCHEMA:
@@ -150,9 +126,9 @@ def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
             yield from (((keyword, index), item) for index, item in enumerate(value))
 
 
-def walk(schema: Any) -> Iterator[tuple[Path, dict[Any, Any]]]:
+def walk(schema: object) -> Iterator[tuple[Path, dict[Any, Any]]]:
     """Yield every schema object below and including this one, parents first, without recursion."""
-    waiting: list[tuple[Path, Any]] = [((), schema)]
+    waiting: list[tuple[Path, object]] = [((), schema)]
     while waiting:
         path, node = waiting.pop()
         if isinstance(node, dict):
@@ -161,7 +137,21 @@ def walk(schema: Any) -> Iterator[tuple[Path, dict[Any, Any]]]:
             waiting.extend(reversed(below))
 
 
-def dialect_of(schema: Mapping[str, Any] | bool) -> str:
+def keyword_faults(nodes: Iterable[tuple[Path, Mapping[str, object]]]) -> list[Fault]:
+    """Return a fault for each keyword that does not take its value.
+
+    Args:
+        nodes: The schema objects with their paths.
+    """
+    return [
+        Fault((*path, keyword), f"takes {RULES[keyword].wanted}, not {show(value)}")
+        for path, node in nodes
+        for keyword, value in node.items()
+        if keyword in RULES and not RULES[keyword].holds(value)
+    ]
+
+
+def dialect_of(schema: Mapping[str, object] | bool) -> str:
     """Return the URI of the dialect of a schema, 2020-12 by default (spec, basic, 1.19)."""
     declared = schema.get("$schema", LATEST) if isinstance(schema, Mapping) else LATEST
     return declared.removesuffix("#") if isinstance(declared, str) else repr(declared)
@@ -206,7 +196,7 @@ _KEYWORDS = (
 _ORDER = {name: place for place, name in enumerate(_KEYWORDS)}
 
 
-def ordered(schema: Mapping[str, Any]) -> dict[str, Any]:
+def ordered(schema: Mapping[str, object]) -> dict[str, object]:
     """Return a schema object with its keywords in the one order."""
     if len(schema) < 2:
         return dict(schema)

@@ -1,11 +1,18 @@
 """JSON values, compared and measured by the rules of JSON Schema (2020-12 core section 4.2.2)."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from math import inf, isfinite
-from types import NoneType
 from typing import Any
 
-from ._violation import Path, show
+from ..._json_schema import JSON_TYPES
+from ..._pointer import Path
+from ..._value import JSONObject
+from ._violation import show
+
+#: Tells if a value fits a schema.
+Verdict = Callable[[object], bool]
+#: Compiles a part of a schema; raises ValueError where an engine cannot.
+CompilePart = Callable[[JSONObject], Verdict]
 
 # The native engine recurses on the C stack where a schema refers to itself: it overflows a 128 KiB
 # stack at 174 levels, and an overflow there kills the process.
@@ -14,10 +21,10 @@ MAX_VALUE_DEPTH = 128
 _MAX_SEARCHED = 10_000
 
 
-def type_of(value: Any) -> str:
+def type_of(value: object) -> str:
     """Return the JSON type of a value; a float without fraction is a number here.
 
-    What JSON cannot express (NaN, an infinity, a class of its own) is "not JSON".
+    A value that JSON cannot express (NaN, an infinity, another class) is "not JSON".
     """
     if isinstance(value, float):
         return "number" if isfinite(value) else "not JSON"
@@ -27,7 +34,7 @@ def type_of(value: Any) -> str:
     return found
 
 
-def kind_and_value(value: Any) -> str:
+def kind_and_value(value: object) -> str:
     """Return the type and the text of a value, for messages: `string "3"`."""
     kind = type_of(value)
     if kind == "null":
@@ -39,12 +46,7 @@ def kind_and_value(value: Any) -> str:
 
 # Programs hand over tuples for lists, and both engines take them. A bool is an int too.
 _TYPES: Mapping[type, str] = {
-    NoneType: "null",
-    bool: "boolean",
-    str: "string",
-    int: "integer",
-    dict: "object",
-    list: "array",
+    **JSON_TYPES,
     tuple: "array",
 }
 
@@ -57,7 +59,7 @@ def has_type(value: Any, wanted: str) -> bool:
     return found == "number" and wanted == "integer" and bool(value.is_integer())
 
 
-def identity(value: Any) -> Hashable:
+def identity(value: object) -> Hashable:
     """Return a key that two values share exactly if they are equal as JSON.
 
     1 and 1.0 are equal, 1 and true are not, and the order of members does not count. Numbers are
@@ -81,7 +83,7 @@ def identity(value: Any) -> Hashable:
     return ("other", None if value is None else id(value))
 
 
-def equal_pairs(items: Iterable[Any]) -> Iterator[tuple[int, int]]:
+def equal_pairs(items: Iterable[object]) -> Iterator[tuple[int, int]]:
     """Yield the places of each item that equals an earlier one, the earlier first."""
     seen: dict[Hashable, int] = {}
     for index, item in enumerate(items):
@@ -93,7 +95,7 @@ def equal_pairs(items: Iterable[Any]) -> Iterator[tuple[int, int]]:
 def is_multiple(value: Any, divisor: float) -> bool:
     """Tell if a number is a multiple of another, in decimal: 0.3 is a multiple of 0.1.
 
-    NaN and the infinities are no numbers, so no rule for numbers can reject them.
+    NaN and the infinities are not JSON numbers, so rules for numbers do not reject them.
     """
     if isinstance(value, int) and isinstance(divisor, int):
         return value % divisor == 0
@@ -135,7 +137,7 @@ def is_deeper(value: Any, limit: int) -> bool:
 
 
 def find_not_json(
-    value: Any, most: float = _MAX_SEARCHED, depth: float = inf
+    value: object, most: float = _MAX_SEARCHED, depth: float = inf
 ) -> tuple[Path, str] | None:
     """Return the first place of a value that JSON cannot express, with the reason, or None.
 
@@ -144,7 +146,7 @@ def find_not_json(
         most: The number of places at which the search gives up.
         depth: The deepest place that is allowed.
     """
-    waiting: list[tuple[Path, Any]] = [((), value)]
+    waiting: list[tuple[Path, object]] = [((), value)]
     count = 0
     while waiting and count < most:
         count += 1

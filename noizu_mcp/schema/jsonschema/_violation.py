@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from json import JSONEncoder, dumps
 from typing import Any, NamedTuple
 
+from ..._pointer import Path, pointer
 from ..._value import JSONObject
 
-# Nobody corrects more at a time, and each of them costs time to find and room to tell.
+# More are not corrected at a time, and each costs time to find and room in the message.
 MAX_VIOLATIONS = 100
 # A message is read by a model: a value is there to be recognised, not to be copied.
 MAX_SHOWN = 60
@@ -20,8 +21,6 @@ _MAX_PLACE = 1000
 
 # The keywords for which None in `got` is a null; for others nothing came.
 _NULL_MAY_BREAK = ("type", "enum", "const")
-
-Path = tuple[str | int, ...]
 
 # `dumps` makes an encoder for each call that asks for letters as they are.
 _quote = JSONEncoder(ensure_ascii=False).encode
@@ -92,17 +91,14 @@ class Fault(NamedTuple):
     column: int | None = None
 
 
-def pointer(path: Iterable[str | int]) -> str:
-    """Return the JSON Pointer (RFC 6901) of a path."""
-    return "".join(f"/{_escape(part)}" for part in path)
-
-
 def place(path: Iterable[str | int]) -> str:
     """Return the JSON Pointer of a path to be shown: long names are cut, and long paths."""
-    return shorten(pointer(shorten(str(part), _MAX_NAME) for part in path), _MAX_PLACE)
+    text = pointer(shorten(str(part), _MAX_NAME) for part in path)
+    # The result may be sent, and a lone surrogate cannot be encoded.
+    return shorten(text.encode("utf-8", "backslashreplace").decode("utf-8"), _MAX_PLACE)
 
 
-def show(value: Any, limit: int = MAX_SHOWN) -> str:
+def show(value: object, limit: int = MAX_SHOWN) -> str:
     """Return a value as JSON text on one line, at most `limit` characters long.
 
     Never raises. A value that JSON cannot express is shown in the nearest form.
@@ -115,13 +111,7 @@ def shorten(text: str, limit: int = MAX_SHOWN) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _escape(part: str | int) -> str:
-    text = str(part).replace("~", "~0").replace("/", "~1")
-    # The result may be sent, and a lone surrogate cannot be encoded.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _small(value: Any) -> Any:
+def _small(value: object) -> object:
     """Return the value if it is short JSON, else its beginning as text."""
     text = show(value, MAX_SHOWN + 1)
     if len(text) > MAX_SHOWN or "…" in text or not _is_plain(value):
@@ -129,7 +119,7 @@ def _small(value: Any) -> Any:
     return value
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     """Tell if the value can be sent as it is: JSON types only, finite, UTF-8 (and small)."""
     try:
         dumps(value, ensure_ascii=False, allow_nan=False).encode()
@@ -138,7 +128,7 @@ def _is_plain(value: Any) -> bool:
     return True
 
 
-def _render(value: Any, depth: int) -> str:
+def _render(value: object, depth: int) -> str:
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, (int, float, type(None))):
@@ -151,7 +141,7 @@ def _render(value: Any, depth: int) -> str:
     return f"<{type(value).__name__}>"
 
 
-def _scalar(value: Any) -> str:
+def _scalar(value: object) -> str:
     if isinstance(value, int) and abs(value) >= _LARGEST_SHOWN:
         # str() of an int of more than 4300 digits raises; its size is all that a reader needs.
         return f"{'-' if value < 0 else ''}<integer of {value.bit_length()} bits>"

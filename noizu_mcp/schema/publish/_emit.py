@@ -7,6 +7,7 @@ one order of keywords in every schema.
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ..._pointer import Path, escape
 from ..._util import called
 from ..._value import JSONObject
 from ..convert._dump import dump_value
@@ -16,10 +17,8 @@ from ..jsonschema._keywords import or_null, ordered
 from ..jsonschema._values import type_of
 from ..jsonschema._violation import Fault
 
-Path = tuple[str | int, ...]
 
-
-class Place(NamedTuple):
+class FieldPlace(NamedTuple):
     """The declaration of a part of a schema.
 
     Attributes:
@@ -30,15 +29,11 @@ class Place(NamedTuple):
 
     names: Path
     owner: type | None
-    field: nodes.Field | None = None
+    field: nodes.ObjectField | None = None
 
 
 # Factories that are called for the published default: no other can be known to have no effects.
 _PURE = (list, dict, set, frozenset, tuple, str, int, float, bool)
-
-
-class TooLarge(Exception):
-    """A form with more than `MAX_PLACES` fields once its classes are written out."""
 
 
 class Emitter:
@@ -57,7 +52,7 @@ class Emitter:
         self._state = state
         self.recursive: dict[int, str] = {}
         self.definitions: JSONObject = {}
-        self.places: dict[Path, Place] = {}
+        self.places: dict[Path, FieldPlace] = {}
         # The definitions of pydantic: the name and the schema that it gave, and the name here.
         self._given: list[tuple[str, JSONObject, str]] = []
         for _, _, node in state.classes:
@@ -68,9 +63,9 @@ class Emitter:
         """Return the whole schema of a form.
 
         Raises:
-            TooLarge: If it has more than `MAX_PLACES` fields.
+            FormTooLarge: If it has more than `MAX_PLACES` fields.
         """
-        here = Place(self._state.path, self._state.owner)
+        here = FieldPlace(self._state.path, self._state.owner)
         if isinstance(node, nodes.Object):
             # Written out, though it may be a definition too: the root must show its type.
             schema = self._object(node, (), here)
@@ -95,7 +90,7 @@ class Emitter:
             number += 1
         return free
 
-    def schema(self, node: nodes.Node, at: Path, place: Place) -> JSONObject:
+    def schema(self, node: nodes.Node, at: Path, place: FieldPlace) -> JSONObject:
         """Return the schema of a node.
 
         Args:
@@ -109,13 +104,13 @@ class Emitter:
             made = self._pydantic(node, at, place)
         else:
             made = self._plain(node, at, place)
-        return ordered({**made, **node.keywords})
+        return ordered({**made, **node.keywords}) if node.keywords else made
 
-    def _plain(self, node: nodes.Node, at: Path, place: Place) -> JSONObject:
+    def _plain(self, node: nodes.Node, at: Path, place: FieldPlace) -> JSONObject:
         if isinstance(node, nodes.Scalar):
             format_ = node.cast.keywords if isinstance(node.cast, nodes.Format) else {}
             return {"type": node.kind, **format_}
-        if isinstance(node, nodes.Choice):
+        if isinstance(node, nodes.ScalarChoice):
             return _choice(node)
         if isinstance(node, nodes.Array):
             inner = self.schema(node.item, (*at, "items"), place)
@@ -126,7 +121,7 @@ class Emitter:
             return self._map(node, at, place)
         return self._union(node, at, place) if isinstance(node, nodes.Union) else {}
 
-    def _tuple(self, node: nodes.Tuple, at: Path, place: Place) -> JSONObject:
+    def _tuple(self, node: nodes.Tuple, at: Path, place: FieldPlace) -> JSONObject:
         items = [
             self.schema(item, (*at, "prefixItems", index), place)
             for index, item in enumerate(node.items)
@@ -138,7 +133,7 @@ class Emitter:
             "maxItems": len(items),
         }
 
-    def _map(self, node: nodes.Map, at: Path, place: Place) -> JSONObject:
+    def _map(self, node: nodes.Map, at: Path, place: FieldPlace) -> JSONObject:
         key = self.schema(node.key, (*at, "propertyNames"), place)
         value = self.schema(node.value, (*at, "additionalProperties"), place)
         names = {name: part for name, part in key.items() if name != "type"}
@@ -148,7 +143,7 @@ class Emitter:
             **({"additionalProperties": value} if value else {}),
         }
 
-    def _union(self, node: nodes.Union, at: Path, place: Place) -> JSONObject:
+    def _union(self, node: nodes.Union, at: Path, place: FieldPlace) -> JSONObject:
         options = node.options
         nullable = len(options) < len(node.branches)
         if len(options) == 1:
@@ -159,19 +154,19 @@ class Emitter:
         ]
         return {"anyOf": [*schemas, {"type": "null"}] if nullable else schemas}
 
-    def _pydantic(self, node: nodes.Pydantic, at: Path, place: Place) -> JSONObject:
+    def _pydantic(self, node: nodes.Pydantic, at: Path, place: FieldPlace) -> JSONObject:
         """Return the schema of a type of pydantic, and add the definitions that it refers to."""
         names = {name: self._definition_name(name, body) for name, body in node.definitions.items()}
         changed = {name: free for name, free in names.items() if name != free}
         for name, body in node.definitions.items():
             self.definitions.setdefault(names[name], _renamed(body, changed))
-        made: JSONObject = _renamed(node.schema, changed)
+        made: JSONObject = dict(_renamed(node.schema, changed))
         for path in _property_paths(made):
-            self.places[(*at, *path)] = Place((*place.names, *path[1::2]), node.cls)
+            self.places[(*at, *path)] = FieldPlace((*place.names, *path[1::2]), node.cls)
         return made
 
     def _definition_name(self, name: str, body: JSONObject) -> str:
-        """Return the name for a definition of pydantic; one that is there already keeps its own."""
+        """Return the name for a definition of pydantic; an equal definition keeps its name."""
         for known, known_body, given in self._given:
             if known == name and known_body == body:
                 return given
@@ -179,20 +174,20 @@ class Emitter:
         self._given.append((name, body, given))
         return given
 
-    def _reference(self, node: nodes.Object, at: Path, place: Place) -> JSONObject:
+    def _reference(self, node: nodes.Object, at: Path, place: FieldPlace) -> JSONObject:
         name = self.recursive.get(id(node))
         if name is None:
             return self._described(node, at, place)
         if name not in self.definitions:
             self.definitions[name] = {}
             self.definitions[name] = self._described(node, ("$defs", name), place)
-        return {"$ref": f"#/$defs/{name.replace('~', '~0').replace('/', '~1')}"}
+        return {"$ref": f"#/$defs/{escape(name)}"}
 
-    def _described(self, node: nodes.Object, at: Path, place: Place) -> JSONObject:
+    def _described(self, node: nodes.Object, at: Path, place: FieldPlace) -> JSONObject:
         made = self._object(node, at, place)
         return ordered({**made, "description": node.description}) if node.description else made
 
-    def _object(self, node: nodes.Object, at: Path, place: Place) -> JSONObject:
+    def _object(self, node: nodes.Object, at: Path, place: FieldPlace) -> JSONObject:
         properties: JSONObject = {}
         made: JSONObject = {"type": "object", "properties": properties}
         for field in node.fields:
@@ -204,11 +199,12 @@ class Emitter:
             made["additionalProperties"] = False
         return made
 
-    def _field(self, field: nodes.Field, at: Path, outer: Place) -> JSONObject:
-        place = self.places[at] = Place((*outer.names, field.name), field.owner, field)
+    def _field(self, field: nodes.ObjectField, at: Path, outer: FieldPlace) -> JSONObject:
+        place = self.places[at] = FieldPlace((*outer.names, field.name), field.owner, field)
         if len(self.places) > nodes.MAX_PLACES:
-            raise TooLarge
+            raise nodes.FormTooLarge
         made = self.schema(field.node, at, place)
+        own = len(made)
         if field.description is not None:
             made["description"] = field.description
         if field.default is not nodes.MISSING:
@@ -219,9 +215,9 @@ class Emitter:
             made["examples"] = [self._json(each, "example", place) for each in field.examples]
         if field.header is not None:
             made["x-mcp-header"] = field.header
-        return ordered(made)
+        return made if len(made) == own else ordered(made)
 
-    def _json(self, value: Any, what: str, place: Place) -> Any:
+    def _json(self, value: object, what: str, place: FieldPlace) -> object:
         try:
             return dump_value(value)
         except (TypeError, ValueError, RecursionError) as error:
@@ -230,7 +226,7 @@ class Emitter:
             return None
 
 
-def _choice(node: nodes.Choice) -> JSONObject:
+def _choice(node: nodes.ScalarChoice) -> JSONObject:
     kinds = list(dict.fromkeys(type_of(value) for value in node.values))
     named = [kind for kind in kinds if kind != "null"]
     if set(named) == {"integer", "number"}:
@@ -241,7 +237,7 @@ def _choice(node: nodes.Choice) -> JSONObject:
     return {"type": types[0] if len(types) == 1 else types, "enum": list(node.values)}
 
 
-def _renamed(schema: Any, names: Mapping[str, str]) -> Any:
+def _renamed(schema: object, names: Mapping[str, str]) -> Any:
     """Return a schema whose references name other definitions; the schema itself if none change."""
     if not names or not isinstance(schema, (dict, list)):
         return schema

@@ -1,4 +1,4 @@
-"""Faults of an emitted schema, told as faults of the fields that it comes from.
+"""Faults of an emitted schema, reported at the fields that it comes from.
 
 The file is loaded with the first fault: a form without any needs none of it.
 """
@@ -6,13 +6,14 @@ The file is loaded with the first fault: a form without any needs none of it.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..._pointer import Path
 from .._check import rejected_values
 from ..declare._nodes import Node, Object
 from ..declare._state import ParseState
 from ..jsonschema._document import Document
 from ..jsonschema._violation import Fault, Violation, show
 from ..report._messages import describe
-from ._emit import Path, Place
+from ._emit import FieldPlace
 
 # How a field says that a keyword is broken.
 _WORDS = {
@@ -33,8 +34,8 @@ _WORDS = {
 def all_faults(
     state: ParseState,
     node: Node,
-    schema: Mapping[str, Any],
-    places: Mapping[Path, Place],
+    schema: Mapping[str, object],
+    places: Mapping[Path, FieldPlace],
     found: list[Fault],
 ) -> list[Fault]:
     """Return the faults of a declaration and of its schema, in the order of the fields.
@@ -56,8 +57,8 @@ def all_faults(
     return sorted(faults, key=lambda f: order.get(f.path[0], len(names)) if f.path else -1)
 
 
-def _at_fields(found: Iterable[Fault], places: Mapping[Path, Place]) -> Iterator[Fault]:
-    """Yield the faults of a schema as faults of fields, but for those of defaults and examples."""
+def _at_fields(found: Iterable[Fault], places: Mapping[Path, FieldPlace]) -> Iterator[Fault]:
+    """Yield the faults of a schema as faults of fields; those of values have their own text."""
     for fault in found:
         path = fault.path
         length = next((n for n in range(len(path), 0, -1) if path[:n] in places), 0)
@@ -68,7 +69,9 @@ def _at_fields(found: Iterable[Fault], places: Mapping[Path, Place]) -> Iterator
             yield Fault(place.names, fault.text, place.owner)
 
 
-def _own_value_faults(schema: Mapping[str, Any], places: Mapping[Path, Place]) -> Iterator[Fault]:
+def _own_value_faults(
+    schema: Mapping[str, object], places: Mapping[Path, FieldPlace]
+) -> Iterator[Fault]:
     """Yield a fault for each default and example that its own field refuses."""
     for path, at, value, violations in rejected_values(Document(schema)):
         if path in places:
@@ -76,7 +79,7 @@ def _own_value_faults(schema: Mapping[str, Any], places: Mapping[Path, Place]) -
             yield Fault(places[path].names, _text(name, value, violations), places[path].owner)
 
 
-def _text(name: str, value: Any, violations: list[Violation]) -> str:
+def _text(name: str, value: object, violations: list[Violation]) -> str:
     first = violations[0]
     if first.keyword in _WORDS and not first.path:
         reason = _WORDS[first.keyword].format(show(first.expected))

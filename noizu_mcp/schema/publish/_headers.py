@@ -6,9 +6,9 @@ with a wrong one, so it is refused where the tool is defined.
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from ..jsonschema._keywords import Path, walk
+from ..._pointer import Path
+from ..jsonschema._keywords import walk
 from ..jsonschema._violation import Fault
 
 HEADER = "x-mcp-header"
@@ -16,7 +16,7 @@ _FIELD_NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _TYPES = ("string", "integer", "boolean")
 
 
-def header_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:
+def header_faults(schema: Mapping[str, object]) -> Iterator[Fault]:
     """Yield a fault for each `x-mcp-header` in a schema that breaks the rules.
 
     Args:
@@ -36,7 +36,7 @@ def header_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:
                 yield Fault((*path, HEADER), text)
 
 
-def header_paths(schema: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def header_paths(schema: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
     """Find the properties that headers mirror, in a schema without header faults.
 
     Args:
@@ -52,7 +52,7 @@ def _properties(path: Path) -> tuple[str, ...]:
     return tuple(str(step) for step in path[1::2])
 
 
-def _problem(path: Path, node: Mapping[str, Any]) -> str | None:
+def _problem(path: Path, node: Mapping[str, object]) -> str | None:
     header = node[HEADER]
     if not isinstance(header, str) or not re.fullmatch(_FIELD_NAME, header):
         return f"header {header!r} is not an HTTP token; use letters, digits and -"

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import ge, gt, le, lt
 from typing import Any
 
-from ..jsonschema._document import REFERENCES, Node
-from ..jsonschema._keywords import Path
+from ..._pointer import Path
+from ..._value import JSONObject
+from ..jsonschema._document import REFERENCES
 from ..jsonschema._values import equal_pairs, has_type, identity, is_multiple
 from ..jsonschema._violation import Violation
 from ._messages import (
@@ -23,17 +24,19 @@ from ._messages import (
     several_fit,
     unknown,
 )
-from ._walk import BaseExplainer, Check, Found, Walk
+from ._walk import BaseExplainer, KeywordCheck, ViolationList, Walk
 
 # Programs hand over tuples for lists; both engines take them.
 _ARRAY = (list, tuple)
 
 
-def _reference(out: Found, keyword: str, node: Node, value: Any, path: Path) -> None:
+def _reference(
+    out: ViolationList, keyword: str, node: JSONObject, value: object, path: Path
+) -> None:
     target = out.walk.target(keyword, node)
     if target is None:
         explainer = out.walk.explainer
-        # The engine judges the reference alone, so it is told where the reference leads.
+        # The engine judges the reference alone, so it needs the absolute address.
         address = explainer.document.address_of(node[keyword], node)
         if not explainer.accepts("$ref", address, value):
             out.add(broken(path, keyword, node[keyword], value))
@@ -41,23 +44,27 @@ def _reference(out: Found, keyword: str, node: Node, value: Any, path: Path) -> 
         out.merge(out.walk.attempt(target, value, path))
 
 
-def _by_engine(out: Found, keyword: str, node: Node, value: Any, path: Path) -> None:
+def _by_engine(
+    out: ViolationList, keyword: str, node: JSONObject, value: object, path: Path
+) -> None:
     """Judge a part of a value by a keyword that the engine knows more of."""
     if not out.walk.explainer.accepts(keyword, node[keyword], value):
         out.add(broken(path, keyword, node[keyword], value))
 
 
-def _enum(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+def _enum(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     if identity(value) not in out.walk.explainer.choices(node):
         out.add(broken(path, "enum", node["enum"], value))
 
 
-def _pattern(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+def _pattern(
+    out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path
+) -> None:
     if isinstance(value, str) and not out.walk.explainer.matches(node["pattern"], value):
         out.add(broken(path, "pattern", node["pattern"], value))
 
 
-def _items(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+def _items(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     if isinstance(value, _ARRAY):
         first, rest = _item_schemas(node)
         for index, item in enumerate(value):
@@ -65,14 +72,16 @@ def _items(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> Non
             out.walk.judge(own, item, (*path, index), out)
 
 
-def _item_schemas(node: Node) -> tuple[list[Any], Any]:
+def _item_schemas(node: JSONObject) -> tuple[list[object], object]:
     """Return the schemas of the first items, and of the rest."""
     first, rest = node.get("prefixItems", []), node.get("items", True)
     # A list is the form before 2020-12.
     return (rest, node.get("additionalItems", True)) if isinstance(rest, list) else (first, rest)
 
 
-def _contains(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+def _contains(
+    out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path
+) -> None:
     if not isinstance(value, _ARRAY):
         return
     least, most = node.get("minContains", 1), node.get("maxContains", len(value))
@@ -85,7 +94,7 @@ def _contains(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> 
         out.add(broken(path, "maxContains", most, count))
 
 
-def _unique(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+def _unique(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     if node["uniqueItems"] and isinstance(value, _ARRAY):
         # A key for an item costs a fraction of a step.
         out.walk.step(len(value) // 10)
@@ -93,7 +102,9 @@ def _unique(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> No
             out.add(equal_items(path, first, second, value[second]))
 
 
-def _properties(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+def _properties(
+    out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path
+) -> None:
     if not isinstance(value, dict):
         return
     for name, own in node.get("properties", {}).items():
@@ -105,7 +116,9 @@ def _properties(out: Found, _keyword: str, node: Node, value: Any, path: Path) -
                 out.walk.judge(own, item, (*path, name), out)
 
 
-def _additional(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+def _additional(
+    out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path
+) -> None:
     if isinstance(value, dict):
         own, declared = node["additionalProperties"], node.get("properties", {})
         for name in out.walk.each(value):
@@ -117,14 +130,16 @@ def _additional(out: Found, _keyword: str, node: Node, value: Any, path: Path) -
                 out.walk.judge(own, value[name], (*path, name), out)
 
 
-def _is_declared(walk: Walk, node: Node, name: Any) -> bool:
+def _is_declared(walk: Walk, node: JSONObject, name: object) -> bool:
     patterns = node.get("patternProperties", {})
     return name in node.get("properties", {}) or any(
         walk.explainer.matches(pattern, name) for pattern in patterns
     )
 
 
-def _required(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+def _required(
+    out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path
+) -> None:
     if isinstance(value, dict):
         known = node.get("properties", ())
         for name in node["required"]:
@@ -132,7 +147,7 @@ def _required(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> 
                 out.add(missing(path, name, value, known))
 
 
-def _names(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+def _names(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     if isinstance(value, dict):
         for name in value:
             faults = out.walk.attempt(node["propertyNames"], name, path)
@@ -140,7 +155,7 @@ def _names(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> Non
                 out.add(bad_name(path, name, faults[0]))
 
 
-def _dependent(out: Found, keyword: str, node: Node, value: Any, path: Path) -> None:
+def _dependent(out: ViolationList, keyword: str, node: JSONObject, value: Any, path: Path) -> None:
     for because, own in node[keyword].items() if isinstance(value, dict) else ():
         if because not in value:
             continue
@@ -152,12 +167,12 @@ def _dependent(out: Found, keyword: str, node: Node, value: Any, path: Path) -> 
                 out.add(depends(path, name, because))
 
 
-def _all_of(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+def _all_of(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     for own in node["allOf"]:
         out.walk.judge(own, value, path, out)
 
 
-def _any_of(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+def _any_of(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     branches: list[list[Violation]] = []
     for own in node["anyOf"]:
         branches.append(out.walk.attempt(own, value, path))
@@ -166,7 +181,7 @@ def _any_of(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> No
     out.merge(nothing_fits(path, "anyOf", branches, value))
 
 
-def _one_of(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+def _one_of(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     branches = [out.walk.attempt(own, value, path) for own in node["oneOf"]]
     fitting = branches.count([])
     if fitting > 1:
@@ -175,18 +190,20 @@ def _one_of(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> No
         out.merge(nothing_fits(path, "oneOf", branches, value))
 
 
-def _not(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+def _not(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     if not out.walk.attempt(node["not"], value, path):
         out.add(broken(path, "not", None, value))
 
 
-def _if(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+def _if(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
     branch = "else" if out.walk.attempt(node["if"], value, path) else "then"
     if branch in node:
         out.walk.judge(node[branch], value, path, out)
 
 
-def _unevaluated(out: Found, keyword: str, node: Node, value: Any, path: Path) -> None:
+def _unevaluated(
+    out: ViolationList, keyword: str, node: JSONObject, value: object, path: Path
+) -> None:
     if not isinstance(value, dict if keyword == "unevaluatedProperties" else _ARRAY):
         return
     known: dict[str, None] = {}
@@ -202,7 +219,7 @@ def _unevaluated(out: Found, keyword: str, node: Node, value: Any, path: Path) -
 
 def _evaluated(
     walk: Walk, node: Any, value: Any, path: Path, known: dict[str, None], *, inner: bool = True
-) -> set[Any]:
+) -> set[object]:
     """Return the names or indexes of a value that a subschema has judged (2020-12 core 11).
 
     Args:
@@ -243,7 +260,7 @@ def _evaluated(
     return seen
 
 
-def _parts_in_force(walk: Walk, node: Node, value: Any, path: Path) -> Iterator[Any]:
+def _parts_in_force(walk: Walk, node: JSONObject, value: Any, path: Path) -> Iterator[object]:
     """Yield the subschemas that judge the value itself, without the alternatives that it breaks.
 
     If it breaks all of them, the fault is theirs, and all are yielded.
@@ -271,7 +288,7 @@ def _limit(
     concerns: Callable[[Any], bool],
     measure: Callable[[Any], Any],
     holds: Callable[[Any, Any], bool],
-) -> Check:
+) -> KeywordCheck:
     """Return the check of a keyword that compares a value, or a measure of it, with a limit.
 
     Args:
@@ -280,18 +297,20 @@ def _limit(
         holds: The comparison of measure and limit.
     """
 
-    def check(out: Found, keyword: str, node: Node, value: Any, path: Path) -> None:
+    def check(
+        out: ViolationList, keyword: str, node: JSONObject, value: object, path: Path
+    ) -> None:
         if concerns(value) and not holds(measure(value), node[keyword]):
             out.add(broken(path, keyword, node[keyword], value))
 
     return check
 
 
-def _number(holds: Callable[[Any, Any], bool]) -> Check:
+def _number(holds: Callable[[Any, Any], bool]) -> KeywordCheck:
     return _limit(lambda value: has_type(value, "number"), lambda value: value, holds)
 
 
-def _exclusive(bound: str, holds: Callable[[Any, Any], bool]) -> Check:
+def _exclusive(bound: str, holds: Callable[[Any, Any], bool]) -> KeywordCheck:
     """Return the check of `exclusiveMinimum` or `exclusiveMaximum`.
 
     Args:
@@ -301,7 +320,9 @@ def _exclusive(bound: str, holds: Callable[[Any, Any], bool]) -> Check:
     """
     check = _number(holds)
 
-    def check_exclusive(out: Found, keyword: str, node: Node, value: Any, path: Path) -> None:
+    def check_exclusive(
+        out: ViolationList, keyword: str, node: JSONObject, value: object, path: Path
+    ) -> None:
         if not isinstance(node[keyword], bool):
             check(out, keyword, node, value, path)
         elif node[keyword] and has_type(value, "number") and value == node.get(bound):
@@ -310,12 +331,12 @@ def _exclusive(bound: str, holds: Callable[[Any, Any], bool]) -> Check:
     return check_exclusive
 
 
-def _size(kind: type | tuple[type, ...], holds: Callable[[Any, Any], bool]) -> Check:
+def _size(kind: type | tuple[type, ...], holds: Callable[[Any, Any], bool]) -> KeywordCheck:
     return _limit(lambda value: isinstance(value, kind), len, holds)
 
 
-# In the order in which violations are told: the value itself, its parts, then alternatives.
-_IN_ORDER: tuple[tuple[str, Check], ...] = (
+# In the order in which violations are reported: the value itself, its parts, alternatives.
+_IN_ORDER: tuple[tuple[str, KeywordCheck], ...] = (
     ("$ref", _reference),
     ("$dynamicRef", _reference),
     ("$recursiveRef", _reference),
@@ -354,7 +375,7 @@ _IN_ORDER: tuple[tuple[str, Check], ...] = (
 )
 
 # A keyword and its place in that order; neighbours that are judged together share one place.
-_CHECKS: Mapping[str, tuple[int, str, Check]] = {
+_CHECKS: Mapping[str, tuple[int, str, KeywordCheck]] = {
     keyword: (place, keywords, check)
     for place, (keywords, check) in enumerate(_IN_ORDER)
     for keyword in keywords.split()

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..._nearest import nearest
+from ..._pointer import Path
 from ..jsonschema._values import kind_and_value
-from ..jsonschema._violation import MAX_VIOLATIONS, Path, Violation, place, shorten, show
+from ..jsonschema._violation import MAX_VIOLATIONS, Violation, place, shorten, show
 
 # The violations of one alternative.
 Branch = Sequence[Violation]
@@ -59,7 +60,7 @@ def broken(path: Path, keyword: str, expected: Any, got: Any) -> Violation:
     return Violation(path, keyword, text, expected, got)
 
 
-def missing(path: Path, name: str, given: Iterable[Any], known: Iterable[str]) -> Violation:
+def missing(path: Path, name: str, given: Iterable[object], known: Iterable[str]) -> Violation:
     """Return the violation of a required property that is absent.
 
     Args:
@@ -82,7 +83,7 @@ def depends(path: Path, name: str, because: str) -> Violation:
     return Violation((*path, name), "dependentRequired", text, name)
 
 
-def unknown(path: Path, keyword: str, name: Any, known: Sequence[str]) -> Violation:
+def unknown(path: Path, keyword: str, name: object, known: Sequence[str]) -> Violation:
     """Return the violation of a property that the object must not have."""
     # JSON has no other names, but a program may.
     meant = nearest(name, known) if isinstance(name, str) else None
@@ -102,26 +103,26 @@ def bad_name(path: Path, name: str, why: Violation) -> Violation:
     return Violation(path, "propertyNames", text, why.expected, name, why.nearest)
 
 
-def several_types(path: Path, types: Sequence[str], got: Any) -> Violation:
+def several_types(path: Path, types: Sequence[str], got: object) -> Violation:
     """Return the violation of `type`, for one type or several."""
     expected = types[0] if len(types) == 1 else list(types)
     text = f"expected {' or '.join(types)}, got {kind_and_value(got)}"
     return Violation(path, "type", text, expected, got)
 
 
-def equal_items(path: Path, first: int, second: int, got: Any) -> Violation:
+def equal_items(path: Path, first: int, second: int, got: object) -> Violation:
     """Return the violation of `uniqueItems`, with the two places."""
     text = f"items {first} and {second} are equal, but all must differ"
     return Violation(path, "uniqueItems", text, True, got)
 
 
-def several_fit(path: Path, count: int, got: Any) -> Violation:
+def several_fit(path: Path, count: int, got: object) -> Violation:
     """Return the violation of `oneOf` when more than one alternative matches."""
     text = f"matches {count} alternatives, but exactly one is allowed"
     return Violation(path, "oneOf", text, None, got)
 
 
-def nothing_fits(path: Path, keyword: str, branches: Sequence[Branch], got: Any) -> Branch:
+def nothing_fits(path: Path, keyword: str, branches: Sequence[Branch], got: object) -> Branch:
     """Return the violations to tell of a value that breaks every alternative.
 
     Alternatives are ranked by three questions: does the value have the type at all, does a constant
@@ -154,7 +155,7 @@ def _rank(path: Path, branch: Branch) -> tuple[bool, bool, int]:
     return wrong_type, wrong_mark, len(branch)
 
 
-def _joined(path: Path, branches: Sequence[Branch], got: Any) -> Violation | None:
+def _joined(path: Path, branches: Sequence[Branch], got: object) -> Violation | None:
     """Return one violation for alternatives that differ by type or by constant only."""
     if any(len(branch) > 1 or branch[0].path != path for branch in branches):
         return None
@@ -199,7 +200,7 @@ def _brief(path: Path, fault: Violation) -> str:
     return f"{where}: {text}" if where and not text.startswith("/") else where + text
 
 
-def _not_a_choice(path: Path, choices: list[Any], got: Any) -> Violation:
+def _not_a_choice(path: Path, choices: list[object], got: object) -> Violation:
     words = [word for word in choices if isinstance(word, str)]
     meant = nearest(got, words) if isinstance(got, str) else None
     hint = f", did you mean {show(meant)}?" if meant else ""
@@ -207,7 +208,7 @@ def _not_a_choice(path: Path, choices: list[Any], got: Any) -> Violation:
     return Violation(path, "enum", text, choices, got, meant)
 
 
-def _choices(choices: Sequence[Any]) -> str:
+def _choices(choices: Sequence[object]) -> str:
     shown = [show(choice) for choice in choices[:_MAX_CHOICES]]
     if len(choices) > _MAX_CHOICES:
         shown.append(f"… {len(choices) - _MAX_CHOICES} more")

@@ -12,10 +12,12 @@ from typing import Any, ClassVar, TypeVar
 
 import attrs
 
-from ..jsonschema._document import REFERENCES, Document, Node
-from ..jsonschema._keywords import DIALECTS, LATEST, Path
+from ..._pointer import Path
+from ..._value import JSONObject
+from ..jsonschema._document import REFERENCES, Document
+from ..jsonschema._keywords import DIALECTS, LATEST
 from ..jsonschema._keywords import walk as walk_schema
-from ..jsonschema._values import find_not_json, has_type, identity
+from ..jsonschema._values import CompilePart, Verdict, find_not_json, has_type, identity
 from ..jsonschema._violation import MAX_VIOLATIONS, Violation
 from ._messages import broken, several_types
 
@@ -23,14 +25,12 @@ from ._messages import broken, several_types
 MAX_STEPS = 50_000
 # A verdict is worth more steps than words: about three seconds.
 MAX_JUDGED = 1_000_000
-# Levels of a value; deeper ones are no JSON that anybody sends.
+# Levels of a value; deeper JSON is not sent in practice.
 _MAX_LEVELS = 1000
 # The words for a violation take longer to find.
 _STEPS_FOR_WORDS = 10
 
-Verdict = Callable[[Any], bool]
-
-_Part = TypeVar("_Part")
+_ValuePart = TypeVar("_ValuePart")
 
 # The first draft that has a keyword; it means nothing in an older one.
 _SINCE: Mapping[str, int] = {
@@ -63,20 +63,20 @@ class BaseExplainer:
             it, or raises ValueError. Without it the parts that fit are walked too.
     """
 
-    #: The check of each keyword, and its place in the order in which violations are told.
-    table: ClassVar[Mapping[str, tuple[int, str, "Check"]]]
+    #: The check of each keyword, and its place in the order of the report.
+    table: ClassVar[Mapping[str, tuple[int, str, "KeywordCheck"]]]
 
     def __init__(
         self,
         document: Document,
         compile_pattern: Callable[[str], Callable[[str], bool]],
-        compile_part: Callable[[Node], Verdict] | None = None,
+        compile_part: CompilePart | None = None,
     ) -> None:
         self.document = document
         self._matcher = cache(compile_pattern)
         self._compile_part = compile_part
         self._verdicts: dict[int, Verdict | None] = {id(document.root): None}
-        self._plans: dict[int, tuple[list[str], list[tuple[str, Check]]]] = {}
+        self._plans: dict[int, tuple[list[str], list[tuple[str, KeywordCheck]]]] = {}
         self._choices: dict[int, frozenset[Hashable]] = {}
         # A dialect of its author's own may assert formats.
         self._draft = int(DIALECTS.get(document.dialect, DIALECTS[LATEST]))
@@ -92,40 +92,40 @@ class BaseExplainer:
         self.is_dynamic = bool(document.documents) or bool(used.intersection(REFERENCES[1:]))
         self.contains_evaluates = self._draft >= 202012
 
-    def explain(self, value: Any, schema: Any = None) -> list[Violation]:
+    def explain(self, value: object, schema: object = None) -> list[Violation]:
         """Return the violations of a value against the schema or a subschema of it.
 
         Each of them is certain. Some are missing if there are more than `MAX_VIOLATIONS`, or if the
         value is large beyond reason.
         """
         current = Walk(self, MAX_STEPS)
-        found = Found(current)
+        found = ViolationList(current)
         with suppress(_FullError, _ExhaustedError, RecursionError):
             current.judge(self.document.root if schema is None else schema, value, (), found)
         return found.violations
 
-    def judge(self, value: Any) -> bool:
+    def judge(self, value: object) -> bool:
         """Tell if a value fits the schema; False too if it is too large or too deep to tell."""
         current = Walk(self, MAX_JUDGED)
-        found = Found(current)
+        found = ViolationList(current)
         try:
             current.judge(self.document.root, value, (), found)
         except (_FullError, _ExhaustedError, RecursionError):
             return False
         return not found.violations and find_not_json(value, MAX_JUDGED, _MAX_LEVELS) is None
 
-    def matches(self, pattern: str, text: Any) -> bool:
-        """Tell if a pattern is found in a text; a name that is no text has no pattern."""
+    def matches(self, pattern: str, text: object) -> bool:
+        """Tell if a pattern is found in a text; a name that is not text matches no pattern."""
         return isinstance(text, str) and self._matcher(pattern)(text)
 
-    def choices(self, schema: Node) -> frozenset[Hashable]:
+    def choices(self, schema: JSONObject) -> frozenset[Hashable]:
         """Return the identities of the values that `enum` of a subschema allows."""
         choices = self._choices.get(id(schema))
         if choices is None:
             choices = self._choices[id(schema)] = frozenset(map(identity, schema["enum"]))
         return choices
 
-    def plan(self, schema: Node) -> tuple[list[str], list[tuple[str, "Check"]]]:
+    def plan(self, schema: JSONObject) -> tuple[list[str], list[tuple[str, "KeywordCheck"]]]:
         """Return the types that a subschema allows, and its other keywords with their checks."""
         plan = self._plans.get(id(schema))
         if plan is None:
@@ -146,23 +146,23 @@ class BaseExplainer:
             )
         return plan
 
-    def fits(self, schema: Node, value: Any) -> bool:
+    def fits(self, schema: JSONObject, value: object) -> bool:
         """Tell if the engine accepts a value for a subschema; False too if it cannot tell."""
         if id(schema) not in self._verdicts:
             self._verdicts[id(schema)] = self._verdict(schema)
         verdict = self._verdicts[id(schema)]
         return verdict is not None and verdict(value)
 
-    def _verdict(self, schema: Node) -> Verdict | None:
+    def _verdict(self, schema: JSONObject) -> Verdict | None:
         # A reference means something else, or nothing, outside of the whole schema.
         if any(keyword in node for _path, node in walk_schema(schema) for keyword in REFERENCES):
             return None
-        # What only a reference leads to may be no valid schema in all that nobody judges by.
+        # A part that only a reference reaches may have keywords with invalid values.
         with suppress(ValueError):
             return self._compile_part(schema) if self._compile_part else None
         return None
 
-    def accepts(self, keyword: str, wanted: str, value: Any) -> bool:
+    def accepts(self, keyword: str, wanted: str, value: object) -> bool:
         """Tell if the engine accepts a value for one keyword; True if it cannot tell."""
         # A reference may lead to a part that only the whole schema has.
         with suppress(ValueError):
@@ -172,7 +172,7 @@ class BaseExplainer:
 
 
 @attrs.define(eq=False)
-class Found:
+class ViolationList:
     """The violations of one value, or of one alternative for it: each once, up to the limit.
 
     Attributes:
@@ -218,13 +218,13 @@ class Walk:
         if self._steps < 0:
             raise _ExhaustedError
 
-    def each(self, parts: Iterable[_Part]) -> Iterator[_Part]:
+    def each(self, parts: Iterable[_ValuePart]) -> Iterator[_ValuePart]:
         """Yield parts of the value, each of which counts as work."""
         for part in parts:
             self.step()
             yield part
 
-    def judge(self, schema: Any, value: Any, path: Path, out: Found) -> None:
+    def judge(self, schema: object, value: object, path: Path, out: ViolationList) -> None:
         """Add the violations of a subschema to those found."""
         self.step()
         if not isinstance(schema, dict):
@@ -249,7 +249,7 @@ class Walk:
             check(out, keyword, schema, value, path)
         self._scope = outer
 
-    def attempt(self, schema: Any, value: Any, path: Path) -> list[Violation]:
+    def attempt(self, schema: object, value: object, path: Path) -> list[Violation]:
         """Return the violations of a subschema without reporting them."""
         if not self.explainer.refers:
             return self._fresh(schema, value, path)
@@ -262,14 +262,14 @@ class Walk:
             known = self._judged[key] = self._fresh(schema, value, path)
         return known
 
-    def _fresh(self, schema: Any, value: Any, path: Path) -> list[Violation]:
-        found, outer = Found(self), self._scope
+    def _fresh(self, schema: object, value: object, path: Path) -> list[Violation]:
+        found, outer = ViolationList(self), self._scope
         with suppress(_FullError):
             self.judge(schema, value, path, found)
         self._scope = outer
         return found.violations
 
-    def target(self, keyword: str, schema: Node) -> Any:
+    def target(self, keyword: str, schema: JSONObject) -> Any:
         """Return the schema to which a keyword refers now; None if only the engine knows it."""
         try:
             return self._document.target(keyword, schema, self._scope)
@@ -277,4 +277,4 @@ class Walk:
             return None
 
 
-Check = Callable[[Found, str, Node, Any, Path], None]
+KeywordCheck = Callable[[ViolationList, str, JSONObject, object, Path], None]

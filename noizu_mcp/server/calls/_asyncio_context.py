@@ -7,11 +7,11 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
-from ...engine.aio import Call, enter_asyncio, run_asyncio
+from ...engine.aio import AsyncioCall, enter_asyncio, run_asyncio
 from .._server_context import ServerContext
 
 
-class HandlerCall(Call):
+class HandlerCall(AsyncioCall):
     """A call of a handler on asyncio; an `AsyncioSide`.
 
     Args:
@@ -46,7 +46,7 @@ def on_asyncio(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     async def run(*values: Any) -> Any:
         *others, ctx = values
         if ctx is None:  # the handler takes none
-            return await Call().run(partial(function, *values))
+            return await AsyncioCall().run(partial(function, *values))
         # Called by an asyncio task of the same request: one method of a server calls another.
         if ctx.side is not None:
             return await function(*values)

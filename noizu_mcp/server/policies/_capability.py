@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from ..._errors import Denied, McpError
 from ..._limits import PART
-from ..._util import final
+from ..._util import final, is_number
 from ..._value import JSONObject
 from ...components import Capability
 from ...jsonrpc import render_sorted
@@ -99,9 +99,7 @@ class IssuedCapability(Capability):
             raise ValueError(f"depth must be a whole number of 0 or more, got {depth!r}")
         end = None
         if expires_in is not None:
-            given: Any = expires_in
-            number = isinstance(given, int | float) and not isinstance(given, bool)
-            if not number or not 0 <= given < float("inf"):
+            if not is_number(expires_in) or expires_in < 0:
                 raise ValueError(f"expires_in must be seconds, 0 or more, got {expires_in!r}")
             end = self._issuer.now() + expires_in
         if not isinstance(arguments, Mapping | None):

@@ -1,7 +1,6 @@
 """Policies: the class that users subclass, the call that it judges, and chains of them."""
 
 import inspect
-import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, get_args
 
@@ -9,7 +8,7 @@ from ..._class_body import BODY, BodyMeta, replacements, statement_frame
 from ..._errors import DefinitionError, Problem
 from ..._nearest import hint_at
 from ..._source import problem_at
-from ..._util import called
+from ..._util import called, is_number
 from ...types import Principal
 
 if TYPE_CHECKING:
@@ -134,8 +133,7 @@ def _faults_of(cls: type[Policy]) -> Iterable[tuple[str, str]]:
     if not listed or not all(isinstance(kind, str) and kind in KINDS for kind in kinds):
         yield "kinds", f"must be a set of {', '.join(sorted(KINDS))}, got {kinds!r}"
     seconds: Any = cls.timeout
-    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not number or not 0 < seconds < math.inf:
+    if not is_number(seconds) or seconds <= 0:
         yield "timeout", f"must be seconds above 0, got {called(seconds)}"
     if cls.loop not in (None, "trio", "asyncio"):
         yield "loop", f"must be 'trio' or 'asyncio', got {cls.loop!r}"

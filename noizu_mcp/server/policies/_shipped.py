@@ -1,6 +1,5 @@
 """The policies that come with the package: by name, by rate, by time of day."""
 
-import math
 import re
 import threading
 import time
@@ -8,6 +7,7 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, get_args
 
 from ..._errors import Denied
+from ..._util import is_number
 from ._patterns import first_match, read_patterns
 from ._policy import CallKind, Policy, PolicyCall
 
@@ -198,7 +198,7 @@ class TimeWindow(Policy):
 
 
 def _check_number(name: str, value: Any, meaning: str, kind: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value < math.inf:
+    if not is_number(value) or not isinstance(value, kind) or value <= 0:
         raise ValueError(f"{name} must be {meaning} above 0, got {value!r}")
 
 

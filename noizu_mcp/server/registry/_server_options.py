@@ -1,6 +1,5 @@
 """The options of a server, and their checks."""
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -10,7 +9,7 @@ import attrs
 
 from ..._limits import DEFAULTS, Limits
 from ..._schema_engine import EngineName
-from ..._util import got
+from ..._util import got, is_number
 from ..._value import JSONObject, Value
 from ...components import (
     Table,
@@ -69,8 +68,7 @@ class Cache(Value):
 
     @ttl.validator
     def _check_ttl(self, _: Any, value: Any) -> None:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 0 <= value < math.inf:
+        if not is_number(value) or value < 0:
             raise ValueError(f"ttl must be seconds, 0 or more, got {value!r}")
 
     @scope.validator
@@ -208,8 +206,7 @@ def _is_secret(text: str) -> bool:
 
 
 def _read_some_seconds(value: Any) -> float:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < value < math.inf:
+    if not is_number(value) or value <= 0:
         raise ValueError(f"must be seconds above 0, {got(value)}")
     return float(value)
 

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, TypeVar
 
 import attrs
 
+from ..._json_schema import JSON_TYPES
 from ..._value import Frozen
 
 Mood = Literal["is", "not", "near"]
@@ -388,16 +389,7 @@ def kind_of(value: Any) -> str:
     """Return the kind of a JSON value; 1.0 is an integer."""
     if isinstance(value, float):
         return "integer" if value.is_integer() else "fraction"
-    return _KINDS.get(type(value), "null")
-
-
-_KINDS: Final[Mapping[type, str]] = {
-    bool: "boolean",
-    int: "integer",
-    str: "string",
-    list: "array",
-    dict: "object",
-}
+    return JSON_TYPES[type(value)]
 
 
 def identity(value: Any) -> Hashable:

@@ -9,6 +9,7 @@ fits the others beside it.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
+from ..._util import is_number
 from ..._value import JSONObject
 from ._case import ANY, NUMBERS, Goal, Goals, Mood, ScopePath, ValueCase, fraction, identity
 
@@ -97,7 +98,7 @@ def _neighbours(value: Any) -> Iterator[Any]:
     """Yield values that are easily taken for a value."""
     if isinstance(value, str):
         yield from (f"{value} ", value.swapcase(), value[:-1], f"{value}{value[-1:]}")
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+    elif is_number(value):
         yield from (value + 1, value - 1)
 
 

@@ -32,7 +32,7 @@ _TRAILER: Final = re.compile(rb"%b:[\t -~\x80-\xff]*\r\n" % _TCHARS)
 _SIZE, _DATA, _DATA_END, _TRAILERS = range(4)
 
 
-class Body:
+class RequestBody:
     """The part of one request body that has not been read yet.
 
     Args:

@@ -6,30 +6,28 @@ ahead stays in `data`, and is not looked at before the answer is complete, so th
 than one request at a time. If an application works on after its answer, another task takes over the
 connection, and the one that runs the application no longer touches it.
 
-While the application runs, its tasks may read from the socket (`more`); one at a time does, and the
-others wait for news of it. When the application has returned, its reader is cancelled before the
-connection reads again. So a socket never has two readers, and no byte is lost between them. If the
-application has handed its answer over, the task of the connection reads like one of them, until the
-answer ends.
+While the application runs, its tasks may read from the socket (`ClientLink.more`). When the
+application has returned, its reader is cancelled before the connection reads again. If the
+application has handed its answer over, the task of the connection reads like one of these tasks,
+until the answer ends.
 
 Deadlines. A step that is taken once, or by slow clients only (the handshake, the first byte, a head
 or a body in several parts, a write that must wait, the end), has a timeout of its own. Waiting for
-the next request is a step of every request; its deadline is watched by the one task of the `Pool`.
+the next request is a step of every request; its deadline is watched by the one task of the pool.
 """
 
 from collections.abc import Awaitable, Callable
 from math import inf
 from typing import Any, Final
 
-import attrs
 import trio
 
-from ...engine import MOST_CRASHES, SHOWN, ThrottledLog, run_eager, split_cancellation
-from ._exchange import Exchange, refusal
+from ...engine import MOST_CRASHES, SHOWN, TaskScope, ThrottledLog, split_cancellation
+from ._client_link import ClientLink, HostShare
+from ._exchange import HttpExchange
 from ._head import TOO_LARGE, BadRequest, RequestHead, check_beginning
-from ._options import PACE, Application, HostOptions, logger
-from ._pool import Pool
-from ._wire import Wire
+from ._options import logger
+from ._wire import ClientSocket
 
 #: Failures of applications: so many a minute of each.
 failures: Final = ThrottledLog(log=logger, shown=SHOWN, most=MOST_CRASHES)
@@ -39,148 +37,28 @@ _HEAD_END: Final = b"\r\n\r\n"
 _REQUEST_TIMEOUT: Final = 408
 
 
-@attrs.define(eq=False)
-class Shared:
-    """The part of a host that its connections share.
+class HostConnection(ClientLink):
+    """A connection of one client; see `ClientLink` for the arguments."""
 
-    Attributes:
-        app: The application.
-        options: The options of the host.
-        pool: All connections.
-        nursery: Runs them.
-        stopping: True once connections end after their answers.
-    """
-
-    app: Application
-    options: HostOptions
-    pool: "Pool[Connection]"
-    nursery: trio.Nursery
-    stopping: bool = False
-
-
-class Connection:
-    """A connection of one client.
-
-    Args:
-        host: The part of the host that connections share.
-        wire: The bytes; closed at the end.
-        client: The address of the client; None on a Unix socket.
-        server: The address that it is connected to.
-
-    Attributes:
-        host: See Args.
-        wire: See Args.
-        client: See Args.
-        server: See Args.
-        data: Received bytes that were not read yet; at most `PACE` and one read more.
-        gone: True once the client has ended the connection.
-        closing: True once the connection ends after this answer.
-        owed: True if the client may still be sending something that nobody will read.
-    """
-
-    __slots__ = (
-        "_exchange",
-        "_news",
-        "_owner",
-        "_reader",
-        "_requests",
-        "_waits",
-        "_watched",
-        "client",
-        "closing",
-        "data",
-        "gone",
-        "host",
-        "owed",
-        "server",
-        "wire",
-    )
+    __slots__ = ("_exchange", "_owner", "_requests", "_waits")
 
     def __init__(
         self,
-        host: Shared,
-        wire: Wire,
+        host: HostShare,
+        wire: ClientSocket,
         client: tuple[str, int] | None,
         server: tuple[str, int] | None,
     ) -> None:
-        self.host = host
-        self.wire = wire
-        self.client = client
-        self.server = server
-        self.data = b""
-        self.gone = False
-        self.closing = False
-        self.owed = False
+        super().__init__(host, wire, client, server)
         self._requests = 0
-        self._exchange: Exchange | None = None
+        self._exchange: HttpExchange | None = None
         self._owner: trio.lowlevel.Task | None = None
         self._waits = False  # the application has waited for something
-        self._watched = False  # it receives, which tells the end of the client
-        self._reader: trio.CancelScope | None = None  # of the task that reads for an exchange
-        self._news: trio.Event | None = None  # for the others that wait
 
     def run(self) -> Awaitable[None]:
         """Serve the client until one of both ends it: the return value, to be awaited."""
         # Not a coroutine function: each open connection would keep one more frame.
         return self._own(self._open)
-
-    def drop(self) -> None:
-        """Close at once, without a word."""
-        self.wire.close()
-
-    async def refuse(self, status: int) -> None:
-        """Answer in place of the application; the connection ends after that."""
-        self.closing = True
-        await self.write(refusal(status))
-
-    async def write(self, before: bytes, body: bytes = b"", after: bytes = b"") -> None:
-        """Write pieces of an answer in order, in one write if the system takes them."""
-        # A large one is not copied. For a small one to join the pieces is cheaper.
-        pieces = (before, body, after) if len(body) > PACE else (before + body + after,)
-        written = self.wire.write(*pieces)
-        if written < sum(map(len, pieces)):
-            rest = []
-            for piece in pieces:
-                rest.append(memoryview(piece)[written:])
-                written = max(0, written - len(piece))
-            await self.wire.send(*rest)
-
-    async def more(self) -> None:
-        """Wait for anything new of the client while an exchange is under way; for any task.
-
-        Returns when bytes were added to `data`, when the client has gone, and when another task
-        has read or stopped reading; the caller looks again.
-        """
-        if self._reader is not None or len(self.data) > PACE:
-            if self._news is None:
-                self._news = trio.Event()
-            await self._news.wait()
-            return
-        try:
-            with trio.CancelScope() as self._reader:
-                data = await self.wire.receive()
-                if data:
-                    self.data += data
-                else:
-                    self._note_gone()
-        finally:
-            self._reader = None
-            self.tell()
-            if self._watched:
-                self._watched = False
-                self.host.pool.note_working(self)
-
-    def interrupt(self) -> None:
-        """Wake all tasks that wait in `more`."""
-        self.tell()
-        if self._reader is not None:
-            self._reader.cancel()
-
-    def tell(self) -> None:
-        """Wake the tasks that wait in `more` without reading."""
-        if self._news is not None:
-            self._news.set()
-            self._news = None
 
     def watch(self) -> None:
         """Watch for the end of the client; for an application that works for long."""
@@ -189,19 +67,11 @@ class Connection:
         else:
             self._watched = True  # by the application, for as long as it receives
 
-    async def _watch(self, exchange: Exchange | None) -> None:
+    async def _watch(self, exchange: HttpExchange | None) -> None:
         while exchange is not None and self._exchange is exchange and not self.gone:
             if exchange.late:
                 self.data = b""
             await self.more()
-
-    def _note_gone(self) -> None:
-        self.gone = self.closing = True
-        # It may have closed one direction only: an answer that is being written goes on. Else
-        # nothing is kept for a client that has gone, however long the application works.
-        if not self.wire.is_busy:
-            self.wire.close()
-            self.host.pool.remove(self)
 
     async def _own(self, begin: Callable[[], Awaitable[None]]) -> None:
         """Be the task of the connection until its end, or until another task takes over."""
@@ -235,7 +105,7 @@ class Connection:
                 self.data = await self.wire.receive()
 
     async def _take_over(self) -> None:
-        """Go on after an answer whose application goes on, too, in another task."""
+        """Continue with the next request while the application still runs in another task."""
         await self._stop_reading()
         if self.closing:
             self.data = b""  # nothing after the last request is one
@@ -259,11 +129,16 @@ class Connection:
         self.host.pool.idle.pop(self, None)
         self._requests += 1
         self.closing = head.closes or self._requests >= self.host.options.max_requests
-        exchange = self._exchange = Exchange(self, head)
-        scope = exchange.scope(head)
+        exchange = self._exchange = HttpExchange(self, head)
         # In this task: an answer that needs no waiting costs no task.
-        await run_eager(self._call(exchange, scope), self._note_wait)
-        del head, scope  # an answer that was handed over may last for hours, and needs neither
+        task = TaskScope(self._note_wait)
+        scope = exchange.scope(head, task)
+        await task.run(self._call(exchange, scope))
+        del (
+            head,
+            scope,
+            task,
+        )  # an answer that was handed over may last for hours, and needs neither
         if self._exchange is not exchange:
             return False  # another task has taken over
         if exchange.is_handed_over:
@@ -275,7 +150,7 @@ class Connection:
         await self._stop_reading()
         return not self.closing
 
-    async def _wait_for_end(self, exchange: Exchange) -> None:
+    async def _wait_for_end(self, exchange: HttpExchange) -> None:
         """Wait for the end of an answer that was handed over, or of the client."""
         try:
             while exchange.is_handed_over and not self.gone:
@@ -287,8 +162,8 @@ class Connection:
         """Note that the application begins to wait; True if that is to be noted again."""
         exchange = self._exchange
         if exchange is not None and exchange.answered:
-            # Its work goes on after the answer, for nobody knows how long; the next request does
-            # not wait for that.
+            # Its work goes on after the answer, without a bound; the next request does not wait
+            # for that.
             exchange.close()
             self._end_exchange()
             self._owner = None
@@ -306,7 +181,7 @@ class Connection:
             self.host.pool.working.pop(self, None)
 
     async def _stop_reading(self) -> None:
-        """Wait until no task of the last exchange reads or waits any more."""
+        """Wait until all tasks of the last exchange have stopped reading and waiting."""
         self.tell()
         while self._reader is not None:
             self._reader.cancel()
@@ -349,7 +224,7 @@ class Connection:
             raise BadRequest(TOO_LARGE)
         return None
 
-    async def _call(self, exchange: Exchange, scope: dict[str, Any]) -> None:
+    async def _call(self, exchange: HttpExchange, scope: dict[str, Any]) -> None:
         try:
             await self.host.app(scope, exchange.receive, exchange)
         except BaseException as error:
@@ -368,6 +243,6 @@ class Connection:
             return
         self.host.pool.idle[self] = inf
         # What is left unread when a socket is closed resets the connection, and the client may
-        # lose the answer. At the end of the host, nobody waits for a client that has sent it all.
+        # lose the answer. At the end of the host, a client that has sent it all is not waited for.
         if self.closing and (self.owed or not self.host.stopping):
             await self.wire.linger()

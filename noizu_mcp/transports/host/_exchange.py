@@ -1,13 +1,13 @@
 """One request and its answer, as an ASGI application sees them.
 
 Theory of operation. The application is called in the task of the connection with the two sides of
-an `Exchange`: `receive`, and the exchange itself as `send`. Nothing else reads from the client
+an `HttpExchange`: `receive`, and the exchange itself as `send`. Nothing else reads from the client
 while the application runs; bytes are read when the application asks for them:
 
 - A body that came with its head is there already. Else `receive` reads the next part from the
   socket, so a body that the application does not take waits in the client.
 - After the body, `receive` waits for the end of the client. Meanwhile it keeps later requests, up
-  to `PACE` bytes. Any number of tasks may wait in it; `Connection.more` lets one of them read.
+  to `PACE` bytes. Any number of tasks may wait in it; `ClientLink.more` lets one of them read.
 
 The answer passes through these states: *not started*; *started*, when the application has sent the
 start, and nothing has been written; *begun*, when the head and the first part have been written
@@ -19,31 +19,26 @@ The connection then waits for the end of the answer, or of the client, in the pl
 application: an open stream keeps no frame of it.
 """
 
-import time
 from collections.abc import Callable
-from functools import cache, lru_cache
-from http import HTTPStatus
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote
-from wsgiref.handlers import format_date_time
 
 import trio
 
-from ._body import Body
+from ...engine import TaskScope
+from ._body import RequestBody
+from ._client_link import SERVER, ClientLink, date_line, status_line
 from ._head import BadRequest, RequestHead
 from ._options import PACE
-
-if TYPE_CHECKING:
-    from ._connection import Connection
 
 #: Answers up to this size are written together with their head, which copies them once.
 _COPIED: Final = PACE
 #: Before 2.4 of ASGI, `send` does nothing once the client has gone; since then it raises.
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
-#: The end of an answer need not wait for the rest of the body: `Exchange` drops what has come of
-#: it, and the connection ends if there is more.
-_EXTENSIONS: Final = {"noizu_mcp.unread_body": {"seconds": 0.0}}
+#: The end of an answer need not wait for the rest of the body: `HttpExchange` drops the received
+#: part of it, and the connection ends if there is more.
+_UNREAD_BODY: Final = {"seconds": 0.0}
 #: Stands for the start of an answer whose head is written.
 _STARTED: Final[dict[str, Any]] = {}
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -55,15 +50,14 @@ _INTERNAL_ERROR: Final = 500
 _REQUEST_TIMEOUT: Final = 408
 _NO_CONTENT: Final = 204
 _NOT_MODIFIED: Final = 304
-_SERVER: Final = b"server: noizu-mcp\r\n"
 
 
-class Exchange:
+class HttpExchange:
     """One request and its answer; when called, it is the `send` of ASGI.
 
     Args:
         connection: The connection.
-        head: The head of the request; the body comes next in `Connection.data`.
+        head: The head of the request; the body comes next in `ClientLink.data`.
 
     Attributes:
         late: True once the body took too long: the rest of it is dropped.
@@ -92,13 +86,13 @@ class Exchange:
         "late",
     )
 
-    def __init__(self, connection: "Connection", head: RequestHead) -> None:
+    def __init__(self, connection: ClientLink, head: RequestHead) -> None:
         self.late = False
         self.answered = False
         self._connection = connection
         self._is_head = head.method == "HEAD"
         self._is_old = head.version == "1.0"
-        self._body = Body(head.length)
+        self._body = RequestBody(head.length)
         self._expected = head.expects_continue  # `100 Continue` was not sent yet
         self._partial = False  # a part of the body was delivered
         self._delivered = False  # the whole body was
@@ -113,8 +107,13 @@ class Exchange:
         self._over = False  # the application has returned, or the host has answered
         self._on_gone: Callable[[], object] | None = None  # while the answer is handed over
 
-    def scope(self, head: RequestHead) -> dict[str, Any]:
-        """Make the scope of ASGI."""
+    def scope(self, head: RequestHead, task: TaskScope) -> dict[str, Any]:
+        """Make the scope of ASGI.
+
+        Args:
+            head: The head of the request.
+            task: Runs the application.
+        """
         connection = self._connection
         path, _, query = head.target.partition(b"?")
         text = path.decode("ascii")
@@ -131,7 +130,13 @@ class Exchange:
             "headers": head.headers,
             "client": connection.client,
             "server": connection.server,
-            "extensions": _EXTENSIONS,
+            "extensions": {
+                "noizu_mcp.unread_body": _UNREAD_BODY,
+                "noizu_mcp.hosted": {
+                    "has_body": self._body.is_in(len(connection.data)),
+                    "task": task,
+                },
+            },
         }
 
     # The request
@@ -161,11 +166,6 @@ class Exchange:
             else:
                 await self._wait_for_body()
         return {"type": "http.disconnect"}
-
-    @property
-    def has_body(self) -> bool:
-        """True if the whole body has come; see `HAS_BODY`."""
-        return self._body.is_in(len(self._connection.data))
 
     async def _wait_for_body(self) -> None:
         """Wait for more of the body, as long as the pace of its client allows.
@@ -236,7 +236,7 @@ class Exchange:
         return self._on_gone is not None
 
     def note_gone(self) -> None:
-        """Tell the application that has handed its answer over that nobody takes it any more."""
+        """Tell the application that the client of a handed-over answer has disconnected."""
         on_gone, self._on_gone = self._on_gone, None
         if on_gone is not None:
             on_gone()
@@ -267,7 +267,7 @@ class Exchange:
         connection = self._connection
         status: int = self._start["status"]
         own: dict[bytes, bytes] = {}
-        lines = [_status_line(status)]
+        lines = [status_line(status)]
         for name, value in self._start.get("headers", ()):
             key = name.lower()
             if key in _INTERPRETED:
@@ -281,10 +281,10 @@ class Exchange:
             connection.closing = True
         if connection.closing:
             lines.append(b"connection: close\r\n")
-        lines.append(b"date: %b\r\n" % own[b"date"] if b"date" in own else _date_line())
-        lines.append(b"server: %b\r\n" % own[b"server"] if b"server" in own else _SERVER)
+        lines.append(b"date: %b\r\n" % own[b"date"] if b"date" in own else date_line())
+        lines.append(b"server: %b\r\n" % own[b"server"] if b"server" in own else SERVER)
         head = b"".join(lines)
-        # A line end in a header would let whoever chose it write headers, or a second answer.
+        # A line end in a header would let its author write headers, or a second answer.
         if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines) or b"\0" in head:
             raise ValueError("a header of the answer has a line end or a null in it")
         self._start = _STARTED  # a stream may last for hours, and needs its headers no more
@@ -304,7 +304,7 @@ class Exchange:
         return [b"transfer-encoding: chunked\r\n"] if self._chunked else []
 
     def _skip_body(self) -> None:
-        """Drop the received part of a body that nobody read: the next request follows it."""
+        """Drop the received part of an unread body: the next request follows it."""
         connection, body = self._connection, self._body
         try:
             while not body.complete and connection.data:
@@ -331,7 +331,7 @@ class Exchange:
                     connection.wire.abort()
 
     def close(self) -> None:
-        """Let the application neither send nor receive any more."""
+        """Stop the application from sending and receiving."""
         self._over = True
         if not self._body.complete:
             self._skip_body()
@@ -343,26 +343,3 @@ class Exchange:
             self._connection.closing = True
         else:
             await self._connection.refuse(status)
-
-
-def refusal(status: int) -> bytes:
-    """Write a whole answer without a body, after which the connection ends."""
-    rest = b"content-length: 0\r\nconnection: close\r\n\r\n"
-    return b"".join((_status_line(status), _date_line(), _SERVER, rest))
-
-
-@cache
-def _status_line(status: int) -> bytes:
-    if type(status) is not int or not 200 <= status <= 999:
-        raise ValueError(f"the status of an answer must be an integer from 200, not {status!r}")
-    known = status in HTTPStatus.__members__.values()
-    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase if known else ''}\r\n".encode()
-
-
-def _date_line() -> bytes:
-    return _date_line_at(int(time.time()))
-
-
-@lru_cache(maxsize=1)
-def _date_line_at(now: int) -> bytes:
-    return b"date: %b\r\n" % format_date_time(now).encode()

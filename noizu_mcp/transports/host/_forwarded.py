@@ -130,7 +130,7 @@ def _read_forwarded(value: str) -> list[_Entry]:
 
 
 def _read_node(text: str) -> Address | None:
-    """Read an address with or without a port; None if it is none."""
+    """Read an address with or without a port; None if the text is not an address."""
     node = _NODE.fullmatch(text)
     if node is None:
         return None

@@ -28,7 +28,7 @@ _REQUEST_LINE: Final = re.compile(
 _ABSOLUTE_FORM: Final = re.compile(rb"https?://([^/?]+)(.*)", re.IGNORECASE)
 #: The characters of a host and a port (RFC 3986 section 3.2); a comma would make it a list.
 _HOST: Final = re.compile(rb"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]*")
-#: All but the control characters, which some parsers take for the end of something (RFC 9110
+#: All except the control characters, which some parsers take for the end of something (RFC 9110
 #: section 5.5).
 _TEXT: Final = bytes(each for each in range(256) if each == 9 or 32 <= each != 127)  # 9: a tab
 #: Headers with a meaning for the host.
@@ -186,5 +186,5 @@ def check_beginning(data: bytes) -> None:
 
 
 def _is_clean(data: bytes) -> bool:
-    """Tell whether bytes are free of control characters, but for whole line ends."""
+    """Tell whether bytes have no control characters except whole line ends."""
     return len(data.translate(None, _TEXT)) == 2 * data.count(b"\r\n")

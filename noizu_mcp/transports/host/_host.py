@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Hashable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 import trio
@@ -17,15 +17,13 @@ import trio
 from ..._limits import GRACE
 from ..._util import network_of
 from ...engine import ThrottledLog, single_failure, split_cancellation, unwrap_single
+from ._client_link import HostShare
 from ._forwarded import TrustedProxies
-from ._listeners import Listener, endpoint, open_listeners
+from ._listeners import ListeningSocket, endpoint, open_listeners
 from ._options import Application, HostOptions, logger
-from ._pool import Pool
+from ._pool import ConnectionPool
 from ._tls import make_context
-from ._wire import TlsContext, TlsWire, Wire
-
-if TYPE_CHECKING:
-    from ._connection import Connection, Shared
+from ._wire import ClientSocket, TlsClientSocket, TlsContext
 
 #: Seconds until a process that has no room for a connection tries again.
 NO_ROOM_PAUSE: Final = 0.1
@@ -37,7 +35,7 @@ FILES: Final = 128
 KEPT_PLACES: Final = 8
 #: Connections accepted in one turn of the loop: a few milliseconds of work.
 ACCEPTED_AT_ONCE: Final = 64
-#: Seconds for a head on such a place. A probe needs far less, and nobody else is served there.
+#: Seconds for a head on such a place. A probe needs far less, and other requests are refused there.
 PROBE_TIMEOUT: Final = 2.0
 
 
@@ -78,9 +76,9 @@ class Host:
         options: HostOptions,
         tls: TlsContext | None,
         *,
-        listeners: list[Listener],
+        listeners: list[ListeningSocket],
         probes: Collection[str],
-        health: list[Listener],
+        health: list[ListeningSocket],
     ) -> None:
         self.urls: Final = tuple(each.url for each in listeners)
         self.port: Final = listeners[0].port
@@ -95,7 +93,7 @@ class Host:
         self._library: Final = _load_library()
         self._stopping: Final = trio.Event()
         limit = _allowed_connections(options.max_connections)
-        self._pool: Final[Pool[Connection]] = Pool(limit, options.keep_alive_timeout)
+        self._pool: Final[ConnectionPool] = ConnectionPool(limit, options.keep_alive_timeout)
         self._log: Final = ThrottledLog(trio.current_time, logger)
 
     @property
@@ -133,21 +131,22 @@ class Host:
             OSError: A listener fails.
             BaseException: Raised by `stopping`.
         """
-        make = self._library.Shared
         # One request on each connection, so no deadline needs the sweeper of a pool.
         few = attrs.evolve(self._options, max_requests=1, header_timeout=PROBE_TIMEOUT)
         async with trio.open_nursery() as background:
             background.start_soon(self._pool.sweep)
             probes_only = _only(self._app, self._probes, 404)
             plain = HostOptions(max_requests=1, header_timeout=PROBE_TIMEOUT)
-            health = make(probes_only, plain, Pool(KEPT_PLACES, PROBE_TIMEOUT), background)
+            probed = ConnectionPool(KEPT_PLACES, PROBE_TIMEOUT)
+            health = HostShare(probes_only, plain, probed, background)
             for each in self._health:
-                # To the end: a probe is to hear that the application is not ready any more.
+                # To the end: a probe must learn that the application is no longer ready.
                 background.start_soon(self._accept, each, health)
             async with trio.open_nursery() as connections:
-                shared = make(self._app, self._options, self._pool, connections)
+                shared = HostShare(self._app, self._options, self._pool, connections)
                 probes_only = _only(self._app, self._probes, 503)
-                kept = make(probes_only, few, Pool(KEPT_PLACES, PROBE_TIMEOUT), connections)
+                places = ConnectionPool(KEPT_PLACES, PROBE_TIMEOUT)
+                kept = HostShare(probes_only, few, places, connections)
                 async with trio.open_nursery() as accepting:
                     for each in self._listeners:
                         accepting.start_soon(self._accept, each, shared, kept)
@@ -167,7 +166,7 @@ class Host:
                 connections.cancel_scope.deadline = trio.current_time() + drain
             background.cancel_scope.cancel()
 
-    async def _accept(self, listener: Listener, *places: "Shared") -> None:
+    async def _accept(self, listener: ListeningSocket, *places: HostShare) -> None:
         """Accept connections, each in the first of some places that has room for it."""
         while True:
             await listener.wait()
@@ -187,7 +186,7 @@ class Host:
                     await trio.sleep(NO_ROOM_PAUSE)
 
     async def _place(
-        self, accepted: socket.socket, peer: Any, places: "tuple[Shared, ...]"
+        self, accepted: socket.socket, peer: Any, places: tuple[HostShare, ...]
     ) -> None:
         """Find a place for a connection, or close it."""
         client = endpoint(peer)
@@ -208,18 +207,15 @@ class Host:
             self._open(accepted, client, address, found)
 
     def _open(
-        self, accepted: socket.socket, client: Any, address: Hashable, shared: "Shared"
+        self, accepted: socket.socket, client: Any, address: Hashable, shared: HostShare
     ) -> None:
-        wire = Wire(accepted, shared.options)
+        wire = ClientSocket(accepted, shared.options)
         if self._tls is not None and shared.options.certfile is not None:
-            wire = TlsWire(accepted, shared.options, self._tls)
+            wire = TlsClientSocket(accepted, shared.options, self._tls)
         server = endpoint(accepted.getsockname())
-        connection = self._library.Connection(shared, wire, client, server)
+        connection = self._library.HostConnection(shared, wire, client, server)
         shared.pool.add(connection, address)
-        shared.nursery.start_soon(self._serve, connection)
-
-    async def _serve(self, connection: "Connection") -> None:
-        await run_connection(connection.run, self._log)
+        shared.nursery.start_soon(run_connection, connection.run, self._log)
 
 
 async def run_connection(run: Callable[[], Awaitable[None]], log: ThrottledLog) -> None:
@@ -242,8 +238,8 @@ async def run_connection(run: Callable[[], Awaitable[None]], log: ThrottledLog) 
             raise going_on from None
 
 
-async def _find_place(address: Hashable, places: "tuple[Shared, ...]") -> "Shared | None":
-    """Return the first place with room for a connection of an address; None if there is none."""
+async def _find_place(address: Hashable, places: tuple[HostShare, ...]) -> HostShare | None:
+    """Return the first place with room for a connection of an address; None if all are full."""
     for each in places:
         while not each.pool.make_room(address):
             if not each.pool.unbegun:
@@ -274,7 +270,7 @@ def _allowed_connections(wanted: int) -> int:
 
 
 def _only(app: Application, paths: Collection[str], status: int) -> Application:
-    """Make an application that answers all requests but those for some paths with a status."""
+    """Make an application that refuses all requests except those for some paths."""
 
     async def only(scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] in paths:
@@ -342,7 +338,7 @@ async def serve_asgi(
     with single_failure(), within:
         async with lifespan or nullcontext():
             listeners = await open_listeners(host, port, options)
-            health: list[Listener] = []
+            health: list[ListeningSocket] = []
             try:
                 if options.health_port is not None:
                     where, plain = options.health_host or host, HostOptions(backlog=options.backlog)

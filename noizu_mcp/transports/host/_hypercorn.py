@@ -1,6 +1,6 @@
 """The other host: hypercorn with its trio worker, one `TCPServer` for each connection.
 
-It has HTTP/2, and the habits of a server that many know. Limits that it does not have (the number
+It supports HTTP/2 and is widely deployed. Limits that it does not have (the number
 of connections, the pace of bodies and readers) do not hold with it. Its own `serve` is not used: in
 it, the failure of one connection ends the program.
 """
@@ -22,7 +22,7 @@ from ..._limits import GRACE
 from ...engine import ThrottledLog, single_failure
 from ._forwarded import TrustedProxies
 from ._host import do_nothing, run_connection, say_nothing
-from ._listeners import Listener, open_listeners
+from ._listeners import ListeningSocket, open_listeners
 from ._options import Application, HostOptions, ListenError, logger
 from ._tls import make_context
 
@@ -143,7 +143,7 @@ class _Connections:
         self._log = ThrottledLog(trio.current_time, logger)
         self._protocol_error = LocalProtocolError
 
-    async def accept(self, listeners: list[Listener], nursery: trio.Nursery) -> None:
+    async def accept(self, listeners: list[ListeningSocket], nursery: trio.Nursery) -> None:
         """Accept connections until cancelled, and serve them in a nursery."""
         opened: list[trio.SocketListener | trio.SSLListener[trio.SocketStream]] = []
         for each in listeners:
@@ -186,7 +186,7 @@ def _server() -> "type[TCPServer]":
     from hypercorn.protocol.h2 import H2Protocol
     from hypercorn.trio.tcp_server import TCPServer
 
-    class Server(TCPServer):
+    class HypercornConnection(TCPServer):
         """A connection that ends as soon as its client has left."""
 
         _has_left = False
@@ -201,11 +201,11 @@ def _server() -> "type[TCPServer]":
             self._has_left = True
             await self.idle_task.stop()
             if isinstance(self.protocol.protocol, H2Protocol):
-                # Nothing is written any more: an answer would wait for that for ever.
+                # Nothing more is written: an answer would wait for that for ever.
                 for buffer in [*self.protocol.protocol.stream_buffers.values()]:
                     await buffer.close()
 
-    return Server
+    return HypercornConnection
 
 
 async def _close_at_end(stream: Any) -> None:

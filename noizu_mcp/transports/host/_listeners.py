@@ -26,7 +26,7 @@ _Address = tuple[int, Any]
 
 
 @attrs.frozen(eq=False)
-class Listener:
+class ListeningSocket:
     """A non-blocking socket that listens.
 
     Attributes:
@@ -52,7 +52,7 @@ class Listener:
         """Accept a connection.
 
         Returns:
-            The socket, non-blocking, and the address of the client; None if nobody waits any more.
+            The socket, non-blocking, and the address of the client; None if none is waiting.
 
         Raises:
             OSError: There is no room for it in this process or system.
@@ -72,7 +72,7 @@ class Listener:
                     self._path.unlink()
 
 
-async def open_listeners(host: str, port: int, options: HostOptions) -> list[Listener]:
+async def open_listeners(host: str, port: int, options: HostOptions) -> list[ListeningSocket]:
     """Listen where the options say, else at every address of a host.
 
     Args:
@@ -101,7 +101,7 @@ def accept_nowait(listener: socket.socket) -> tuple[socket.socket, Any] | None:
     """Accept a connection.
 
     Returns:
-        The socket, non-blocking, and the address of the client; None if there is none any more.
+        The socket, non-blocking, and the address of the client; None if no connection is waiting.
 
     Raises:
         OSError: There is no room for it in this process or system.
@@ -147,10 +147,10 @@ async def _resolve(host: str, port: int) -> list[_Address]:
     return list(dict.fromkeys((int(family), address) for family, _, _, _, address in found))
 
 
-def _bind_all(addresses: list[_Address], options: HostOptions) -> list[Listener]:
+def _bind_all(addresses: list[_Address], options: HostOptions) -> list[ListeningSocket]:
     """Listen at every address whose family this machine has, all at one port."""
     with contextlib.ExitStack() as stack:
-        listeners: list[Listener] = []
+        listeners: list[ListeningSocket] = []
         absent: OSError | None = None
         for family, (name, wanted, *rest) in addresses:
             # For port 0 all get the one that the system has picked for the first of them.
@@ -166,7 +166,7 @@ def _bind_all(addresses: list[_Address], options: HostOptions) -> list[Listener]
                 stack.callback(made.close)
                 at, number, *_ = made.getsockname()
                 url = f"{options.scheme}://{_bracketed(at)}:{number}"
-                listeners.append(Listener(url, number, made))
+                listeners.append(ListeningSocket(url, number, made))
         if not listeners and absent is not None:
             raise absent
         stack.pop_all()
@@ -187,11 +187,11 @@ def _bind(family: int, address: Any, backlog: int) -> socket.socket:
     return made
 
 
-def _bind_path(path: str, options: HostOptions) -> Listener:
+def _bind_path(path: str, options: HostOptions) -> ListeningSocket:
     with contextlib.ExitStack() as stack:
         made = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         _remove_dead_socket(path)
-        # From the first moment nobody else may connect.
+        # From the first moment other users may not connect.
         mask = os.umask(0o777 & ~options.uds_mode)
         try:
             made.bind(path)
@@ -201,7 +201,7 @@ def _bind_path(path: str, options: HostOptions) -> Listener:
         made.listen(options.backlog)
         made.setblocking(False)
         stack.pop_all()
-    return Listener(f"unix:{path}", None, made, Path(path), file)
+    return ListeningSocket(f"unix:{path}", None, made, Path(path), file)
 
 
 def _identify(path: Path) -> tuple[int, ...]:

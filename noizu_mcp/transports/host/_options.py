@@ -1,7 +1,6 @@
 """Every limit and setting of the host by name, and the application that a host serves."""
 
 import ipaddress
-import math
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
@@ -10,6 +9,7 @@ import attrs
 
 from ..._errors import McpException
 from ..._log import get_logger
+from ..._util import is_number
 
 #: An ASGI application.
 Application = Callable[[Any, Any, Any], Awaitable[None]]
@@ -30,9 +30,8 @@ class ListenError(OSError, McpException):
 
 def _seconds(default: float) -> Any:
     def check(_: object, field: "attrs.Attribute[float]", value: Any) -> None:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        # One that is 0 by default may be.
-        if not number or not 0 <= value < math.inf or (value == 0 and default):
+        # An option that is 0 by default may be 0.
+        if not is_number(value) or value < 0 or (value == 0 and default):
             least = "above 0" if default else "from 0 on"
             raise ValueError(f"HostOptions.{field.name} must be seconds {least}, not {value!r}")
 

@@ -3,19 +3,19 @@
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from math import inf
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Protocol
 
 import trio
 
 #: Seconds that a client may owe the rest of a body before it can lose its connection to another
-#: one: far more than lies between two packets of one that is sending.
+#: one: far more than lies between two packets of a client that is sending.
 QUIET: Final = 1.0
 #: Seconds that an application may take before the host watches for the end of its client. An
 #: application that wants to know at once calls `receive`.
 WATCH_AFTER: Final = 1.0
 
 
-class Pooled(Protocol):
+class PooledConnection(Protocol):
     """A connection, as the pool sees it."""
 
     def drop(self) -> None:
@@ -27,11 +27,8 @@ class Pooled(Protocol):
         ...
 
 
-_Connection = TypeVar("_Connection", bound=Pooled)
-
-
-class Pool(Generic[_Connection]):
-    """All connections, and those that wait for something, each kind in the order of its beginning.
+class ConnectionPool:
+    """All connections, and the waiting ones by kind, each kind in the order of its beginning.
 
     A connection is idle between two requests, and until the first one is complete. While it waits
     for the answer to a complete request it keeps its place, however long that takes, unless its
@@ -53,11 +50,11 @@ class Pool(Generic[_Connection]):
     """
 
     def __init__(self, limit: int, idle_timeout: float) -> None:
-        self.idle: Final[dict[_Connection, float]] = {}
-        self.owing: Final[dict[_Connection, float]] = {}
-        self.working: Final[dict[_Connection, float]] = {}
+        self.idle: Final[dict[PooledConnection, float]] = {}
+        self.owing: Final[dict[PooledConnection, float]] = {}
+        self.working: Final[dict[PooledConnection, float]] = {}
         self.unbegun = 0
-        self._all: Final[dict[_Connection, Hashable]] = {}
+        self._all: Final[dict[PooledConnection, Hashable]] = {}
         self._counts: Final[Counter[Hashable]] = Counter()  # by address
         self._limit: Final = limit
         self._idle_timeout: Final = idle_timeout
@@ -67,7 +64,7 @@ class Pool(Generic[_Connection]):
     def __len__(self) -> int:
         return len(self._all)
 
-    def add(self, connection: _Connection, address: Hashable) -> None:
+    def add(self, connection: PooledConnection, address: Hashable) -> None:
         """Take in a new connection of an address.
 
         It keeps its place until its task has looked for a request (`begin`): many connections are
@@ -77,17 +74,17 @@ class Pool(Generic[_Connection]):
         self._counts[address] += 1
         self.unbegun += 1
 
-    def begin(self, connection: _Connection) -> None:
+    def begin(self, connection: PooledConnection) -> None:
         """Note that the task of a new connection has begun; it is idle until it has a request."""
         self.unbegun -= 1
         self.idle[connection] = inf
 
-    def remove(self, connection: _Connection) -> None:
+    def remove(self, connection: PooledConnection) -> None:
         """Forget a connection, if it is still known: it makes room for another one."""
         self._give_up_place(connection)
         self.working.pop(connection, None)
 
-    def note_working(self, connection: _Connection) -> None:
+    def note_working(self, connection: PooledConnection) -> None:
         """Note that the application of a connection begins to wait."""
         now = self.working[connection] = trio.current_time()
         if now + WATCH_AFTER < self._due:
@@ -97,12 +94,12 @@ class Pool(Generic[_Connection]):
     def make_room(self, address: Hashable) -> bool:
         """Tell whether there is room for one more of an address; if necessary, one is closed.
 
-        No address with fewer connections than this one loses any. An address with at least two
-        more loses first, the one with the most before all others: an idle one, else any. So a
-        client that keeps its places busy, with calls or streams that hang, keeps nobody out, and
-        two addresses never take the same place from each other in turns. Where no address has two
-        more, an idle one is closed. While `unbegun`, no busy one is closed: there may be room in
-        the next turn.
+        No address with fewer connections than this one loses any. The address with the most loses
+        one first, if it has at least two more: an idle one, or else any. So a client that keeps its
+        places busy, with calls or streams that hang, locks no other client out, and two addresses
+        never take the same place from each other in turns. Where no address has two more, an idle
+        connection is closed. While `unbegun`, no busy one is closed: there may be room in the next
+        turn.
         """
         if len(self._all) < self._limit:
             return True
@@ -118,7 +115,7 @@ class Pool(Generic[_Connection]):
         return True
 
     def drop_one(self, least: int = 1) -> bool:
-        """Close the least useful connection, if there is any that nobody waits for.
+        """Close the least useful connection, if there is one without a request under way.
 
         It belongs to the address with the most connections. It is the one that was idle for
         longest, else the one whose client has owed a part of a body for longest: thousands of
@@ -129,7 +126,7 @@ class Pool(Generic[_Connection]):
         """
         quiet_since = trio.current_time() - QUIET
         quiet = [each for each, since in self.owing.items() if since <= quiet_since]
-        kinds: tuple[Iterable[_Connection], ...] = (
+        kinds: tuple[Iterable[PooledConnection], ...] = (
             self.idle,  # the oldest first
             sorted(quiet, key=self.owing.__getitem__),
         )
@@ -140,15 +137,15 @@ class Pool(Generic[_Connection]):
                 return True
         return False
 
-    def _count_beside(self, connection: _Connection) -> int:
+    def _count_beside(self, connection: PooledConnection) -> int:
         """Count the connections of the address of a connection; 0 if it has lost its place."""
         return self._counts[self._all.get(connection)]
 
-    def _drop(self, connection: _Connection) -> None:
+    def _drop(self, connection: PooledConnection) -> None:
         self._give_up_place(connection)  # at once, so that it makes room for one only
         connection.drop()
 
-    def _give_up_place(self, connection: _Connection) -> None:
+    def _give_up_place(self, connection: PooledConnection) -> None:
         # It may still be working: `sweep` lets its application know that the client has gone.
         address = self._all.pop(connection, None)
         if address is not None:
@@ -171,7 +168,7 @@ class Pool(Generic[_Connection]):
                     break
                 del self.working[each]
                 each.watch()
-            # Both are in the order of time, but for idle ones with another deadline.
+            # Both are in the order of time, except idle ones with another deadline.
             dues = [since + WATCH_AFTER for since in list(self.working.values())[:1]]
             dues += [since + self._idle_timeout for since in self.idle.values() if since < inf][:1]
             # A connection that is idle from now on has at least that long.

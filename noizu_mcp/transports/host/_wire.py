@@ -16,7 +16,7 @@ MAX_RECEIVE: Final = 64 * 1024
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 
-class Wire:
+class ClientSocket:
     """A connection without TLS, and the base of one with it.
 
     A write that is given up half-way leaves half of an answer, so it breaks the connection, whether
@@ -27,7 +27,7 @@ class Wire:
         options: The options of the host.
 
     Attributes:
-        broken: True once nothing can be written any more.
+        broken: True once nothing more can be written.
     """
 
     __slots__ = ("_lock", "_options", "_socket", "broken")
@@ -43,7 +43,7 @@ class Wire:
         return True
 
     def receive_nowait(self) -> bytes:
-        """Return the bytes that have come before `open`; none if there are none, or with TLS."""
+        """Return the bytes that have come before `open`; empty without any, or with TLS."""
         try:
             return self._socket.recv(MAX_RECEIVE)
         except OSError:
@@ -117,7 +117,7 @@ class Wire:
         """Close; bytes that were written still go out."""
         if not self.broken:
             self.broken = True
-            # Whoever waits for this socket wakes, and finds it closed.
+            # A task that waits for this socket wakes, and finds it closed.
             trio.lowlevel.notify_closing(self._socket)
             self._socket.close()
 
@@ -164,12 +164,12 @@ class TlsContext(ssl.SSLContext):
         return super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
 
 
-class TlsWire(Wire):
+class TlsClientSocket(ClientSocket):
     """A connection with TLS.
 
     Args:
-        connection: As for `Wire`.
-        options: As for `Wire`.
+        connection: As for `ClientSocket`.
+        options: As for `ClientSocket`.
         context: The certificate and the rules of the server.
     """
 

@@ -37,10 +37,7 @@ class ServerStream(LineStream):
         super().__init__(read_fd, write_fd, limits)
         self._log = ThrottledLog(shown=SHOWN)
 
-    def _keep_messages(self, lines: list[bytes | Oversized]) -> list[bytes | Oversized]:
-        return [line for line in lines if self._may_be_message(line)]
-
-    def _may_be_message(self, line: bytes | Oversized) -> bool:
+    def _is_message(self, line: bytes | Oversized) -> bool:
         if isinstance(line, Oversized):
             return True
         # A line that looks like JSON-RPC is passed on even if it is broken: it may be the answer to

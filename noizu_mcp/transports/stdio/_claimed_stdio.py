@@ -102,7 +102,7 @@ def _write_out(out: object, *, line_buffering: bool) -> None:
     if isinstance(out, io.TextIOWrapper) and not out.closed:
         try:
             out.reconfigure(line_buffering=line_buffering)
-        except OSError:  # nobody reads stderr: then nobody reads this, least of all the client
+        except OSError:  # stderr has no reader, so this has none
             _point_at_nothing(1)
             out.reconfigure(line_buffering=line_buffering)
 

@@ -3,7 +3,7 @@
 import os
 import select
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import trio
@@ -31,6 +31,9 @@ class LineStream(MessageStream):
         ended: True once `receive` has seen that no more can come.
     """
 
+    #: Tells whether a line is meant as a message; None: every line is.
+    _is_message: Callable[[bytes | Oversized], bool] | None = None
+
     def __init__(self, read_fd: int, write_fd: int, limits: Limits = DEFAULTS) -> None:
         self._read_fd = read_fd
         self._write_fd = write_fd
@@ -53,12 +56,7 @@ class LineStream(MessageStream):
     async def receive(self) -> Sequence[Received]:
         """Wait for messages; see `MessageStream`."""
         while True:
-            if self._closed:
-                raise trio.ClosedResourceError
-            if self._read_waits and not self._is_ending:
-                await self._wait_readable()
-            else:
-                await trio.lowlevel.checkpoint()
+            await self._wait_readable()
             try:
                 data = os.read(self._read_fd, CHUNK)
             except BlockingIOError:
@@ -71,11 +69,20 @@ class LineStream(MessageStream):
             if not data:
                 self.ended = True
                 return ()  # a line that never ended is no message
-            lines = self._keep_messages(self._lines.feed(data))
-            if lines:
-                return [read_message(line, self._limits) for line in lines]
+            messages: list[Received] = []
+            for line in self._lines.feed(data):
+                if self._is_message is not None and not self._is_message(line):
+                    continue
+                messages.append(read_message(line, self._limits))
+            if messages:
+                return messages
 
     async def _wait_readable(self) -> None:
+        if self._closed:
+            raise trio.ClosedResourceError
+        if self._is_ending or not self._read_waits:
+            await trio.lowlevel.checkpoint()
+            return
         try:
             # Readable first, then one read: no thread, so cancelling loses no bytes.
             await trio.lowlevel.wait_readable(self._read_fd)
@@ -88,10 +95,6 @@ class LineStream(MessageStream):
         """Let `receive` take what has arrived, and then the end, without waiting for more."""
         self._is_ending = True
         trio.lowlevel.notify_closing(self._read_fd)
-
-    def _keep_messages(self, lines: list[bytes | Oversized]) -> list[bytes | Oversized]:
-        """Drop lines that are not meant as messages; here every line is one."""
-        return lines
 
     def send_nowait(self, messages: Sequence[bytes]) -> bool:
         """Write as many bytes as the descriptor takes now; see `MessageStream`."""

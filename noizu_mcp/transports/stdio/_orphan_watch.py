@@ -32,7 +32,7 @@ class OrphanWatch:
     """A process that ends a group of processes when this program is gone.
 
     Args:
-        shell: The process; None where the system has no shell, and nobody watches.
+        shell: The process; None where the system has no shell: then the server is not watched.
     """
 
     def __init__(self, shell: trio.Process | None) -> None:

@@ -9,7 +9,7 @@ import trio.testing
 
 from noizu_mcp.engine import single_failure
 from noizu_mcp.transports.host import _listeners, serve_asgi
-from noizu_mcp.transports.host._wire import Wire
+from noizu_mcp.transports.host._wire import ClientSocket
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
 
@@ -57,13 +57,13 @@ async def test_a_connection_serves_many_requests(serve, connect, echo):
 async def test_an_answer_is_one_write(serve, connect, echo, monkeypatch):
     """Head, body and end go out together."""
     writes = []
-    write = Wire.write
+    write = ClientSocket.write
 
     def counted(self, data):
         writes.append(data)
         return write(self, data)
 
-    monkeypatch.setattr(Wire, "write", counted)
+    monkeypatch.setattr(ClientSocket, "write", counted)
     client = await connect(await serve(echo))
     await client.request(b"hello")
     assert await client.answer() == (200, b"hello")
@@ -599,7 +599,7 @@ async def test_a_failure_of_one_connection_spares_the_others(
         async def receive(self):
             raise KeyError(3)
 
-        patch.setattr(Wire, "receive", receive)
+        patch.setattr(ClientSocket, "receive", receive)
         for _ in range(5):  # no client may fill the log
             broken = await connect(host)
             assert await broken.rest() == b""
@@ -621,7 +621,7 @@ async def test_a_connection_that_fails_at_the_end_of_the_host(serve, connect, mo
             finally:
                 raise KeyError(3)
 
-    monkeypatch.setattr(Wire, "receive", receive)
+    monkeypatch.setattr(ClientSocket, "receive", receive)
     host = await serve(None, drain_timeout=0.01)
     client = await connect(host)
     await trio.testing.wait_all_tasks_blocked(0.01)

@@ -7,7 +7,7 @@ import pytest
 import trio
 import trio.testing
 
-from noizu_mcp.transports.host._exchange import Exchange
+from noizu_mcp.transports.host._exchange import HttpExchange
 from noizu_mcp.transports.http.server._asgi import HttpRequest
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
@@ -84,8 +84,8 @@ async def test_middleware_is_not_passed_by(serve, connect):
                 {**message, "body": message["body"].upper()} if "body" in message else message
             )
 
-        found.append(HttpRequest(scope, receive, shout).write_nowait)
-        found.append(HttpRequest(scope, receive, send).write_nowait)
+        found.append(HttpRequest(scope, receive, shout, 1).write_nowait)
+        found.append(HttpRequest(scope, receive, send, 1).write_nowait)
         await shout(START)
         await shout(_chunk(b"one", more=False))
 
@@ -223,7 +223,7 @@ async def test_requests_leave_nothing_to_the_garbage_collector(serve, connect, a
         for _ in range(5):
             await client.request()
             assert await client.answer() == (200, b"")
-        assert sum(type(each) is Exchange for each in gc.get_objects()) <= 1
+        assert sum(type(each) is HttpExchange for each in gc.get_objects()) <= 1
     finally:
         gc.enable()
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp.transports.host import _host
-from noizu_mcp.transports.host._pool import Pool
+from noizu_mcp.transports.host._pool import ConnectionPool
 
 ONE, OTHER, THIRD = "127.0.0.1", "127.0.0.2", "127.0.0.3"
 PROBES = ("/healthz", "/readyz")
@@ -228,7 +228,7 @@ def test_shares(limit, steps):
     """No address with fewer connections loses one; one with two more loses one before others."""
 
     async def run():
-        pool, live = Pool(limit, 75.0), []
+        pool, live = ConnectionPool(limit, 75.0), []
 
         def count(address):
             return sum(each.address == address for each in live)
@@ -264,7 +264,7 @@ def test_shares(limit, steps):
 
 async def test_no_busy_connection_is_closed_while_a_new_one_may_make_room():
     """A connection that was accepted in this turn may turn out to be idle."""
-    pool = Pool(3, 75.0)
+    pool = ConnectionPool(3, 75.0)
     made = [_Counted(ONE) for _ in range(3)]
     for each in made:
         pool.add(each, ONE)

@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from noizu_mcp.transports.host import HostOptions, _listeners
-from noizu_mcp.transports.host._wire import Wire
+from noizu_mcp.transports.host._wire import ClientSocket
 
 
 class Hesitant(socket.socket):
@@ -35,7 +35,7 @@ async def wires():
         hesitant = Hesitant(ours.family, ours.type, 0, ours.detach())
         hesitant.setblocking(False)
         opened.extend([hesitant, theirs])
-        return Wire(hesitant, HostOptions(**options)), theirs
+        return ClientSocket(hesitant, HostOptions(**options)), theirs
 
     yield make
     for each in opened:

@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from noizu_mcp import Limits, ResourceTemplate, Schema, Server, Tool
 from noizu_mcp.transports.http import HttpLimits
-from noizu_mcp.transports.http.server._event_store import History
-from noizu_mcp.transports.http.server._quotas import Accounts, Hold, size_of
+from noizu_mcp.transports.http.server._event_store import EventLog
+from noizu_mcp.transports.http.server._quotas import Quotas, Reservation, size_of
 
 from ...kit.messages import call, message, modern_request
 from .shop import Shop
@@ -24,75 +24,75 @@ NUMBERS = st.integers(0, 20)
 
 
 class Holders(RuleBasedStateMachine):
-    """Some clients whose objects hold bytes, give them back, and end, in any order."""
+    """Some clients whose objects reservation bytes, give them back, and end, in any order."""
 
     def __init__(self):
         super().__init__()
-        self.accounts = Accounts(HttpLimits(memory=MEMORY))
-        self.clients = [self.accounts.named(str(number)) for number in range(6)]
-        self.holds = [Hold(client) for client in self.clients for _ in range(2)]
-        self.sessions = [Hold(client) for client in self.clients]
-        self.histories = [History(5000, hold) for hold in self.sessions]
-        self.streams = [history.open() for history in self.histories]
+        self.quotas = Quotas(HttpLimits(memory=MEMORY))
+        self.clients = [self.quotas.named(str(number)) for number in range(6)]
+        self.reservations = [Reservation(client) for client in self.clients for _ in range(2)]
+        self.sessions = [Reservation(client) for client in self.clients]
+        self.logs = [EventLog(5000, reservation) for reservation in self.sessions]
+        self.streams = [log.open() for log in self.logs]
         self.tasks = {}
 
     @rule(number=NUMBERS, size=SIZES)
     def reserve(self, number, size):
-        hold = self.holds[number % len(self.holds)]
-        before = hold.size
-        fits = hold.reserve(size)
-        assert hold.size == before + size * fits
+        reservation = self.reservations[number % len(self.reservations)]
+        before = reservation.size
+        fits = reservation.reserve(size)
+        assert reservation.size == before + size * fits
 
     @rule(number=NUMBERS, size=SIZES)
     def release(self, number, size):
-        hold = self.holds[number % len(self.holds)]
-        hold.release(min(size, hold.size))
+        reservation = self.reservations[number % len(self.reservations)]
+        reservation.release(min(size, reservation.size))
 
     @rule(number=NUMBERS)
     def close(self, number):
-        hold = self.holds[number % len(self.holds)]
-        hold.close()
-        assert hold.size == 0
-        hold.release(10)
-        assert not hold.reserve(1)
+        reservation = self.reservations[number % len(self.reservations)]
+        reservation.close()
+        assert reservation.size == 0
+        reservation.release(10)
+        assert not reservation.reserve(1)
 
     @rule(number=NUMBERS, size=SIZES, ends=st.booleans())
     def deliver(self, number, size, ends):
-        number %= len(self.histories)
+        number %= len(self.logs)
         self.streams[number].deliver(b"x" * size)
         if ends:
             self.streams[number].end()
-            self.streams[number] = self.histories[number].open()
+            self.streams[number] = self.logs[number].open()
 
     @rule(number=NUMBERS)
     def end_session(self, number):
-        self.histories[number % len(self.histories)].end()
-        self.sessions[number % len(self.histories)].close()
+        self.logs[number % len(self.logs)].end()
+        self.sessions[number % len(self.logs)].close()
 
     @rule(owner=st.sampled_from([None, "1", "new"]), size=SIZES)
     def resize_task(self, owner, size):
         change = size - self.tasks.get(owner, 0)
-        if change <= 0 or self.accounts.make_room(owner, change):
-            self.accounts.count(owner, change)
+        if change <= 0 or self.quotas.make_room(owner, change):
+            self.quotas.count(owner, change)
             self.tasks[owner] = size
 
     @invariant()
     def counted(self):
-        assert self.accounts.held <= MEMORY
+        assert self.quotas.held <= MEMORY
         assert all(0 <= client.held <= PART for client in self.clients)
-        held = [*self.holds, *self.sessions]
-        assert self.accounts.held == sum(hold.size for hold in held) + sum(self.tasks.values())
-        kept = {history for history in self.histories if history.size}
-        assert kept == set(self.accounts.histories)
+        held = [*self.reservations, *self.sessions]
+        assert self.quotas.held == sum(each.size for each in held) + sum(self.tasks.values())
+        kept = {log for log in self.logs if log.size}
+        assert kept == set(self.quotas.logs)
 
     def teardown(self):
-        for hold in self.holds:
-            hold.close()
-        for number in range(len(self.histories)):
+        for reservation in self.reservations:
+            reservation.close()
+        for number in range(len(self.logs)):
             self.end_session(number)
         for owner, size in self.tasks.items():
-            self.accounts.count(owner, -size)
-        assert self.accounts.held == 0
+            self.quotas.count(owner, -size)
+        assert self.quotas.held == 0
         assert all(client.held == 0 for client in self.clients)
 
 
@@ -145,7 +145,7 @@ class Anything(ResourceTemplate, uri_template="u:{+x}"):
 
 
 class Memory(Server, name="memory", version="1"):
-    """Tools that make the server hold bytes."""
+    """Tools that make the server reservation bytes."""
 
     tools = [Big, Keep]
     resources = [Anything]
@@ -165,7 +165,7 @@ async def test_an_answer_counts_until_it_is_written(autojump_clock):
         first.stall()
         wire.nursery.start_soon(first.run)
         await settled()
-        held = wire.endpoint.app.accounts.held
+        held = wire.endpoint.app.quotas.held
         assert 60_000 < held < 100_000
         refused = await wire.send_modern(big(60_000))
         other = await wire.at("192.0.2.2").send_modern(big(60_000))
@@ -188,9 +188,9 @@ async def test_the_answers_of_an_array_have_room_each(autojump_clock):
         assert {each["id"] for each in answers} == set(range(10))
         assert sum("result" in each for each in answers) == 4
         assert {each["error"]["code"] for each in answers if "error" in each} == {-32603}
-        before = wire.endpoint.app.accounts.held
+        before = wire.endpoint.app.quotas.held
         await session.delete()
-        assert wire.endpoint.app.accounts.held < before
+        assert wire.endpoint.app.quotas.held < before
 
 
 class Turns(trio.abc.Instrument):
@@ -234,8 +234,8 @@ async def test_a_stream_counts_its_queue(autojump_clock, steps):
         slow.stall()
         wire.nursery.start_soon(slow.run)
         await trio.sleep(5)
-        account = wire.endpoint.app.accounts
-        assert 6000 < account.held <= 50_000
+        quota = wire.endpoint.app.quotas
+        assert 6000 < quota.held <= 50_000
         slow.read_on()
         await slow.ended.wait()
         last = slow.messages[-1]
@@ -257,20 +257,20 @@ async def test_a_message_without_room_ends_its_stream(autojump_clock):
         standing = session.get()
         await standing.event(0)
         standing.stall()
-        hold = Hold(session.served.account)
-        assert hold.reserve(session.served.account.accounts.part - session.served.account.held)
+        reservation = Reservation(session.served.quota)
+        assert reservation.reserve(session.served.quota.quotas.part - session.served.quota.held)
         server.notify_resource_updated(uri)
         await trio.sleep(1)
         server.notify_resource_updated(uri)
         await standing.ended.wait()
-        hold.close()
+        reservation.close()
     assert not standing.complete
 
 
 async def test_sessions_count_what_they_keep(autojump_clock):
     """Their clients' data, watched URIs and stored values, until they are given back."""
     async with serving(Memory(), limits={"memory": 400_000}) as wire:
-        held = wire.endpoint.app.accounts
+        held = wire.endpoint.app.quotas
         plain = await wire.session()
         alone = held.held
         large = await wire.session(capabilities={"experimental": {"x": {"y": "z" * 20_000}}})
@@ -300,14 +300,14 @@ async def test_watched_uris_have_two_bounds(autojump_clock):
 
     async with serving(Few(), limits={"memory": 100_000}) as wire:
         session = await wire.session()
-        held, codes = wire.endpoint.app.accounts, []
+        held, codes = wire.endpoint.app.quotas, []
         for uri in ("u:" + "x" * 8000, "u:a", "u:b"):
             before = held.held
-            hold = Hold(session.served.account)
-            hold.reserve(12_000 if uri != "u:b" else 0)
+            reservation = Reservation(session.served.quota)
+            reservation.reserve(12_000 if uri != "u:b" else 0)
             done = await session.post(message("resources/subscribe", {"uri": uri}, 1))
             codes.append(done.json.get("error", {}).get("code"))
-            hold.close()
+            reservation.close()
             assert (held.held == before) == (codes[-1] is not None)
     assert codes == [-32603, None, -32602]
 
@@ -318,13 +318,13 @@ async def test_a_session_whose_handshake_alone_has_room_is_refused(autojump_cloc
         "initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}, 1
     )
     async with serving(Memory(), limits={"memory": 400_000}) as wire:
-        account = (await wire.session()).served.account
-        hold = Hold(account)
+        quota = (await wire.session()).served.quota
+        reservation = Reservation(quota)
         room = 64 * len(json.dumps(init)) + 3000
-        assert hold.reserve(account.accounts.part - account.held - room)
+        assert reservation.reserve(quota.quotas.part - quota.held - room)
         found = await wire.send("POST", init)
         assert (found.status, len(wire.endpoint.sessions)) == (503, 1)
-        hold.close()
+        reservation.close()
         assert (await wire.send("POST", init)).status == 200
 
 
@@ -353,20 +353,20 @@ async def test_sessions_without_room_are_refused(autojump_clock):
 
 
 async def test_idle_sessions_of_others_make_room_after_a_minute(autojump_clock):
-    """They do so if no client holds more than the one that asks."""
+    """They do so if no client reservations more than the one that asks."""
     async with serving(Memory(), limits={"memory": 120_000}) as wire:
         for number in range(2, 10):
             await wire.at(f"192.0.2.{number}").session()
-        accounts = wire.endpoint.app.accounts
-        holds = [Hold(accounts.named(f"192.0.3.{each}")) for each in range(4)]
-        left = accounts.limits.memory - accounts.held
-        assert all(hold.reserve(left // 3) for hold in holds[1:])
-        assert not holds[0].reserve(1000)
+        quotas = wire.endpoint.app.quotas
+        reservations = [Reservation(quotas.named(f"192.0.3.{each}")) for each in range(4)]
+        left = quotas.limits.memory - quotas.held
+        assert all(reservation.reserve(left // 3) for reservation in reservations[1:])
+        assert not reservations[0].reserve(1000)
         await trio.sleep(60)
-        assert holds[0].reserve(1000)
+        assert reservations[0].reserve(1000)
         assert len(wire.endpoint.sessions) == 7
-        for hold in holds:
-            hold.close()
+        for reservation in reservations:
+            reservation.close()
 
 
 class Notebook(ResourceTemplate, uri_template="n:{size}"):
@@ -438,8 +438,17 @@ async def test_a_large_body_lets_others_pass(autojump_clock):
     assert [each.status for each in (*posts, health)] == [200, 200, 200, 200]
 
 
+async def test_a_body_counts_while_it_comes(autojump_clock):
+    """A body in parts is refused as soon as it is larger than what a client may use."""
+    async with serving(Shop(), limits={"memory": 4_000_000}) as wire:
+        half = {"type": "http.request", "body": b" " * 600_000, "more_body": True}
+        running = wire.make("POST", parts=[half, half, {"type": "http.disconnect"}])
+        await running.run()
+        assert (running.status, running.error) == (413, -32600)
+
+
 async def test_values_count_before_they_exist(autojump_clock):
-    """A body whose values could not be held is refused: no client may ever hold as many."""
+    """A body whose values could not be held is refused: no client may ever reservation as many."""
     body = json.dumps({**message("ping", id_=1), "params": {"x": [[]] * 2000}}).encode()
     async with serving(Memory(), limits={"memory": 1_000_000}) as wire:
         session = await wire.session()
@@ -451,53 +460,53 @@ async def test_values_count_before_they_exist(autojump_clock):
 
 def test_events_are_given_up_first():
     """Those of the client itself, and when all is used, those of the client that holds the most."""
-    accounts = Accounts(HttpLimits(memory=MEMORY))
-    clients = [accounts.named(str(number)) for number in range(5)]
-    sessions = [Hold(client) for client in clients]
-    histories = [History(PART, hold) for hold in sessions]
-    streams = [history.open() for history in histories]
+    quotas = Quotas(HttpLimits(memory=MEMORY))
+    clients = [quotas.named(str(number)) for number in range(5)]
+    sessions = [Reservation(client) for client in clients]
+    logs = [EventLog(PART, reservation) for reservation in sessions]
+    streams = [log.open() for log in logs]
     for stream in streams:
         for _ in range(3):
             stream.deliver(b"x" * 1000)
-    kept = histories[0].size
+    kept = logs[0].size
     assert kept > 3000
     # Its own, and no more of them than needed; open streams lose their oldest events.
-    hold = Hold(clients[0])
-    assert hold.reserve(PART - 2500)
-    assert 2000 < histories[0].size < 2500
+    reservation = Reservation(clients[0])
+    assert reservation.reserve(PART - 2500)
+    assert 2000 < logs[0].size < 2500
     # A second session of the client finds room for an event, at the cost of the first one.
-    other = History(PART, Hold(clients[0]))
+    other = EventLog(PART, Reservation(clients[0]))
     stream = other.open()
     stream.deliver(b"x" * 1000)
-    assert (histories[0].size, other.size) == (kept // 3, kept // 3)
+    assert (logs[0].size, other.size) == (kept // 3, kept // 3)
     # Once all is used, the events of the heaviest client go, and then those of any other.
-    rest = [Hold(client) for client in clients[1:]]
+    rest = [Reservation(client) for client in clients[1:]]
     assert all(each.reserve(PART - kept) for each in rest[:2])
-    assert [history.size for history in histories[1:]] == [kept] * 4
-    new = Hold(accounts.named("new"))
+    assert [log.size for log in logs[1:]] == [kept] * 4
+    new = Reservation(quotas.named("new"))
     assert new.reserve(PART - kept)
-    assert min(histories[1].size, histories[2].size) < kept
-    assert histories[3].size == histories[4].size == kept
+    assert min(logs[1].size, logs[2].size) < kept
+    assert logs[3].size == logs[4].size == kept
     assert new.reserve(kept)
-    assert accounts.held <= MEMORY
+    assert quotas.held <= MEMORY
     # A client that has used up its part has nothing to give: an event is not kept.
     assert not new.reserve(1)
-    late = History(PART, Hold(new.account))
+    late = EventLog(PART, Reservation(new.quota))
     late.open().deliver(b"x")
     assert late.size == 0
 
 
 def test_a_session_that_has_ended_keeps_nothing():
     """A stream that is opened after its end, by a request that still runs, counts nothing."""
-    accounts = Accounts(HttpLimits())
-    hold = Hold(accounts.named("ann"))
-    history = History(1000, hold)
-    history.end()
-    hold.close()
-    stream = history.open()
+    quotas = Quotas(HttpLimits())
+    reservation = Reservation(quotas.named("ann"))
+    log = EventLog(1000, reservation)
+    log.end()
+    reservation.close()
+    stream = log.open()
     assert stream.reserve(10)
     stream.deliver(b"late")
-    assert (history.size, accounts.held) == (0, 0)
+    assert (log.size, quotas.held) == (0, 0)
 
 
 async def test_a_uri_that_is_watched_twice_at_once_counts_once(autojump_clock):
@@ -512,28 +521,28 @@ async def test_a_uri_that_is_watched_twice_at_once_counts_once(autojump_clock):
 
     async with serving(Slow()) as wire:
         session = await wire.session()
-        alone = wire.endpoint.app.accounts.held
+        alone = wire.endpoint.app.quotas.held
         both = [session.open(message("resources/subscribe", {"uri": "u:a"}, id_)) for id_ in (1, 2)]
         for each in both:
             await each.ended.wait()
-        assert 0 < wire.endpoint.app.accounts.held - alone < 400
+        assert 0 < wire.endpoint.app.quotas.held - alone < 400
         await session.post(message("resources/unsubscribe", {"uri": "u:a"}, 3))
-        assert wire.endpoint.app.accounts.held == alone
+        assert wire.endpoint.app.quotas.held == alone
 
 
 def test_ended_streams_of_a_session_are_given_up_before_open_ones():
     """And of the open ones no more than needed."""
-    accounts = Accounts(HttpLimits(memory=MEMORY))
-    history = History(PART, Hold(accounts.named("ann")))
-    ended, *rest = [history.open() for _ in range(3)]
+    quotas = Quotas(HttpLimits(memory=MEMORY))
+    log = EventLog(PART, Reservation(quotas.named("ann")))
+    ended, *rest = [log.open() for _ in range(3)]
     for stream in (ended, *rest):
         stream.deliver(b"x" * 1000)
     ended.end()
-    hold = Hold(accounts.named("ann"))
-    assert hold.reserve(PART - history.size + 1)
-    assert (history.find(f"{ended.name}-0"), [each.size > 0 for each in rest]) == (
+    reservation = Reservation(quotas.named("ann"))
+    assert reservation.reserve(PART - log.size + 1)
+    assert (log.find(f"{ended.name}-0"), [each.size > 0 for each in rest]) == (
         None,
         [True, True],
     )
-    assert hold.reserve(ended.size)
+    assert reservation.reserve(ended.size)
     assert [each.size > 0 for each in rest] == [False, True]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from noizu_mcp import Limits, Server
 from noizu_mcp.transports.http import HttpLimits
-from noizu_mcp.transports.http.server._event_store import MAX_ENDED, History
+from noizu_mcp.transports.http.server._event_store import MAX_ENDED, EventLog
 from noizu_mcp.transports.http.server._event_writer import (
     CHUNK,
     QUIET,
@@ -18,7 +18,7 @@ from noizu_mcp.transports.http.server._event_writer import (
     event,
     priming_event,
 )
-from noizu_mcp.transports.http.server._quotas import Account, Accounts, Hold
+from noizu_mcp.transports.http.server._quotas import Quota, Quotas, Reservation
 from noizu_mcp.transports.http.server._running_app import TaskGroup
 
 from .wire import settled
@@ -26,19 +26,19 @@ from .wire import settled
 LIMITS = HttpLimits(silence=1, keepalive=10, stall=10, room=100)
 
 
-def make_account():
-    """Make the account of a client."""
-    return Account("ann", Accounts(HttpLimits()))
+def make_quota():
+    """Make the quota of a client."""
+    return Quota("ann", Quotas(HttpLimits()))
 
 
-def make_history(limit, account=None):
+def make_log(limit, quota=None):
     """Make the streams of one session."""
-    return History(limit, Hold(account or make_account()))
+    return EventLog(limit, Reservation(quota or make_quota()))
 
 
 def make_writer(spawn=None):
     """Make a writer; without a function that runs tasks it may need none."""
-    return EventWriter(OpenStreams(LIMITS, set(), spawn), make_account())
+    return EventWriter(OpenStreams(LIMITS, set(), spawn), make_quota())
 
 
 def refuse(data):
@@ -54,7 +54,6 @@ class Reader:
 
     extra = ((b"x-extra", b"1"),)
     hand_over = None
-    handed_over = False
 
     def __init__(self, write_nowait=refuse):
         self.parts = []
@@ -64,7 +63,7 @@ class Reader:
         await trio.lowlevel.checkpoint()
         self.parts.append(part.get("body", part))
 
-    async def gone(self):
+    async def wait_disconnect(self):
         await trio.sleep_forever()
 
 
@@ -216,12 +215,11 @@ async def test_a_writer_whose_host_waits_for_the_client(nursery, autojump_clock)
         return partial(let_go.append, on_gone)
 
     streams = OpenStreams(LIMITS, set(), TaskGroup(nursery).spawn)
-    writers = [EventWriter(streams, make_account()) for _ in range(3)]
+    writers = [EventWriter(streams, make_quota()) for _ in range(3)]
     readers = [Reader() for _ in writers]
     for writer, reader in zip(writers, readers, strict=True):
         reader.hand_over = hand_over
-        await writer.serve(reader, may_hand_over=True)
-        assert reader.handed_over
+        assert await writer.serve(reader, may_hand_over=True)
     ended, gone, closed = writers
     ended.put(b"1")
     ended.end()
@@ -271,9 +269,9 @@ async def test_tasks_of_a_set(nursery, caplog):
 )
 def test_what_is_kept_is_the_end_of_what_was_said(steps, limit):
     """Each stream keeps its last events within the bound, in order, without a gap."""
-    account = make_account()
-    history = make_history(limit, account)
-    streams, said = [history.open() for _ in range(4)], {}
+    quota = make_quota()
+    log = make_log(limit, quota)
+    streams, said = [log.open() for _ in range(4)], {}
     for number, kind, size in steps:
         stream = streams[number]
         if kind == "end":
@@ -282,9 +280,9 @@ def test_what_is_kept_is_the_end_of_what_was_said(steps, limit):
             if not stream.ended:
                 said.setdefault(stream.name, []).append(b"%d" % size * size)
             stream.deliver(b"%d" % size * size)
-        kept = [found[0] for each in streams if (found := history.find(f"{each.name}-0"))]
-        assert sum(each.size for each in kept) == history.size <= limit
-        assert account.held == history.size
+        kept = [found[0] for each in streams if (found := log.find(f"{each.name}-0"))]
+        assert sum(each.size for each in kept) == log.size <= limit
+        assert quota.held == log.size
     for stream in streams:
         writer = make_writer()
         stream.attach(writer, None)
@@ -296,18 +294,18 @@ def test_what_is_kept_is_the_end_of_what_was_said(steps, limit):
         replayed = [line[6:] for line in lines if line.startswith(b"data: ")]
         everything = said.get(stream.name, [])
         assert replayed == everything[len(everything) - len(replayed) :]
-    history.end()
-    assert account.held == 0
+    log.end()
+    assert quota.held == 0
 
 
 def test_streams_that_have_ended_are_bounded():
     """The first to end goes first."""
-    history = make_history(10_000)
-    streams = [history.open() for _ in range(MAX_ENDED + 3)]
+    log = make_log(10_000)
+    streams = [log.open() for _ in range(MAX_ENDED + 3)]
     for stream in reversed(streams):
         stream.answer(b"{}")
         stream.end()
-    assert [history.find(f"{each.name}-0") is None for each in streams[-4:]] == [
+    assert [log.find(f"{each.name}-0") is None for each in streams[-4:]] == [
         False,
         True,
         True,
@@ -317,15 +315,15 @@ def test_streams_that_have_ended_are_bounded():
 
 async def test_a_stream_without_a_reader():
     """There is room, nothing to release or replay, and nobody to prime."""
-    history = make_history(1000)
-    stream = history.open()
+    log = make_log(1000)
+    stream = log.open()
     stream.release(1)
     stream.prime(1)
     stream.replay(None)
     assert stream.has_room
     await stream.room()
     stream.offer(b"{}")
-    assert not history.is_read
+    assert not log.is_read
     stream.abandon()
     stream.deliver(b"late")
     reader = make_writer()
@@ -335,9 +333,9 @@ async def test_a_stream_without_a_reader():
     stream.replay(0)
     other = make_writer()
     stream.detach(other)
-    assert history.is_read
+    assert log.is_read
     stream.detach(reader)
-    assert not history.is_read
+    assert not log.is_read
     sent = Reader()
     await reader.serve(sent)
     assert b"".join(sent.parts[1:]) == event(b"{}", f"{stream.name}-1")
@@ -346,7 +344,7 @@ async def test_a_stream_without_a_reader():
 @pytest.mark.parametrize("limit", [10, 1000])
 def test_a_stream_of_which_nothing_is_kept(limit):
     """It cannot be read again: it would only seem to have ended."""
-    history = make_history(limit)
-    stream = history.open()
+    log = make_log(limit)
+    stream = log.open()
     stream.answer(b"x" * 50)
-    assert (history.find(f"{stream.name}-0") is None) == (limit == 10)
+    assert (log.find(f"{stream.name}-0") is None) == (limit == 10)

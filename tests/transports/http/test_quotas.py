@@ -55,7 +55,7 @@ async def test_each_client_has_its_own_bound_on_requests(autojump_clock):
         cancelled = await session.post(message("notifications/cancelled", {"requestId": 1}))
         await slow[1].ended.wait()
         assert (await wire.send_modern(call("echo"))).status == 200
-        assert len(wire.endpoint.app.accounts) <= 2
+        assert len(wire.endpoint.app.quotas) <= 2
     assert [each.status for each in found] == [503, 503, 200]
     assert cancelled.status == 202
 
@@ -168,7 +168,7 @@ async def test_requests_are_bounded_by_their_bytes(autojump_clock):
             # The rest of it never comes.
             wire.at(address).open("POST", call("echo"), parts=[large])
         await settled()
-        accounts = wire.endpoint.app.accounts
+        accounts = wire.endpoint.app.quotas
         assert accounts.held == 360_000
         found = [
             await wire.at(address).send("POST", b" " * size)
@@ -191,11 +191,11 @@ async def test_events_are_bounded_over_all_sessions(autojump_clock):
         other = await wire.at("192.0.2.2").session()
         kept = await other.post(call("wait", {"seconds": 2}))
         sessions = [await wire.session() for _ in range(6)]
-        account = sessions[0].served.account
+        account = sessions[0].served.quota
         before = account.held
         for session in sessions:
             await session.post(call("flood", {"count": 30}))
-        assert 20_000 < account.held - before <= account.accounts.part - before
+        assert 20_000 < account.held - before <= account.quotas.part - before
         again = other.get(kept.events[0]["id"])
         await again.ended.wait()
         assert again.status == 200

@@ -5,9 +5,7 @@ import trio
 import trio.testing
 
 from noizu_mcp import Server, Tool
-from noizu_mcp.transports.http import HttpLimits, HttpOptions
-from noizu_mcp.transports.http.server._reply import Reply
-from noizu_mcp.transports.http.server._running_app import RunningApp, TaskGroup
+from noizu_mcp.transports.http import HttpLimits
 
 from ...kit.messages import CAPABILITIES, call, message
 from .shop import Shop
@@ -258,7 +256,7 @@ async def test_what_is_said_to_nobody(autojump_clock):
         await running.ended.wait()
         assert (reported, running.sent) == ([None], [])
         assert not session.served.is_used
-        assert session.served.history.streams.keys() == {session.served.standing.name}
+        assert session.served.event_log.streams.keys() == {session.served.get_stream.name}
 
 
 async def test_a_client_that_has_gone_while_it_is_answered(autojump_clock, wire):
@@ -437,36 +435,6 @@ async def test_nobody_is_sent_away_after_the_answer(autojump_clock):
         await kept[1].release_stream()
         await kept[1].info("late")
         assert not done.is_stream
-
-
-async def test_what_comes_after_the_end(nursery, mock_clock):
-    """Is dropped; and a silence that ends with the request begins no stream."""
-    tasks, sent = TaskGroup(nursery), []
-
-    class Http:
-        entered = hold = None
-
-        async def gone(self):
-            await trio.sleep_forever()
-
-        async def respond(self, status, body=b"", headers=()):
-            sent.append((status, body))
-
-    app = RunningApp(Shop(), HttpOptions(), None, tasks)
-    reply = Reply(Http(), app, {})
-    await reply.room()
-    assert reply.has_room
-    reply.attend()
-    await settled()
-    mock_clock.jump(SILENCE)
-    reply.answer(b"{}")
-    reply.deliver(b"late")
-    reply.offer(b"late")
-    reply.release(1)
-    await settled()
-    assert len(tasks) == 0
-    await reply.finish()
-    assert sent == [(200, b"{}")]
 
 
 # Hosts that cancel

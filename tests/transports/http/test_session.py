@@ -314,7 +314,7 @@ async def test_what_nobody_has_read_is_kept(autojump_clock, wire):
 async def test_an_id_that_is_none_of_ours(autojump_clock, wire, last):
     """It is refused, not taken for the standing stream."""
     session = await wire.session()
-    stream = session.get(last.format(session.served.standing.name))
+    stream = session.get(last.format(session.served.get_stream.name))
     await stream.ended.wait()
     assert (stream.status, stream.error) == (400, -32600)
 
@@ -347,7 +347,7 @@ async def test_what_is_kept_is_bounded(autojump_clock):
         assert first.status == 200
         for number in range(4, 4 + 40):
             await session.post(call("wait", {"seconds": 2}, id_=number))
-        assert session.served.history.size <= 4000
+        assert session.served.event_log.size <= 4000
         gone = session.get(kept.events[0]["id"])
         await gone.ended.wait()
         assert gone.status == 400

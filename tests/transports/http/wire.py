@@ -242,7 +242,7 @@ async def serving(server, *, limits=None, **options):
             nursery.cancel_scope.cancel()
     # Whatever has failed, left or been cancelled: only tasks that are kept hold anything.
     kept = sum(task.size for task in running.running.tasks)
-    assert (running.accounts.requests, running.accounts.held) == (0, kept)
+    assert (running.quotas.requests, running.quotas.held) == (0, kept)
 
 
 async def settled():

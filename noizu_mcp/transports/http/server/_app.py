@@ -13,13 +13,22 @@ from ....jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Request
 from ....server import Server, ServerRequest
 from ....telemetry import Metrics
 from ..._process_end import hearing_signals, soon
-from ._asgi import JSON, TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send, mount_of
+from ._asgi import (
+    JSON,
+    TEXT,
+    AsgiReceive,
+    AsgiScope,
+    AsgiSend,
+    Disconnected,
+    HttpRefusal,
+    HttpRequest,
+    mount_of,
+)
 from ._endpoint import Endpoint
 from ._http_options import LOCAL_HOSTS, PATH, HttpOptions
-from ._origin_check import Guard, preflight
-from ._reply import Reply
+from ._http_post import HttpPost
+from ._origin_check import OriginCheck, preflight
 from ._running_app import RunningApp, TaskGroup
-from ._unread_body import BodyReader, patience
 
 if TYPE_CHECKING:
     from ....engine.aio import TrioSide
@@ -65,7 +74,7 @@ class HttpApp:
         self._path = options.path.rstrip("/") or "/"
         # Without a setting only local names are served: DNS rebinding needs a name of its own
         # (2025-11-25 `basic/transports`, "Security Warning").
-        self._guard = Guard(options.allowed_hosts or LOCAL_HOSTS, options.allowed_origins)
+        self._guard = OriginCheck(options.allowed_hosts or LOCAL_HOSTS, options.allowed_origins)
         self._authorization = _authorization(server, options)
         self._metrics = _metrics_of(server, options)
         self._trio_side: TrioSide | None = None  # where the host runs on asyncio
@@ -164,7 +173,7 @@ class HttpApp:
     def _challenge(self, ctx: ServerRequest, error: McpError) -> None:
         """Add the challenge that names missing scopes to an answer (RFC 6750 section 3)."""
         channel, auth = ctx.channel, self.options.auth
-        if isinstance(channel, Reply) and auth is not None:
+        if isinstance(channel, HttpPost) and auth is not None:
             headers = auth.challenge(error.data["requiredScopes"]).headers
             # The body stays the JSON-RPC error, so the content type of the challenge is left out.
             channel.challenge = [each for each in headers if each[0] != JSON[0]]
@@ -175,37 +184,28 @@ class HttpApp:
         # The copy is one step for the interpreter, so the thread of the watchdog can make it.
         return [each.request for each in list(self._working)]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
         """Answer one request, or run the lifespan; see the ASGI specification."""
         if scope["type"] == "http":
-            side = self._trio_side
-            seconds = patience(scope, self.options.limits.body_time)
+            kind = HttpPost if scope["method"] == "POST" else HttpRequest
+            side, body_time = self._trio_side, self.options.limits.body_time
             if side is not None:
                 from ....engine.aio import from_asyncio
 
                 ends = from_asyncio(receive), from_asyncio(send)
-                await side.run_trio(partial(self._answer_after_body, scope, *ends, seconds))
-            # A host on asyncio that has not run the lifespan gets nothing but a refusal.
-            elif seconds and trio.lowlevel.in_trio_task():
-                await self._answer_after_body(scope, receive, send, seconds)
-            else:
-                await self._answer(HttpRequest(scope, receive, send))
+                await side.run_trio(partial(self._answer, kind(scope, *ends, body_time)))
+                return
+            http = kind(scope, receive, send, body_time)
+            if http.unread and not trio.lowlevel.in_trio_task():
+                # A host on asyncio that has not run the lifespan gets nothing but a refusal.
+                http.unread = False
+            await self._answer(http)
         elif scope["type"] == "lifespan":
             await self._run_lifespan(receive, send)
         else:
             await receive()
             # Before the handshake of a WebSocket is accepted; hosts turn it into 403.
             await send({"type": "websocket.close", "code": 1008})
-
-    async def _answer_after_body(
-        self, scope: Scope, receive: Receive, send: Send, seconds: float
-    ) -> None:
-        """Answer one request on a host where no answer may end before the body."""
-        body = BodyReader(receive, send, seconds)
-        try:
-            await self._answer(HttpRequest(scope, body.receive, body.send))
-        finally:
-            await body.drop_rest()  # of a request without a complete answer
 
     async def _answer(self, http: HttpRequest) -> None:
         try:
@@ -219,15 +219,18 @@ class HttpApp:
                     await http.respond(503, b"stopping\n", [TEXT])
             else:
                 await self._route(http)
-        except Refused as refused:
+        except HttpRefusal as refused:
             await http.respond(refused.status, refused.body(http.id), refused.headers)
         except Disconnected:
             logger.debug("a client at %s left before its request was complete", http.client)
+        finally:
+            if http.unread:
+                await http.drop_body()  # of a request without a complete answer
 
     def _details(self) -> bytes:
         """Write the body of `/readyz`: the server is ready, and these lines say what is not well.
 
-        Nobody needs a token for it, so it holds no secrets.
+        It is served without a token, so it holds no secrets.
         """
         providers = self.server.registry.providers
         health = () if providers is None else providers.health()
@@ -254,20 +257,20 @@ class HttpApp:
             return authorization.serve_document(http, document)
         if endpoint is None:  # before the token: verifiers may have no loop either
             logger.error(_NO_LIFESPAN)
-            raise Refused(500, _NO_LIFESPAN, code=INTERNAL_ERROR)
+            raise HttpRefusal(500, _NO_LIFESPAN, code=INTERNAL_ERROR)
         handle = endpoint.handle if metrics is None else partial(_report_metrics, metrics)
         return handle(http) if authorization is None else _admit(http, authorization, handle)
 
-    def _nothing_at(self, http: HttpRequest) -> Refused:
-        """Refuse a request to another path; a client that left out `/mcp` is told where it is."""
+    def _nothing_at(self, http: HttpRequest) -> HttpRefusal:
+        """Refuse a request to another path; the error names the endpoint if `/mcp` was left out."""
         text, endpoint = f"Nothing is at {http.path[:200]}", mount_of(http.scope) + self._path
-        # Any other path may have been chosen so that nobody finds it.
+        # Any other path may have been chosen as a secret.
         if self._path != PATH:
-            return Refused(404, text, code=INVALID_REQUEST)
+            return HttpRefusal(404, text, code=INVALID_REQUEST)
         text = f"{text}; the endpoint is {endpoint}"
-        return Refused(404, text, code=INVALID_REQUEST, data={"endpoint": endpoint})
+        return HttpRefusal(404, text, code=INVALID_REQUEST, data={"endpoint": endpoint})
 
-    async def _run_lifespan(self, receive: Receive, send: Send) -> None:
+    async def _run_lifespan(self, receive: AsgiReceive, send: AsgiSend) -> None:
         await receive()
         phase = "startup"
         try:
@@ -275,7 +278,7 @@ class HttpApp:
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
                 phase = "shutdown"
-        except Exception:  # of the author's lifespan; the host is told, not ended
+        except Exception:  # of the author's lifespan; reported to the host, which goes on
             logger.exception("the lifespan of %r failed", self.server)
             text = "The server could not be run; the log says why"
             await send({"type": f"lifespan.{phase}.failed", "message": text})
@@ -312,7 +315,7 @@ async def _admit(
 async def _report_metrics(metrics: Metrics, http: HttpRequest) -> None:
     if http.method != "GET":
         allow = [(b"allow", b"GET")]
-        raise Refused(405, "/metrics takes GET only", code=INVALID_REQUEST, headers=allow)
+        raise HttpRefusal(405, "/metrics takes GET only", code=INVALID_REQUEST, headers=allow)
     # Thousands of series take a while to write.
     body = await trio.to_thread.run_sync(metrics.render)
     kind = (b"content-type", metrics.content_type.encode())

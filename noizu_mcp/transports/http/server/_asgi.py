@@ -1,48 +1,59 @@
-"""The ASGI side: the head of a request, its body within bounds, and plain answers."""
+"""The ASGI side: the head of a request, its body within bounds, and plain answers.
+
+Hosts differ in how they take an answer that ends before the body of its request. Our own host reads
+what it must. hypercorn 0.18 fails on HTTP/2 at the next part of the body; on HTTP/1.1 it keeps the
+connection for ever. So on other hosts the last part of an answer waits for the end of the body
+(`HttpRequest.unread`). The answer itself does not wait: only its end does.
+"""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from math import inf
+from typing import Any, Final
+
+import trio
 
 from ....engine import TaskScope
 from ....jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, ErrorResponse, Id, encode_error
 from ....types import Principal
 
-if TYPE_CHECKING:
-    from ._quotas import Hold
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Header = tuple[bytes, bytes]
+AsgiScope = MutableMapping[str, Any]
+AsgiMessage = MutableMapping[str, Any]
+AsgiReceive = Callable[[], Awaitable[AsgiMessage]]
+AsgiSend = Callable[[AsgiMessage], Awaitable[None]]
+HttpHeader = tuple[bytes, bytes]
 
 #: An extension of ASGI by our own host: it writes a part of the body of an answer at once, in the
-#: loop's thread. Else a task would have to be woken for each stream that is told of a change, which
-#: costs twice as much.
+#: loop's thread. Otherwise each change would wake one task for each stream, which costs twice as
+#: much.
 #:
-#: Returns how many bytes are left; they are written before the next part that is sent in the usual
-#: way, which may be empty. None: it cannot be written now, and nothing was.
+#: Returns the number of bytes that are left; the host writes them before the next part that is sent
+#: in the usual way, which may be empty. None: it cannot be written now, and nothing was.
 WriteNowait = Callable[[bytes], int | None]
 #: An extension of ASGI by our own host: the answer goes on after the application has returned. A
 #: task that waits in the application would take more memory than everything else of a stream.
 #:
-#: Takes a function that is called if the client goes before the answer has ended. Returns one that
-#: the application calls when it has nothing more to send; an answer without its end breaks off.
+#: Takes a function that is called if the client disconnects before the answer has ended. Returns a
+#: function that the application calls when it has nothing more to send; an answer without its end
+#: breaks off.
 HandOver = Callable[[Callable[[], object]], Callable[[], None]]
 #: Their names as attributes of `send`. Middleware that changes messages has a `send` of its own
-#: without them, and so is not bypassed.
+#: without them, so it sees every message.
 WRITE_NOWAIT: Final = "write_nowait"
 HAND_OVER: Final = "hand_over"
-#: Another one: True if the whole body of the request has come, so that nobody has to wait for it.
-HAS_BODY: Final = "has_body"
+#: An extension of ASGI by our hosts, in the scope: the seconds from the beginning of a request in
+#: which the end of its answer waits for the rest of its body.
+UNREAD_BODY: Final = "noizu_mcp.unread_body"
+#: An extension of ASGI by our own host, in the scope: `has_body`, True if the whole body of the
+#: request has come, and `task`, the `TaskScope` that runs the application.
+HOSTED: Final = "noizu_mcp.hosted"
 
 #: The header that names the revision of a request, in lower case as ASGI hands it over.
 VERSION: Final = b"mcp-protocol-version"
-JSON: Final[Header] = (b"content-type", b"application/json")
-TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
+JSON: Final[HttpHeader] = (b"content-type", b"application/json")
+TEXT: Final[HttpHeader] = (b"content-type", b"text/plain; charset=utf-8")
 
 
-class Refused(Exception):
+class HttpRefusal(Exception):
     """A request that is answered before it reaches the protocol.
 
     Args:
@@ -63,8 +74,8 @@ class Refused(Exception):
         text: str,
         *,
         code: int,
-        data: Mapping[str, Any] | None = None,
-        headers: Iterable[Header] = (),
+        data: Mapping[str, object] | None = None,
+        headers: Iterable[HttpHeader] = (),
     ) -> None:
         super().__init__(text)
         self.status = status
@@ -81,7 +92,7 @@ class Refused(Exception):
         return encode_error(ErrorResponse(id_, self._code, str(self), self._data))
 
 
-def unavailable(text: str, seconds: float) -> Refused:
+def unavailable(text: str, seconds: float) -> HttpRefusal:
     """Refuse a request that may be repeated later (503).
 
     Args:
@@ -90,16 +101,17 @@ def unavailable(text: str, seconds: float) -> Refused:
     """
     # Whole seconds: `Retry-After` has no fractions (RFC 9110 section 10.2.3).
     retry = (b"retry-after", b"%d" % seconds)
-    return Refused(503, f"{text}; try again later", code=INTERNAL_ERROR, headers=[retry])
+    return HttpRefusal(503, f"{text}; try again later", code=INTERNAL_ERROR, headers=[retry])
 
 
-def out_of_memory() -> Refused:
-    """Refuse a request that there is no memory for (503)."""
+def out_of_memory() -> HttpRefusal:
+    """Refuse a request for which no memory is left (503)."""
     return unavailable("Too many bytes are held for clients", 1)
 
 
-def _too_long(limit: int) -> Refused:
-    return Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
+def body_too_long(limit: int) -> HttpRefusal:
+    """Refuse a request whose body is longer than the limit (413)."""
+    return HttpRefusal(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
 
 
 class Disconnected(Exception):
@@ -111,8 +123,9 @@ class HttpRequest:
 
     Args:
         scope: The ASGI scope.
-        receive: Returns its body in parts, and a message when the client has gone.
+        receive: Returns its body in parts, and a message when the client has disconnected.
         send: Takes the parts of the answer.
+        body_time: Seconds that its body may take.
 
     Attributes:
         method: `POST` and the like.
@@ -120,26 +133,29 @@ class HttpRequest:
         headers: The headers by lower-case name, as they came; the values of a repeated one are
             joined by commas. `header` reads one of them.
         version: The value of `MCP-Protocol-Version`; None if it was not sent.
-        has_body: True if it was known at the start that the whole body has come; see `HAS_BODY`.
+        has_body: True if it was known at the start that the whole body has come; see `HOSTED`.
+        host_task: The `TaskScope` in which our own host runs the application; None on other hosts.
+        unread: True while the end of an answer must wait for the rest of the body.
+        body_since: When the body was waited for first, on trio's clock; None before that.
         principal: The verified principal; None where nobody is verified.
         extra: Headers that every answer to it has.
         size: Bytes of the body that was read.
         id: The id of the JSON-RPC request in the body, once that is known.
-        entered: The scope of the task that answers a POST.
-        hold: Counts a POST, its bytes and those of its answer, until that is written.
-        handed_over: True once the answer goes on without the task of the request.
     """
 
     # Defaults of the class: most requests need no store for them.
     principal: Principal | None = None
-    extra: tuple[Header, ...] = ()
+    extra: tuple[HttpHeader, ...] = ()
     size = 0
     id: Id | None = None
-    handed_over = False
-    entered: TaskScope
-    hold: "Hold"
+    has_body = False
+    host_task: TaskScope | None = None
+    unread = True
+    body_since: float | None = None
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend, body_time: float
+    ) -> None:
         self.scope = scope
         self.receive = receive
         self.send = send
@@ -148,13 +164,17 @@ class HttpRequest:
         if scope.get("root_path"):
             path = path[len(mount_of(scope)) :]
         self.path = path.rstrip("/") or "/"
-        pairs: Sequence[Header] = scope["headers"]
+        pairs: Sequence[HttpHeader] = scope["headers"]
         # Not decoded: most headers of a request are never looked at.
         self.headers: dict[bytes, bytes] = dict(pairs)
         if len(self.headers) < len(pairs):
             self.headers = _join(pairs)
         self.version = self.header(VERSION)
-        self.has_body: bool = getattr(send, HAS_BODY, False)
+        self._body_time = body_time
+        extensions = scope.get("extensions")
+        if extensions and HOSTED in extensions:
+            hosted = extensions[HOSTED]
+            self.has_body, self.host_task, self.unread = hosted["has_body"], hosted["task"], False
 
     def header(self, name: bytes) -> str | None:
         """Read a header, as text without white space around it; None if it was not sent.
@@ -190,77 +210,55 @@ class HttpRequest:
         """Lets the answer go on without its task, where the host can do that; see `HandOver`."""
         return getattr(self.send, HAND_OVER, None)
 
-    async def read(self, limit: int) -> bytes:
-        """Read the whole body; `hold` counts it.
+    async def drop_body(self) -> None:
+        """Read and drop the rest of the body, as long as the time for it allows."""
+        since = trio.current_time() if self.body_since is None else self.body_since
+        with trio.move_on_at(since + self._unread_time()):
+            while (await self.receive()).get("more_body", False):  # False for a disconnect
+                pass
+        self.unread = False
 
-        Args:
-            limit: Bytes that it may have.
+    def _unread_time(self) -> float:
+        extensions: Mapping[str, Any] = self.scope.get("extensions") or {}
+        if UNREAD_BODY in extensions:
+            seconds: float = extensions[UNREAD_BODY]["seconds"]
+            return seconds
+        # A host can end a connection of HTTP/1. A stream of HTTP/2 is kept until its client ends
+        # it.
+        return self._body_time if self.scope.get("http_version", "1.1").startswith("1") else inf
 
-        Raises:
-            Refused: It is longer (413), or there is no memory for it; see `too_large`.
-            Disconnected: The client went away.
-        """
-        # Before the first part is asked for: a client that expects `100 Continue` must not send it.
-        length = self.headers.get(b"content-length", b"")
-        if length.isdigit() and int(length[:20]) > limit:
-            raise _too_long(limit)
-        body = bytearray()
-        while True:
-            message = await self.receive()
-            if message["type"] == "http.disconnect":
-                raise Disconnected
-            part: bytes = message.get("body", b"")
-            # Before the part is kept: a limit that is checked afterwards is exceeded already.
-            if not self.hold.reserve(len(part)):
-                raise self.too_large(len(part))
-            self.size += len(part)
-            if self.size > limit:
-                raise _too_long(limit)
-            more = message.get("more_body", False)
-            # Most bodies come in one part, which needs no copy.
-            if not more and not body:
-                return part
-            body += part
-            if not more:
-                return bytes(body)
-
-    def too_large(self, size: int) -> Refused:
-        """Refuse the request: there is no room for more bytes.
-
-        Args:
-            size: The bytes. If no client may hold as many the status is 413, else 503.
-        """
-        part = self.hold.account.accounts.part
-        if self.hold.size + size > part:
-            text = f"The request takes more memory than a client may use, {part} bytes"
-            return Refused(413, text, code=INVALID_REQUEST)
-        return out_of_memory()
-
-    async def gone(self) -> None:
-        """Wait until the client has gone; once the body is read."""
+    async def wait_disconnect(self) -> None:
+        """Wait until the client has disconnected; once the body is read."""
         while (await self.receive())["type"] != "http.disconnect":
             pass
 
     async def respond(
-        self, status: int, body: bytes = b"", headers: Iterable[Header] = (JSON,)
+        self, status: int, body: bytes = b"", headers: Iterable[HttpHeader] = (JSON,)
     ) -> None:
-        """Send a whole answer; to a client that has gone, nothing.
+        """Send a whole answer; to a client that has disconnected, nothing.
 
         Args:
             status: The HTTP status.
-            body: The body.
-            headers: The headers but for its length, and for `extra`.
+            body: The body; the answer to HEAD has its length only.
+            headers: The headers, without its length and without `extra`.
         """
         length = (b"content-length", b"%d" % len(body))
         head = [*headers, *self.extra, length]
+        if self.method == "HEAD":
+            body = b""
         try:
             await self.send({"type": "http.response.start", "status": status, "headers": head})
+            if self.unread:
+                # The client gets all of the answer now, so that it may stop sending.
+                await self.send({"type": "http.response.body", "body": body, "more_body": True})
+                await self.drop_body()
+                body = b""
             await self.send({"type": "http.response.body", "body": body})
-        except OSError:  # raised by hosts once the client has gone (ASGI 2.4)
+        except OSError:  # raised by hosts once the client has disconnected (ASGI 2.4)
             return
 
 
-def _join(pairs: Sequence[Header]) -> dict[bytes, bytes]:
+def _join(pairs: Sequence[HttpHeader]) -> dict[bytes, bytes]:
     """Join the values of headers that were sent more than once (RFC 9110 section 5.2)."""
     joined: dict[bytes, bytes] = {}
     for name, value in pairs:
@@ -268,7 +266,7 @@ def _join(pairs: Sequence[Header]) -> dict[bytes, bytes]:
     return joined
 
 
-def mount_of(scope: Scope) -> str:
+def mount_of(scope: AsgiScope) -> str:
     """Return the mount point if the path begins with it, as it does since version 2.4 of ASGI."""
     # Only at a whole segment: `/mcp` is no prefix of `/mcp-other`.
     path, root = scope["path"], scope.get("root_path", "")

@@ -8,12 +8,12 @@ from typing import Final
 from ....auth import AuthRequest, BearerAuth, Challenge
 from ....jsonrpc import INVALID_REQUEST
 from ....types import RequireScopes
-from ._asgi import JSON, Header, HttpRequest, Refused
+from ._asgi import JSON, HttpHeader, HttpRefusal, HttpRequest
 
 #: Seconds that anybody may keep a metadata document; issuers do not change by the minute.
 DOCUMENT_AGE: Final = 3600
 
-_ALLOW: Final[Header] = (b"allow", b"GET, HEAD")
+_ALLOW: Final[HttpHeader] = (b"allow", b"GET, HEAD")
 
 
 class Authorization:
@@ -61,17 +61,13 @@ class Authorization:
             body: The document.
 
         Raises:
-            Refused: The method is another one (405).
+            HttpRefusal: The method is another one (405).
         """
         if http.method not in ("GET", "HEAD"):
             text = f"{http.method} is not allowed"
-            raise Refused(405, text, code=INVALID_REQUEST, headers=[_ALLOW])
+            raise HttpRefusal(405, text, code=INVALID_REQUEST, headers=[_ALLOW])
         age = (b"cache-control", b"max-age=%d" % DOCUMENT_AGE)
-        head = [JSON, age, *http.extra, (b"content-length", b"%d" % len(body))]
-        await http.send({"type": "http.response.start", "status": 200, "headers": head})
-        # To HEAD it is the same head, and nothing behind it.
-        sent = body if http.method == "GET" else b""
-        await http.send({"type": "http.response.body", "body": sent})
+        await http.respond(200, body, [JSON, age])
 
     async def admit(self, http: HttpRequest) -> bool:
         """Authenticate a request, and answer it if it is refused.

@@ -33,24 +33,24 @@ from ....protocol import (
     STATELESS,
     Dispatch,
     Origin,
-    Send,
+    SendAnswer,
     is_stateless,
     read_stateless,
     unsupported,
 )
 from ....server import StatelessRequests
-from ._asgi import JSON, Header, HttpRequest, Refused, unavailable
+from ._asgi import JSON, HttpHeader, HttpRefusal, HttpRequest, unavailable
 from ._event_writer import time_left
+from ._http_post import HttpPost, send_refusal
 from ._http_session import SESSION, Sessions, is_handshake
-from ._quotas import Hold
-from ._reply import Reply, send_refusal
+from ._quotas import Reservation
 from ._running_app import RunningApp
 
-#: Seconds to write the rest once nothing runs any more; a client that reads needs far less.
+#: Seconds to write the rest once all requests have ended; a client that reads needs far less.
 DRAIN_TIMEOUT: Final = 2.0
 #: A 405 must list the methods of the path in `Allow` (RFC 9110 section 15.5.6).
 _METHODS: Final = b"GET, POST, DELETE"
-_IDENTITY: Final[Header] = (b"accept-encoding", b"identity")
+_IDENTITY: Final[HttpHeader] = (b"accept-encoding", b"identity")
 #: The HTTP status of an error of a handler on 2026-07-28, by its code; every other one travels with
 #: 200.
 _STATUSES: Final = {
@@ -90,7 +90,7 @@ class Endpoint:
         """Answer one HTTP request.
 
         Raises:
-            Refused: The request breaks a rule of the transport, or a limit.
+            HttpRefusal: The request breaks a rule of the transport, or a limit.
             Disconnected: The client went away.
         """
         # Counted before any check: `settle` waits until the last answer is written, refusals as
@@ -98,7 +98,7 @@ class Endpoint:
         self.open += 1
         try:
             self._check_running()
-            if http.method == "POST":
+            if isinstance(http, HttpPost):
                 await self._post(http)
             elif http.method not in ("GET", "DELETE"):
                 raise _not_allowed(f"{http.method} is not allowed", _METHODS)
@@ -126,138 +126,133 @@ class Endpoint:
         # Without `Accept` any type is fine (RFC 9110 section 12.5.1).
         accepted = http.header(b"accept")
         if accepted is not None and not _accepts_events(accepted.lower()):
-            raise Refused(406, "GET must accept text/event-stream", code=INVALID_REQUEST)
+            raise HttpRefusal(406, "GET must accept text/event-stream", code=INVALID_REQUEST)
+        if http.unread:
+            await http.drop_body()  # no stream may end before the body
         await self.sessions.find(http).read(http, http.header(b"last-event-id"))
 
-    async def _post(self, http: HttpRequest) -> None:
+    async def _post(self, post: HttpPost) -> None:
         # Pages can send text and forms to other origins without asking first; JSON needs a
         # preflight.
-        if http.headers.get(b"content-type") != JSON[1] and not _is_json(http):
-            raise Refused(415, "Content-Type must be application/json", code=INVALID_REQUEST)
-        coding = http.headers.get(b"content-encoding")
+        if post.headers.get(b"content-type") != JSON[1] and not _is_json(post):
+            raise HttpRefusal(415, "Content-Type must be application/json", code=INVALID_REQUEST)
+        coding = post.headers.get(b"content-encoding")
         if coding is not None and coding.strip(b" \t").lower() not in (b"", b"identity"):
             # RFC 9110 section 15.5.16 asks to say which codings are taken.
             text = "Content-Encoding must be identity: the body is not decoded here"
-            raise Refused(415, text, code=INVALID_REQUEST, headers=[_IDENTITY])
-        # One scope for the body, and then for the handler, which leaves it (see `TaskScope`). For a
-        # body that is there already none is needed.
-        http.entered = entered = TaskScope()
-        if not http.has_body:
-            entered.on_wait = partial(self._start_clock, entered.enter())
+            raise HttpRefusal(415, text, code=INVALID_REQUEST, headers=[_IDENTITY])
+        # One scope for the body, and then for the handler, which leaves it (see `TaskScope`). A
+        # body that is there already needs none. The host may watch the waits of this task already.
+        hosted = post.host_task
+        is_hosted = hosted is not None and hosted.is_current()
+        post.entered = entered = hosted if hosted is not None and is_hosted else TaskScope()
+        post.app = self.app
+        if not post.has_body:
+            entered.enter()
+            entered.on_wait = post.start_clock
         with entered:
-            await entered.run(self._read(http))
+            await (self._read(post) if is_hosted else entered.run(self._read(post)))
             return
         # The scope has caught its own cancellation: the deadline of the body has passed.
         text = f"The body took over {self.app.limits.body_time:g} seconds"
-        raise Refused(408, text, code=INVALID_REQUEST)
+        raise HttpRefusal(408, text, code=INVALID_REQUEST)
 
-    def _start_clock(self, scope: trio.CancelScope) -> bool:
-        """Limit the time of a body that must be waited for."""
-        # Not earlier: a deadline costs as much as parsing the body.
-        if scope.deadline == math.inf:
-            scope.deadline = trio.current_time() + self.app.limits.body_time
-        return True  # the handler has a use for its first wait, too
-
-    async def _read(self, http: HttpRequest) -> None:
+    async def _read(self, post: HttpPost) -> None:
         """Read the body of a POST in time, and answer it."""
-        hold = http.hold = Hold(self.app.accounts.of(http))
-        scope = http.entered.scope
+        reservation = post.reservation = Reservation(self.app.quotas.of(post))
         try:
-            body = await http.read(self._messages.message_size)
-            http.entered.on_wait = None
-            if scope is not None and scope.deadline != math.inf:
-                scope.deadline = math.inf
-                self._check_running()  # it came slowly
+            body = await post.read(self._messages.message_size)
+            post.entered.on_wait = None
+            if post.body_since is not None:  # it came slowly
+                post.entered.enter().deadline = math.inf
+                self._check_running()
             if len(body) > LARGE:
                 # One in each round of the loop: others are served before and after.
                 async with self._decoding:
                     await trio.lowlevel.checkpoint()
             # Counted before the values exist. They stay until the answer is written.
-            if not hold.reserve(size := memory_bound(body, self.app.accounts.part)):
-                raise http.too_large(size)
+            if not reservation.reserve(size := memory_bound(body, self.app.quotas.part)):
+                raise post.too_large(size)
             message = decode(body, self._messages)
             # A request that runs for long would keep the body as long.
             del body
-            hold.release(http.size)
+            if post.body_reserved:
+                reservation.release(post.body_reserved)
             if isinstance(message, Request):
-                http.id = message.id
-                hold.begin()
+                post.id = message.id
+                reservation.begin()
             elif isinstance(message, Batch):
-                hold.begin()
-            await self._answer(http, message)
+                reservation.begin()
+            await self._answer(post, message)
         finally:
-            if not http.handed_over:
-                hold.close()
+            if not post.handed_over:
+                post.close()
 
-    def _answer(self, http: HttpRequest, message: Decoded) -> Awaitable[None]:
+    def _answer(self, post: HttpPost, message: Decoded) -> Awaitable[None]:
         """Choose what answers the message of a POST: the return value, to be awaited."""
-        version = http.version
+        version = post.version
         if isinstance(message, Malformed):
-            return self._refuse_malformed(http, message)
+            return self._refuse_malformed(post, message)
         # The header alone decides: such a request without `_meta` must get 400 and -32602, and not
         # the rules of earlier revisions (2026-07-28 `basic/index`).
         if version == STATELESS.name or _names_stateless(message):
-            return self._answer_stateless(http, message)
+            return self._answer_stateless(post, message)
         if isinstance(message, Request) and not is_handshake(version):
             # 2025-11-25 `basic/transports` demands 400. The body is the error of 2026-07-28, whose
             # list of versions tells a client of any revision how to go on.
             refusal = unsupported(message, version or "")
-            self.app.observe(http, message, refusal)
-            return send_refusal(http, refusal, HTTP_STATUS, 400)
+            self.app.observe(post, message, refusal)
+            return send_refusal(post, refusal, HTTP_STATUS, 400)
         if isinstance(message, Request) and message.method == "initialize":
-            session = self.sessions.make(http)
-            event = session.receive_from(http, message)
+            session = self.sessions.make(post)
+            event = session.receive_from(post, message)
             if isinstance(event, Dispatch):
                 # Only an `initialize` that is valid takes a place in the table, so refused ones
                 # cannot push the sessions of others out. The id travels in the head of its answer.
                 self.sessions.add(session)
-                http.extra = (*http.extra, (SESSION, session.id.encode()))
-            return session.act_on(http, event)
-        session = self.sessions.find(http)
-        return session.act_on(http, session.receive_from(http, message))
+                post.extra = (*post.extra, (SESSION, session.id.encode()))
+            return session.act_on(post, event)
+        session = self.sessions.find(post)
+        return session.act_on(post, session.receive_from(post, message))
 
-    async def _refuse_malformed(self, http: HttpRequest, message: Malformed) -> None:
-        self.app.observe(http, message, Send(message.error))
-        if not message.answer and SESSION in http.headers:
-            # A response to a question of ours that cannot be read: the question has its answer,
-            # although a broken one, and nobody must wait any longer.
-            session = self.sessions.find(http)
+    async def _refuse_malformed(self, post: HttpPost, message: Malformed) -> None:
+        self.app.observe(post, message, SendAnswer(message.error))
+        if not message.answer and SESSION in post.headers:
+            # A response to a server request that cannot be read: the request has its answer,
+            # although a broken one, and its task must stop waiting.
+            session = self.sessions.find(post)
             event = session.decide(message)
             if event is not None:
-                session.take(event, session.standing)
-        await http.respond(400, encode(message.error))
+                session.take(event, session.get_stream)
+        await post.respond(400, encode(message.error))
 
     # 2026-07-28: each request carries its own context, and needs no session
 
-    async def _answer_stateless(self, http: HttpRequest, message: Decoded) -> None:
+    async def _answer_stateless(self, post: HttpPost, message: Decoded) -> None:
         if isinstance(message, Notification):
-            self.app.observe(http, message, None)
+            self.app.observe(post, message, None)
             # The revision defines none ("Sending Messages"); unknown ones are ignored.
-            await http.respond(202, headers=())
+            await post.respond(202, headers=())
             return
         if not isinstance(message, Request):
             text = f"{STATELESS.name} takes one request or notification in a POST"
-            raise Refused(400, text, code=INVALID_REQUEST)
+            raise HttpRefusal(400, text, code=INVALID_REQUEST)
         # Headers that repeat the body: intermediaries route by them, so a difference is refused
         # with 400 and -32020 (2026-07-28 `basic/transports/streamable-http`, "Server Validation").
-        name = http.hold.account.name
-        event = read_stateless(message, Origin(http.headers, http.principal, name))
-        if isinstance(event, Send):
-            self.app.observe(http, message, event)
+        name = post.reservation.quota.name
+        event = read_stateless(message, Origin(post.headers, post.principal, name))
+        if isinstance(event, SendAnswer):
+            self.app.observe(post, message, event)
             # Found before the first byte, so the status can still say it.
-            await send_refusal(http, event, HTTP_STATUS, 400)
+            await send_refusal(post, event, HTTP_STATUS, 400)
             return
-        reply = Reply(http, self.app, _STATUSES)
+        post.statuses = _STATUSES
         # Other requests end by themselves; this one would outlive its token.
-        if message.method == "subscriptions/listen" and http.principal is not None:
-            life = time_left(http.principal, self.app.limits.stream_life)
-            reply.expires = trio.current_time() + life
-            reply.on_expiry = partial(self._stateless.end_subscriptions, reply)
-        try:
-            await self._stateless.serve_one(event, reply, http.size)
-        finally:
-            if not http.handed_over:
-                reply.close()
+        if message.method == "subscriptions/listen" and post.principal is not None:
+            life = time_left(post.principal, self.app.limits.stream_life)
+            post.expires = trio.current_time() + life
+            post.on_expiry = partial(self._stateless.end_subscriptions, post)
+        await self._stateless.serve_one(event, post, post.size)
 
     # The end
 
@@ -275,7 +270,7 @@ class Endpoint:
         self._stateless.end_subscriptions()
         for session in sessions:
             session.end_subscriptions()
-            session.standing.end()
+            session.get_stream.end()
         async with trio.open_nursery() as nursery:
             # Side by side: the grace is one period for all, not one for each session.
             nursery.start_soon(self.app.running.tasks.settle, grace)
@@ -311,5 +306,5 @@ def _names_stateless(message: Decoded) -> bool:
     return params is not None and "_meta" in params and is_stateless(params)
 
 
-def _not_allowed(text: str, methods: bytes) -> Refused:
-    return Refused(405, text, code=INVALID_REQUEST, headers=[(b"allow", methods)])
+def _not_allowed(text: str, methods: bytes) -> HttpRefusal:
+    return HttpRefusal(405, text, code=INVALID_REQUEST, headers=[(b"allow", methods)])

@@ -6,7 +6,7 @@ kept, and goes to the reader if there is one. A reader that returns names the la
 has, and `replay` gives it the later ones. Without a name it gets the events after `_told`, the
 last one that any reader was given. A stream that has ended can still be replayed.
 
-Why it cannot grow: `History` counts the bytes of all streams of the session before it keeps them.
+Why it cannot grow: `EventLog` counts the bytes of all streams of the session before it keeps them.
 Without room it forgets ended streams first, then the oldest events of the stream that grows, and
 then events of other sessions. Why it cannot
 deadlock: only `room` waits, and the writer wakes it whenever a part is taken, and when it closes.
@@ -21,7 +21,7 @@ import trio
 
 from ....types import Principal, RequireScopes
 from ._event_writer import EventWriter, event, priming_event
-from ._quotas import Hold
+from ._quotas import Reservation
 
 #: Streams that have ended and are still kept for their readers; the oldest go first.
 MAX_ENDED: Final = 32
@@ -38,7 +38,7 @@ class EventStream:
 
     Args:
         name: Unique in its session; part of every event id.
-        history: Keeps it, and bounds the bytes of its events.
+        log: Keeps it, and bounds the bytes of its events.
 
     Attributes:
         ended: True once no more events come.
@@ -47,8 +47,8 @@ class EventStream:
 
     __slots__ = (
         "_events",
-        "_history",
         "_last",
+        "_log",
         "_reader",
         "_told",
         "_writer",
@@ -58,11 +58,11 @@ class EventStream:
     )
     is_broken = False  # see `ReplyChannel`
 
-    def __init__(self, name: str, history: "History") -> None:
+    def __init__(self, name: str, log: "EventLog") -> None:
         self.name = name
         self.ended = False
         self.size = 0
-        self._history = history
+        self._log = log
         self._last = 0
         self._told = 0  # the last event that a reader was given
         self._events: list[tuple[int, bytes, RequireScopes | None]] = []
@@ -93,7 +93,7 @@ class EventStream:
             writer.end()
 
     def dismiss(self, requires: RequireScopes | None) -> None:
-        """End, in order, the answer of a reader that lacks the scopes for later messages.
+        """Close the stream gracefully if the reader's token lacks scopes for later messages.
 
         A client with another token returns and reads on.
         """
@@ -114,7 +114,7 @@ class EventStream:
 
     def reserve(self, _size: int, /) -> bool:
         """Tell that a message may be sent; see `ReplyChannel`."""
-        return True  # the history and the queue of the reader count the event, when it is sent
+        return True  # the event log and the queue of the reader count the event, when it is sent
 
     def answer(self, message: bytes, _code: int | None = None, /) -> None:
         """Send the last message; see `ReplyChannel`."""
@@ -133,7 +133,7 @@ class EventStream:
             self._writer.end()
 
     def deliver(self, message: bytes, requires: RequireScopes | None = None) -> None:
-        """Send a message; one that nobody reads is kept, as long as there is space.
+        """Send a message; without a reader it is kept, as long as there is space.
 
         Args:
             message: The message.
@@ -192,7 +192,7 @@ class EventStream:
         """Take no more messages; the reader's answer ends after the last event."""
         if not self.ended:
             self.ended = True
-            self._history.note_end(self)
+            self._log.note_end(self)
             if self._writer is not None:
                 self._writer.end()
 
@@ -204,7 +204,7 @@ class EventStream:
         self._last += 1
         data = event(message, f"{self.name}-{self._last}")
         # Kept even while somebody reads: bytes that a host has taken may still be lost on the way.
-        if self._history.make_room(self, len(data) + OVERHEAD):
+        if self._log.make_room(self, len(data) + OVERHEAD):
             self._events.append((self._last, data, requires))
             self.size += len(data) + OVERHEAD
         if self._writer is not None and self._may_have(requires):
@@ -230,26 +230,26 @@ class EventStream:
         return freed
 
 
-class History:
+class EventLog:
     """The event streams of one session.
 
     Args:
         limit: Bytes of events that are kept, over all streams. The stream that ended first goes
             first; then the oldest events of the stream that grows.
-        hold: Counts the events for the client.
+        reservation: Counts the events for the client.
 
     Attributes:
         size: Bytes of events that are kept.
         streams: The streams by name: those that are open, and those that can still be replayed.
     """
 
-    __slots__ = ("_ended", "_hold", "_limit", "_opened", "_prefix", "size", "streams")
+    __slots__ = ("_ended", "_limit", "_opened", "_prefix", "_reservation", "size", "streams")
 
-    def __init__(self, limit: int, hold: Hold) -> None:
+    def __init__(self, limit: int, reservation: Reservation) -> None:
         # Ids must be unique in the session, and another process may serve a sealed session, with
         # streams of its own.
         self._prefix = os.urandom(3).hex()
-        self._hold = hold
+        self._reservation = reservation
         self._limit = limit
         self._opened = 0
         self.size = 0
@@ -291,8 +291,8 @@ class History:
 
     def make_room(self, stream: EventStream, size: int) -> bool:
         """Make room for an event of a stream, and count it; False if it cannot be kept."""
-        account = self._hold.account
-        while (excess := max(self.size + size - self._limit, account.excess(size))) > 0:
+        quota = self._reservation.quota
+        while (excess := max(self.size + size - self._limit, quota.excess(size))) > 0:
             # The stream that grows pays itself in the end: one talkative request must not erase the
             # events of others that are still open.
             if self._ended:
@@ -300,12 +300,12 @@ class History:
             elif stream.size:
                 self._release(stream.shrink(excess))
             # Only events are given up for an event, no sessions.
-            elif self.size + size > self._limit or not account.forget_events(size):
+            elif self.size + size > self._limit or not quota.forget_events(size):
                 return False
-        if not self._hold.reserve(size):
+        if not self._reservation.reserve(size):
             return False  # the session has ended
         if not self.size:
-            account.histories[self] = account.accounts.histories[self] = None
+            quota.logs[self] = quota.quotas.logs[self] = None
         self.size += size
         return True
 
@@ -335,8 +335,8 @@ class History:
 
     def _release(self, size: int) -> None:
         self.size -= size
-        self._hold.release(size)
+        self._reservation.release(size)
         if not self.size:
-            account = self._hold.account
-            account.histories.pop(self, None)
-            account.accounts.histories.pop(self, None)
+            quota = self._reservation.quota
+            quota.logs.pop(self, None)
+            quota.quotas.logs.pop(self, None)

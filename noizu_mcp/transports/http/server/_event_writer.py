@@ -8,7 +8,7 @@ A writer has these states:
 - *idle*: the queue is empty, and no task writes. Where the host can write at once, `put` goes past
   the queue. Else it begins a task for `_drain`, which ends with the queue;
 - *ended*: `end` was called. `_drain` writes the rest, then the end of the body;
-- *closed*: nothing is written any more. A failure of `_drain`, and its end of the body, lead here.
+- *closed*: nothing more is written. A failure of `_drain`, and its end of the body, lead here.
 
 The task of the request writes the head and the first events. Then it waits for the client to go
 (`serve`), or returns, if the host does that for it (`HandOver`): so an idle stream needs no task
@@ -18,7 +18,7 @@ of the request must be able to return meanwhile.
 Time is the matter of one task for all streams, `OpenStreams.sweep`: it writes a comment to those
 that were silent for long, ends those whose token must be verified again, and closes those whose
 readers have left a part unread for `HttpLimits.stall` seconds. `close` cancels what `_drain` is at,
-wakes all who wait for room, and calls `on_close`, so nobody waits for a client that has gone, even
+wakes all tasks that wait for room, and calls `on_close`, so no task waits for a lost client, even
 if the host cannot be cancelled while it sends. The queue cannot grow: above `HttpLimits.room`
 notices are dropped, and everything that waits is counted for the client. If there is no room for a
 message that must not get lost, the writer is closed.
@@ -32,15 +32,15 @@ from typing import Final
 import trio
 
 from ....types import Principal
-from ._asgi import Header, HttpRequest, Message, Send, WriteNowait
+from ._asgi import AsgiMessage, AsgiSend, HttpHeader, HttpRequest, WriteNowait
 from ._http_options import HttpLimits
-from ._quotas import Account, Hold
+from ._quotas import Quota, Reservation
 
-Work = Callable[[], Awaitable[object]]
+TaskWork = Callable[[], Awaitable[object]]
 
 #: `X-Accel-Buffering` keeps proxies from holding events back (2026-07-28 `streamable-http`);
 #: `no-transform` keeps them from compressing, which would hold events back as well.
-EVENT_STREAM: Final[tuple[Header, ...]] = (
+EVENT_STREAM: Final[tuple[HttpHeader, ...]] = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
@@ -103,12 +103,12 @@ class EventWriter:
 
     Args:
         streams: The open streams; this one is in it while it is written.
-        account: Counts the bytes that wait.
+        quota: Counts the bytes that wait.
         expires: Time, on trio's clock, at which it is ended.
         on_expiry: Called then, in place of `end`; again after `LEAST` seconds if it goes on.
 
     Attributes:
-        closed: True once nothing is written any more: all events are written, or the reader has
+        closed: True once nothing more is written: all events are written, or the reader has
             gone, or was disconnected.
         complete: True once all events and the end are written.
         dropped: Number of events that were dropped for want of room, or of a reader.
@@ -119,11 +119,11 @@ class EventWriter:
         "_ended",
         "_expires",
         "_head",
-        "_hold",
         "_leave",
         "_on_expiry",
         "_part",
         "_queue",
+        "_reservation",
         "_rest",
         "_send",
         "_sending",
@@ -140,12 +140,12 @@ class EventWriter:
         "on_close",
     )
 
-    _send: Send  # once it is served
+    _send: AsgiSend  # once it is served
 
     def __init__(
         self,
         streams: "OpenStreams",
-        account: Account,
+        quota: Quota,
         expires: float = math.inf,
         on_expiry: Callable[[], object] | None = None,
     ) -> None:
@@ -156,7 +156,7 @@ class EventWriter:
         self._streams = streams
         self._expires = expires
         self._on_expiry = on_expiry
-        self._hold = Hold(account)
+        self._reservation = Reservation(quota)
         self._queue: list[bytes] = []
         self._size = 0
         self._part = 0  # bytes that are being sent
@@ -165,7 +165,7 @@ class EventWriter:
         self._sending = False
         self._since = math.inf  # when the last part began; none yet
         self._served = False
-        self._head: Iterable[Header] | None = None  # of the answer, until it is sent
+        self._head: Iterable[HttpHeader] | None = None  # of the answer, until it is sent
         self._write: WriteNowait | None = None
         self._writing: trio.CancelScope | None = None  # while a task writes
         self._leave: Callable[[], object] | None = None  # ends the wait for the client
@@ -183,8 +183,16 @@ class EventWriter:
         elif not self._writes_now(data):
             self._queue_up(data, len(data), droppable=droppable)
 
+    def deliver(self, message: bytes) -> None:
+        """Write a message that must not get lost, as an event without an id."""
+        self.put(event(message))
+
+    def offer(self, message: bytes) -> None:
+        """Write a message, if there is room, as an event without an id."""
+        self.put(event(message), droppable=True)
+
     def _queue_up(self, data: bytes, size: int, *, droppable: bool) -> None:
-        if self._hold.reserve(size):
+        if self._reservation.reserve(size):
             self._queue.append(data)
             self._size += len(data)
             self._rouse()
@@ -238,11 +246,11 @@ class EventWriter:
             self.closed = True
             self._queue.clear()
             if self._writing is None:
-                self._hold.close()
+                self._reservation.close()
             else:
                 # The part that is being sent counts until `_drain` ends. That may be inside of a
                 # `send` which never returns by itself.
-                self._hold.release(self._hold.size - self._part)
+                self._reservation.release(self._reservation.size - self._part)
                 self._writing.cancel()
             self._note_taken()
             self._streams.discard(self)
@@ -251,8 +259,8 @@ class EventWriter:
             if self.on_close is not None:
                 self.on_close()
 
-    async def serve(self, http: HttpRequest, *, may_hand_over: bool = False) -> None:
-        """Write the answer: its head, and events until `end` or `close`, or until the client goes.
+    async def serve(self, http: HttpRequest, *, may_hand_over: bool = False) -> bool:
+        """Write the answer: its head, and events until `end`, `close` or a disconnect.
 
         Returns when it is closed, whatever the host does. Without `end` the answer has no end: the
         reader must see that something is missing.
@@ -260,15 +268,19 @@ class EventWriter:
         Args:
             http: The request that it answers; its body has been read.
             may_hand_over: The task of the request has nothing else to do. If the host can go on
-                without it, this returns earlier; `HttpRequest.handed_over` tells.
+                without it, this returns earlier.
+
+        Returns:
+            True if the host goes on without the task.
         """
         if self.closed:
-            return
+            return False
         # Counted from the start, also if the head is never taken.
         self._streams.add(self)
         self._served = True
         self._send, self._write, self._head = http.send, http.write_nowait, http.extra
         hand_over = http.hand_over if may_hand_over else None
+        handed_over = False
         try:
             if self._write is None:
                 # Another host may shield its `send`, which returns when the connection is closed:
@@ -279,14 +291,15 @@ class EventWriter:
                     await self._drain()
             if hand_over is not None and not self.closed:
                 self._leave = hand_over(self.close)
-                http.handed_over = True
+                handed_over = True
             elif not self.closed:
                 with trio.CancelScope() as waiting:
                     self._leave = waiting.cancel
-                    await http.gone()
+                    await http.wait_disconnect()
         finally:
-            if not http.handed_over:
+            if not handed_over:
                 self.close()
+        return handed_over
 
     async def _drain(self) -> None:
         """Write the queue; in the scope `_writing`."""
@@ -300,7 +313,7 @@ class EventWriter:
         finally:
             self._writing = None
             if self.closed:
-                self._hold.close()
+                self._reservation.close()
             elif not drained or self.complete:
                 self.close()
 
@@ -322,13 +335,13 @@ class EventWriter:
         more = {"type": "http.response.body", "body": self._take(), "more_body": True}
         await self._send_message(more)
 
-    async def _send_message(self, message: Message) -> None:
+    async def _send_message(self, message: AsgiMessage) -> None:
         self._since = trio.current_time()
-        # Stays True if the host raises: the writer is closed then, and nobody looks any more.
+        # Stays True if the host raises: the writer is closed then, and does not read it again.
         self._sending = True
         await self._send(message)
         self._sending = False
-        self._hold.release(self._part)
+        self._reservation.release(self._part)
         self._part = 0
 
     def _take(self) -> bytes:
@@ -396,7 +409,7 @@ class OpenStreams:
         self,
         limits: HttpLimits,
         counted: set[object],
-        spawn: Callable[[Work], trio.CancelScope],
+        spawn: Callable[[TaskWork], trio.CancelScope],
     ) -> None:
         self.limits = limits
         self.spawn = spawn

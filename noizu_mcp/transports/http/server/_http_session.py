@@ -7,8 +7,8 @@ stream, and idle otherwise. It ends when its client sends a DELETE, when it has 
 `Sessions.end` is the only way out. It forgets the session first, so a second end finds nothing.
 
 No lock is needed, since nothing waits between a look at the table and its change. Memory is
-bounded: the number of sessions by `HttpLimits.sessions`, their events by `History`, and all that
-they keep by the account of the client.
+bounded: the number of sessions by `HttpLimits.sessions`, their events by `EventLog`, and all that
+they keep by the quota of the client.
 
 Source: 2025-11-25 `basic/transports`, "Session Management".
 """
@@ -35,18 +35,18 @@ from ....protocol import (
     HANDSHAKE_VERSIONS,
     SUPPORTED_VERSIONS,
     Dispatch,
-    Event,
     Fanout,
     Origin,
-    Send,
+    PeerEvent,
+    SendAnswer,
 )
 from ....server import ChangeFeed, Session, serve_in_task
 from ....types import Principal
-from ._asgi import HttpRequest, Refused, out_of_memory, unavailable
-from ._event_store import EventStream, History
-from ._event_writer import EventWriter, Work, time_left
-from ._quotas import EVICTABLE, Account, Hold, size_of
-from ._reply import Reply, send_refusal
+from ._asgi import HttpRefusal, HttpRequest, out_of_memory, unavailable
+from ._event_store import EventLog, EventStream
+from ._event_writer import EventWriter, TaskWork, time_left
+from ._http_post import HttpPost, send_refusal
+from ._quotas import EVICTABLE, Quota, Reservation, size_of
 from ._running_app import RunningApp
 from ._session_id import SessionIds
 
@@ -69,45 +69,43 @@ class HttpSession(Session):
     Args:
         app: The shared part of the application.
         owner: The key of the principal that began it; None where nobody is verified.
-        account: The quota of its client.
+        quota: The quota of its client.
         table: Forgets it when it ends.
 
     Attributes:
         id: The `Mcp-Session-Id`.
         owner: See Args.
-        account: See Args.
-        history: Its event streams.
-        standing: The stream for messages that belong to no request; a GET reads it.
+        quota: See Args.
+        event_log: Its event streams.
+        get_stream: The stream for messages that belong to no request; a GET reads it.
         used: When it was last used, on trio's clock.
-        replies: The answers to its requests that are being given.
+        posts: The POSTs that are being answered.
     """
 
     _sizes: Mapping[str, int] = MappingProxyType({})  # of the values of `put_session`
 
-    def __init__(
-        self, app: RunningApp, owner: str | None, account: Account, table: "Sessions"
-    ) -> None:
+    def __init__(self, app: RunningApp, owner: str | None, quota: Quota, table: "Sessions") -> None:
         super().__init__(app.running)
         self._app = app
         # In the nursery of the application: an idle session costs no task.
         self._tasks = app.tasks.sibling()
         self.id = ""  # until it is entered
         self.owner = owner
-        self.account = account
+        self.quota = quota
         self.used = trio.current_time()
-        self.replies: dict[Reply, None] = {}
+        self.posts: dict[HttpPost, None] = {}
         self._table = table
-        self._hold = Hold(account)
-        self.history = History(app.limits.history, self._hold)
-        self.standing = self.history.open()
+        self._reservation = Reservation(quota)
+        self.event_log = EventLog(app.limits.history, self._reservation)
+        self.get_stream = self.event_log.open()
         # Changes and other messages without a request go to one stream only, never to a POST of
         # another request (2025-11-25 `basic/transports`, "Multiple Connections").
-        self.channel = self.standing
+        self.channel = self.get_stream
 
     @property
     def is_used(self) -> bool:
         """True while a client waits for an answer or reads a stream."""
-        return self.history.is_read or not all(reply.gone for reply in self.replies)
+        return self.event_log.is_read or not all(post.disconnected for post in self.posts)
 
     @property
     def idle(self) -> float:
@@ -120,7 +118,7 @@ class HttpSession(Session):
         return self.peer.handshake.revision.polling
 
     def _open_stream(self, writer: EventWriter) -> EventStream:
-        stream = self.history.open()
+        stream = self.event_log.open()
         stream.attach(writer, None)
         if self._polls:
             stream.prime(self._app.limits.retry)
@@ -131,25 +129,25 @@ class HttpSession(Session):
 
         Args:
             http: The request.
-            last: `Last-Event-ID`, the last event that the client has; None: the standing stream,
+            last: `Last-Event-ID`, the last event that the client has; None: the GET stream,
                 from the last event that any reader was given.
 
         Raises:
-            Refused: The event is not one of this session, or is no longer kept (400).
+            HttpRefusal: The event is not one of this session, or is no longer kept (400).
         """
-        stream, number = self.standing, None
+        stream, number = self.get_stream, None
         if last is not None:
-            found = self.history.find(last)
+            found = self.event_log.find(last)
             if found is None:
                 text = "Last-Event-ID is not, or no longer, known"
-                raise Refused(400, text, code=INVALID_REQUEST)
+                raise HttpRefusal(400, text, code=INVALID_REQUEST)
             stream, number = found
         # The token was checked with the head of this GET, and will not be checked again while it
         # lasts: so the stream must not last longer than the token is trusted. It ends in order: a
         # client with a fresh token comes back for the rest.
         life = time_left(http.principal, self._app.limits.stream_life)
-        account = self._app.accounts.of(http)
-        writer = EventWriter(self._app.streams, account, trio.current_time() + life)
+        quota = self._app.quotas.of(http)
+        writer = EventWriter(self._app.streams, quota, trio.current_time() + life)
         stream.attach(writer, http.principal)
         writer.on_close = partial(self._end_read, stream, writer)
         stream.replay(number)
@@ -162,61 +160,61 @@ class HttpSession(Session):
         stream.detach(writer)
         self._table.touch(self)
 
-    def receive_from(self, http: HttpRequest, message: Decoded) -> Event | None:
+    def receive_from(self, post: HttpPost, message: Decoded) -> PeerEvent | None:
         """Turn a message that came with a POST into its event; see `Peer.receive`."""
         # The principal of this POST, not of the `initialize`: a fresh token may have other scopes.
-        event = self.peer.receive(message, Origin(None, http.principal, self.account.name))
+        event = self.peer.receive(message, Origin(None, post.principal, self.quota.name))
         if self.listeners:
-            self.observe_received(message, event, http.size)
+            self.observe_received(message, event, post.size)
         return event
 
-    def act_on(self, http: HttpRequest, event: Event | None) -> Awaitable[None]:
+    def act_on(self, post: HttpPost, event: PeerEvent | None) -> Awaitable[None]:
         """Answer a POST of the session (2025-11-25 `basic/transports`, "Sending Messages").
 
         Most of it happens when the return value is awaited.
 
         Args:
-            http: The POST.
+            post: The POST.
             event: The meaning of its message.
         """
         # A fanout is the array of 2025-03-26. One without requests is taken like a notification.
         if isinstance(event, Dispatch) or (isinstance(event, Fanout) and _is_asking(event)):
-            return self._serve(http, event)
+            return self._serve(post, event)
         # A POST without a request uses the session as well: it must not be taken for idle.
         self._table.touch(self)
-        if isinstance(event, Send):
-            return send_refusal(http, event, STATUSES, 200)
+        if isinstance(event, SendAnswer):
+            return send_refusal(post, event, STATUSES, 200)
         if event is not None:
-            self.take(event, self.standing)
+            self.take(event, self.get_stream)
         # 2025-11-25 `basic/transports`: 202 and no body for notifications and responses.
-        return http.respond(202, headers=())
+        return post.respond(202, headers=())
 
-    async def _serve(self, http: HttpRequest, event: Dispatch | Fanout) -> None:
+    async def _serve(self, post: HttpPost, event: Dispatch | Fanout) -> None:
+        post.statuses = ANSWERS
         # As a stream the answer can be read again.
-        reply = Reply(http, self._app, ANSWERS, self._open_stream, polls=self._polls)
+        post.open_stream, post.polls = self._open_stream, self._polls
         # A client that leaves does not cancel its request (2025-11-25 `basic/transports`). The
         # handler goes on, and the session counts as idle from now on.
-        reply.on_gone = partial(self._table.touch, self)
+        post.on_gone = partial(self._table.touch, self)
         # Before the handler starts: a session with an open answer is not idle, so it cannot lose
         # its place while the handler runs.
-        self.replies[reply] = None
+        self.posts[post] = None
         try:
             if isinstance(event, Dispatch):
-                ctx, job = self.begin(event, reply)
-                await serve_in_task(ctx, job, reply)
+                ctx, job = self.begin(event, post)
+                await serve_in_task(ctx, job, post)
             else:
-                self.take(event, reply)
+                self.take(event, post)
                 # A stream that is handed over would be closed here, before its answers.
-                await reply.finish(may_hand_over=False)
+                await post.finish(may_hand_over=False)
         finally:
-            reply.close()
-            del self.replies[reply]
+            del self.posts[post]
             self._table.touch(self)
 
     def make_feed(self) -> ChangeFeed:
         """Make the feed of the session; see `Session`."""
         limit = self.running.server.options.limits.subscriptions
-        return _StandingFeed(self.running, self, limit)
+        return _GetStreamFeed(self.running, self, limit)
 
     def reserve(self, size: int) -> None:
         """Count bytes that the session keeps.
@@ -224,12 +222,12 @@ class HttpSession(Session):
         Raises:
             McpError: There is no room (-32603).
         """
-        if not self._hold.reserve(size):
+        if not self._reservation.reserve(size):
             raise McpError(INTERNAL_ERROR, "No memory is left for the session; try again later")
 
     def release(self, size: int) -> None:
         """Count bytes of the session no more."""
-        self._hold.release(size)
+        self._reservation.release(size)
 
     def put_value(self, key: str, value: Any) -> None:
         """Store a value for later requests; see `Session`.
@@ -244,7 +242,7 @@ class HttpSession(Session):
         self._sizes = {**self._sizes, key: size}
         super().put_value(key, value)
 
-    def spawn(self, work: Work) -> None:
+    def spawn(self, work: TaskWork) -> None:
         """Run something beside the requests; see `InFlight`."""
         self._tasks.spawn(work)
 
@@ -258,8 +256,8 @@ class HttpSession(Session):
         self.end_session()
         self.close("The session has ended")
         self._tasks.close()
-        self.history.end()
-        self._hold.close()
+        self.event_log.end()
+        self._reservation.close()
 
 
 def _size_of_watch(uri: str) -> int:
@@ -267,14 +265,14 @@ def _size_of_watch(uri: str) -> int:
 
 
 def _is_asking(fanout: Fanout) -> bool:
-    # `Send` is the refusal of one message of the array, which needs an answer like a request.
-    return any(isinstance(event, Dispatch | Send) for event in fanout.events)
+    # `SendAnswer` is the refusal of one message of the array, which needs an answer like a request.
+    return any(isinstance(event, Dispatch | SendAnswer) for event in fanout.events)
 
 
-class _StandingFeed(ChangeFeed):
-    """The changes of a session, on its standing stream.
+class _GetStreamFeed(ChangeFeed):
+    """The changes of a session, on its GET stream.
 
-    The standing stream knows its reader, whose token may differ from that of the subscription. So
+    The GET stream knows its reader, whose token may differ from that of the subscription. So
     the stream decides who hears of a resource that needs scopes.
     """
 
@@ -300,7 +298,7 @@ class _StandingFeed(ChangeFeed):
             session.release(size)
             raise
         registry = self.running.server.registry
-        session.standing.dismiss(registry.required_for(uri, session.context()))
+        session.get_stream.dismiss(registry.required_for(uri, session.context()))
 
     def unwatch(self, uri: str) -> None:
         """Stop watching a resource; see `ChangeFeed`."""
@@ -318,7 +316,7 @@ class _StandingFeed(ChangeFeed):
         if uri is not None:
             registry = self.running.server.registry
             requires = registry.required_for(uri, self.session.context())
-        self._http_session.standing.deliver(notice, requires)
+        self._http_session.get_stream.deliver(notice, requires)
 
 
 class Sessions:
@@ -330,8 +328,7 @@ class Sessions:
 
     def __init__(self, app: RunningApp) -> None:
         self._app = app
-        self._limits = app.limits
-        self._sessions = app.accounts.sessions
+        self._sessions: dict[str, HttpSession] = {}
         self._ids = SessionIds(app.running.server, sealed=app.seal_sessions)
 
     def __len__(self) -> int:
@@ -346,23 +343,27 @@ class Sessions:
         Args:
             http: The request that begins it.
         """
-        account = self._app.accounts.of(http)
-        session = HttpSession(self._app, owner_of(http.principal), account, self)
-        session.peer.origin = Origin(None, http.principal, account.name)
+        quota = self._app.quotas.of(http)
+        session = HttpSession(self._app, owner_of(http.principal), quota, self)
+        session.peer.origin = Origin(None, http.principal, quota.name)
         return session
 
     def add(self, session: HttpSession) -> None:
         """Enter a session, once its handshake has begun.
 
         Raises:
-            Refused: The table or the memory is full, and no session can make room (503).
+            HttpRefusal: The table or the memory is full, and no session can make room (503).
         """
         self._enter(session, self._ids.make(session.peer.handshake.agreed(), session.owner))
 
     def _enter(self, session: HttpSession, id_: str) -> None:
-        if len(self._sessions) >= self._limits.sessions:
+        quotas, limit = self._app.quotas, self._app.limits.sessions
+        if len(self._sessions) >= limit:
             # Before the new session stands in the tables: the search must not find it.
-            self.end(self._spare(session.account))
+            spare = quotas.find_spare(session.quota)
+            if spare is None:
+                raise unavailable(f"More than {limit} sessions", EVICTABLE)
+            spare.stop()
         handshake = session.peer.handshake
         client = handshake.client_info, handshake.client_capabilities
         try:
@@ -370,47 +371,32 @@ class Sessions:
         except McpError:
             raise out_of_memory() from None
         session.id = id_
-        self._sessions[id_] = session.account.sessions[id_] = session
-        self._app.accounts.busiest.note(session.account)
-
-    def _spare(self, account: Account) -> HttpSession:
-        """Find a session that makes room for another one of a client."""
-        heaviest = self._app.accounts.busiest.find(self._limits.sessions)
-        # A client that has the most pays for the new session with one of its own. One that has two
-        # more than the new one's client gives up an idle session at once, so nobody is locked out
-        # by others. Otherwise all are alike, and a session must have been idle for a minute.
-        if heaviest is account and len(account.sessions) > 1:
-            found = account.sessions.find_idle(EVICTABLE)
-        elif len(heaviest.sessions) > len(account.sessions) + 1:
-            found = heaviest.sessions.find_idle(0)
-        else:
-            found = self._sessions.find_idle(EVICTABLE)
-        if found is None:
-            raise unavailable(f"More than {self._limits.sessions} sessions", EVICTABLE)
-        return found
+        self._sessions[id_] = session
+        quotas.add_session(session)
 
     def find(self, http: HttpRequest) -> HttpSession:
         """Find the session of a request, or restore one that another process began.
 
         Raises:
-            Refused: No id was sent, or a revision without sessions (400); or there is no such
+            HttpRefusal: No id was sent, or a revision without sessions (400); or there is no such
                 session of this principal (404).
         """
-        version, id_ = http.version, http.header(SESSION)
+        version, sent = http.version, http.headers.get(SESSION)
         # Another one than was agreed on is let pass: the official suite 0.1.16 sends such.
         if version is not None and version not in HANDSHAKE_VERSIONS:
             text = f"MCP-Protocol-Version {version[:50]!r} is not supported"
             data = {"supported": list(SUPPORTED_VERSIONS), "requested": version[:50]}
-            raise Refused(400, text, code=UNSUPPORTED_VERSION, data=data)
-        if id_ is None:
-            raise Refused(400, "Mcp-Session-Id header is missing", code=INVALID_REQUEST)
+            raise HttpRefusal(400, text, code=UNSUPPORTED_VERSION, data=data)
+        if sent is None:
+            raise HttpRefusal(400, "Mcp-Session-Id header is missing", code=INVALID_REQUEST)
+        id_ = sent.decode("latin-1").strip(" \t")  # as `header` reads it
         owner = owner_of(http.principal)
         session = self._sessions.get(id_) or self._take_up(id_, http)
         # The same 404 for the session of another principal: possession of an id proves nothing, and
         # the answer must not tell that the id exists (security best practices, "Session
         # Hijacking").
         if session is None or session.owner != owner:
-            raise Refused(404, "Session not found; initialize again", code=INVALID_REQUEST)
+            raise HttpRefusal(404, "Session not found; initialize again", code=INVALID_REQUEST)
         # Another process may have heard that the handshake is complete.
         if self._ids.sealed and session.peer.handshake.complete():
             session.complete_handshake()
@@ -433,8 +419,7 @@ class Sessions:
         session.used = trio.current_time()
         # One look for both tables: a session stands in both or in none.
         if session.id in self._sessions:
-            self._sessions.move_to_end(session.id)
-            session.account.sessions.move_to_end(session.id)
+            self._app.quotas.touch_session(session)
 
     def delete(self, session: HttpSession) -> None:
         """End a session for good, as its client wants it."""
@@ -445,16 +430,16 @@ class Sessions:
     def end(self, session: HttpSession) -> None:
         """End a session and forget it; ending it twice is fine."""
         if self._sessions.pop(session.id, None) is not None:
-            del session.account.sessions[session.id]
+            self._app.quotas.remove_session(session)
             session.end()
 
     async def sweep(self) -> None:
         """End idle sessions, again and again, until cancelled."""
         while True:
             # A quarter: a session outlives its time by a quarter at most, and looks stay rare.
-            await trio.sleep(self._limits.session_idle / 4)
+            await trio.sleep(self._app.limits.session_idle / 4)
             for session in self:
-                if session.idle >= self._limits.session_idle:
+                if session.idle >= self._app.limits.session_idle:
                     self.end(session)
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from ....engine import ThrottledLog
 from ....jsonrpc import INVALID_REQUEST
-from ._asgi import Header, HttpRequest, Refused
+from ._asgi import HttpHeader, HttpRefusal, HttpRequest
 
 #: Allows every host, or every origin.
 ANY: Final = "*"
@@ -26,7 +26,7 @@ _ORIGIN: Final = re.compile(
     r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?/?|null"
 )
 #: Headers of the answer to a preflight of an allowed origin. Browsers keep it for 600 seconds.
-_ALLOWED: Final[tuple[Header, ...]] = (
+_ALLOWED: Final[tuple[HttpHeader, ...]] = (
     (b"access-control-allow-methods", b"GET, POST, DELETE"),
     (b"access-control-max-age", b"600"),
 )
@@ -37,9 +37,9 @@ _HEADERS: Final = (
 #: The name of a header of a tool (RFC 9110 section 5.6.2), in lower case.
 _PARAM: Final = re.compile(r"mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+")
 #: Scripts can read other headers only if they are named; a client needs these two.
-_EXPOSED: Header = (b"access-control-expose-headers", b"Mcp-Session-Id, WWW-Authenticate")
+_EXPOSED: HttpHeader = (b"access-control-expose-headers", b"Mcp-Session-Id, WWW-Authenticate")
 #: A cache must not give the answer for one origin to a page of another one.
-_VARY: Header = (b"vary", b"Origin")
+_VARY: HttpHeader = (b"vary", b"Origin")
 
 
 def is_host(text: str) -> bool:
@@ -52,7 +52,7 @@ def is_origin(text: str) -> bool:
     return _ORIGIN.fullmatch(text.lower()) is not None
 
 
-class Guard:
+class OriginCheck:
     """Checks `Host` and `Origin`.
 
     Args:
@@ -69,14 +69,14 @@ class Guard:
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origin.lower().rstrip("/") for origin in origins)
 
-    def check(self, http: HttpRequest) -> tuple[Header, ...]:
+    def check(self, http: HttpRequest) -> tuple[HttpHeader, ...]:
         """Check a request.
 
         Returns:
             Headers of the answer that let an allowed page read it.
 
         Raises:
-            Refused: Another host was asked for (421), or a page of another origin asks (403).
+            HttpRefusal: Another host was asked for (421), or a page of another origin asks (403).
         """
         # Nearly always the host of the request before, which was allowed.
         sent = http.headers.get(b"host", b"")
@@ -104,15 +104,15 @@ class Guard:
         # A page of an allowed host asks its own origin.
         return scheme in ("http", "https") and _is_among(host, self._hosts)
 
-    def _refuse(self, status: int, http: HttpRequest, name: str, value: str) -> Refused:
+    def _refuse(self, status: int, http: HttpRequest, name: str, value: str) -> HttpRefusal:
         about, option = (name, ascii(value[:200])), _OPTIONS[name]
         text = "refused a request from %s: its %s %s is not in %s"
         self._throttled_log.warning(about, text, http.client, *about, option)
         text = f"{name} {about[1]} is not served here; the server's setting {option} decides"
-        return Refused(status, text, code=INVALID_REQUEST)
+        return HttpRefusal(status, text, code=INVALID_REQUEST)
 
 
-def preflight(http: HttpRequest, tokens: Iterable[str] = ()) -> tuple[Header, ...]:
+def preflight(http: HttpRequest, tokens: Iterable[str] = ()) -> tuple[HttpHeader, ...]:
     """Make the headers of the answer to a CORS preflight.
 
     Args:

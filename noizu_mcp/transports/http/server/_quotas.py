@@ -2,12 +2,12 @@
 
 A bound on all of them alone would let one client use up the share of everybody else.
 
-Theory of operation of the memory. Each client has an `Account` with one number, `held`: the bytes
-that are held for it. An object that holds bytes for a client has a `Hold`: the request of a POST
-for its body and its answer, an event stream for its queue, a session for its client's data and its
-events, and the tasks of one owner. `Hold.reserve` counts bytes before they are held, and makes room
-if there is none; `release` and `close` count them no more. An object closes its hold when it ends,
-so a failure, a disconnect or a cancellation leaves no count behind.
+Theory of operation of the memory. Each client has a `Quota` with one number, `held`: the bytes that
+are held for it. An object that holds bytes for a client has a `Reservation`: a POST for its body
+and its answer, an event stream for its queue, a session for the data and the events of its client,
+and the tasks of one owner. `Reservation.reserve` counts bytes before they are held, and makes room
+if necessary; `release` and `close` subtract them. An object closes its reservation when it ends, so
+a failure, a disconnect or a cancellation leaves no count behind.
 
 Room is made in this order, and only as much as needed: kept events of the same client, kept events
 of the client that holds the most, idle sessions of that client. A client that has used up its own
@@ -18,7 +18,7 @@ their change.
 import sys
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 from weakref import WeakValueDictionary, ref
 
 from ...._limits import PART
@@ -27,28 +27,55 @@ from ....engine import throttled_log
 from ._asgi import HttpRequest, unavailable
 from ._http_options import HttpLimits
 
-if TYPE_CHECKING:
-    from ._event_store import History
-    from ._http_session import HttpSession
-
-
 #: Sessions that are looked at to find an idle one: more would cost each refused client too much.
 LOOKS: Final = 100
 #: Seconds that a session must have been idle before another one may take its place, or its memory,
 #: unless its client has more of that than others.
 EVICTABLE: Final = 60.0
-#: The name of the account of all tasks without a verified principal; no address has spaces.
+#: The name of the quota of all tasks without a verified principal; no address has spaces.
 _UNVERIFIED: Final = "tasks without a principal"
 
 
-class SessionTable(OrderedDict[str, "HttpSession"]):
+class KeptEvents(Protocol):
+    """An event log, whose events can be given up."""
+
+    def forget(self, size: int) -> None:
+        """Forget events of so many bytes, if it has as many."""
+
+
+class HeldSession(Protocol):
+    """A session that can make room for others.
+
+    Attributes:
+        id: The `Mcp-Session-Id`.
+        quota: The quota of its client.
+    """
+
+    id: str
+    quota: "Quota"
+
+    @property
+    def is_used(self) -> bool:
+        """True while a client waits for an answer or reads a stream."""
+        ...
+
+    @property
+    def idle(self) -> float:
+        """Seconds since it was used."""
+        ...
+
+    def stop(self) -> None:
+        """End it, and remove it from the quotas."""
+
+
+class SessionTable(OrderedDict[str, HeldSession]):
     """Sessions by their ids, the least recently used first."""
 
-    def find_idle(self, seconds: float) -> "HttpSession | None":
+    def find_idle(self, seconds: float) -> HeldSession | None:
         """Find the session that has been idle for longest.
 
         Args:
-            seconds: How long that has to be at least.
+            seconds: The least time that it must have been idle.
         """
         for _ in range(min(LOOKS, len(self))):
             oldest = next(iter(self.values()))
@@ -59,68 +86,48 @@ class SessionTable(OrderedDict[str, "HttpSession"]):
         return None
 
 
-class Account:
+class Quota:
     """The quota of one client: a principal, or an address where nobody is verified.
 
     Args:
         name: The key of the principal, or the address.
-        accounts: The accounts of all clients.
+        quotas: The quotas of all clients.
 
     Attributes:
         name: See Args.
-        accounts: See Args.
+        quotas: See Args.
         sessions: Its sessions.
         requests: Number of its requests that are being answered.
         held: Bytes that are held for it.
-        histories: The sessions' histories that keep events, the oldest first.
+        logs: The event logs of its sessions that keep events, the oldest first.
     """
 
-    __slots__ = ("__weakref__", "accounts", "held", "histories", "name", "requests", "sessions")
+    __slots__ = ("__weakref__", "held", "logs", "name", "quotas", "requests", "sessions")
 
-    def __init__(self, name: str, accounts: "Accounts") -> None:
+    def __init__(self, name: str, quotas: "Quotas") -> None:
         self.name = name
-        self.accounts = accounts
+        self.quotas = quotas
         self.sessions = SessionTable()
         self.requests = 0
         self.held = 0
-        self.histories: OrderedDict[History, None] = OrderedDict()
-
-    def begin(self) -> None:
-        """Count a request that is to be answered, until `finish`.
-
-        Raises:
-            Refused: There are too many (503).
-        """
-        limits = self.accounts.limits
-        # The client's own limit first: that one it can keep by itself.
-        if self.requests >= limits.streams:
-            raise unavailable(f"More than {limits.streams} requests at once", 1)
-        if self.accounts.requests >= limits.requests:
-            raise unavailable("Too many requests of all clients at once", 1)
-        self.requests += 1
-        self.accounts.requests += 1
-
-    def finish(self) -> None:
-        """Count a request no more."""
-        self.requests -= 1
-        self.accounts.requests -= 1
+        self.logs: OrderedDict[KeptEvents, None] = OrderedDict()
 
     def excess(self, size: int) -> int:
-        """Return how far more bytes would exceed the limits; not above 0: they would not."""
-        accounts = self.accounts
+        """Return by how much more bytes would exceed the limits; 0 or less if they fit."""
+        quotas = self.quotas
         # One client gets a part only: others must find room when it has used up its own.
-        return size + max(self.held - accounts.part, accounts.held - accounts.limits.memory)
+        return size + max(self.held - quotas.part, quotas.held - quotas.limits.memory)
 
     def forget_events(self, size: int) -> bool:
         """Forget kept events until there is room; False if that does not suffice."""
-        accounts = self.accounts
+        quotas = self.quotas
         while (excess := self.excess(size)) > 0:
-            histories = self.histories
-            if not histories and self.held + size <= accounts.part:
-                histories = accounts.heaviest.find(accounts.held).histories or accounts.histories
-            if not histories:
+            logs = self.logs
+            if not logs and self.held + size <= quotas.part:
+                logs = quotas.heaviest.find(quotas.held).logs or quotas.logs
+            if not logs:
                 return False
-            next(iter(histories)).forget(excess)
+            next(iter(logs)).forget(excess)
         return True
 
     def make_room(self, size: int) -> bool:
@@ -134,87 +141,94 @@ class Account:
             idle.stop()
         return True
 
-    def _find_idle(self, size: int) -> "HttpSession | None":
+    def _find_idle(self, size: int) -> HeldSession | None:
         """Find a session that makes room."""
-        accounts = self.accounts
-        if self.held + size > accounts.part:
+        quotas = self.quotas
+        if self.held + size > quotas.part:
             return self.sessions.find_idle(EVICTABLE)
-        heaviest = accounts.heaviest.find(accounts.held)
-        # At once, so that nobody is locked out by a client that holds more.
+        heaviest = quotas.heaviest.find(quotas.held)
+        # At once, so that a client that holds more locks no other client out.
         found = heaviest.sessions.find_idle(0) if heaviest.held > self.held + size else None
-        return found or accounts.sessions.find_idle(EVICTABLE)
+        return found or quotas.sessions.find_idle(EVICTABLE)
 
 
-class Hold:
+class Reservation:
     """The bytes that one object holds for a client, and the request that it answers, if any.
 
     Args:
-        account: The account of the client.
+        quota: The quota of the client.
 
     Attributes:
-        account: See Args.
+        quota: See Args.
         size: The bytes.
     """
 
-    __slots__ = ("_closed", "_counted", "account", "size")
+    __slots__ = ("_closed", "_counted", "quota", "size")
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, quota: Quota) -> None:
         self.size = 0
-        self.account = account
+        self.quota = quota
         self._closed = False
-        self._counted = False  # among the requests of the account
+        self._counted = False  # among the requests of the quota
 
     def begin(self) -> None:
         """Count a request that is to be answered, until `close`.
 
         Raises:
-            Refused: There are too many (503).
+            HttpRefusal: There are too many (503).
         """
-        self.account.begin()
+        quota, quotas = self.quota, self.quota.quotas
+        # The client's own limit first: that one it can keep by itself.
+        if quota.requests >= quotas.limits.streams:
+            raise unavailable(f"More than {quotas.limits.streams} requests at once", 1)
+        if quotas.requests >= quotas.limits.requests:
+            raise unavailable("Too many requests of all clients at once", 1)
+        quota.requests += 1
+        quotas.requests += 1
         self._counted = True
 
     def reserve(self, size: int) -> bool:
-        """Count more bytes, and make room for them if need be.
+        """Count more bytes, and make room for them if necessary.
 
         Returns:
-            False if there is no room, or the hold is closed: then nothing is counted.
+            False if there is no room, or the reservation is closed: then nothing is counted.
         """
-        account = self.account
-        accounts = account.accounts
+        quota = self.quota
+        quotas = quota.quotas
         # `excess`, written out: every request passes here.
         if (
-            account.held + size > accounts.part or accounts.held + size > accounts.limits.memory
-        ) and not account.make_room(size):
+            quota.held + size > quotas.part or quotas.held + size > quotas.limits.memory
+        ) and not quota.make_room(size):
             return False
-        # Asked last: the room may have been made by the end of the session of this very hold.
-        if self._closed:
+        if self._closed:  # checked last: the end of its own session may have made the room
             return False
-        account.held += size
-        accounts.held += size
+        quota.held += size
+        quotas.held += size
         self.size += size
         return True
 
     def release(self, size: int) -> None:
-        """Count bytes no more; once the hold is closed, there are none to release."""
+        """Subtract bytes; does nothing once the reservation is closed."""
         if not self._closed:
-            self.account.held -= size
-            self.account.accounts.held -= size
+            self.quota.held -= size
+            self.quota.quotas.held -= size
             self.size -= size
 
     def close(self) -> None:
-        """Count nothing any more; closing twice is fine."""
+        """Subtract all bytes, and the request; closing twice is fine."""
         self.release(self.size)
         self._closed = True
         if self._counted:
             self._counted = False
-            self.account.finish()
+            self.quota.requests -= 1
+            self.quota.quotas.requests -= 1
 
 
-class Accounts:
-    """The accounts of all clients that hold something; the `TaskMemory` of an application.
+class Quotas:
+    """The quotas of all clients that hold something; the `TaskMemory` of an application.
 
     Args:
-        limits: Their bounds.
+        limits: The limits of one client and of all.
 
     Attributes:
         limits: See Args.
@@ -222,9 +236,8 @@ class Accounts:
         requests: Number of requests that are being answered.
         held: Bytes that are held.
         sessions: All sessions.
-        histories: The histories that keep events, the oldest first.
-        busiest: Finds the account with the most sessions.
-        heaviest: Finds the account with the most bytes.
+        logs: The event logs that keep events, the oldest first.
+        heaviest: Finds the quota with the most bytes.
     """
 
     def __init__(self, limits: HttpLimits) -> None:
@@ -233,21 +246,21 @@ class Accounts:
         self.requests = 0
         self.held = 0
         self.sessions = SessionTable()
-        self.histories: OrderedDict[History, None] = OrderedDict()
-        # Weak: requests, sessions and streams hold their account, so it vanishes with the last of
-        # them, and nobody has to remove it.
-        self._accounts: WeakValueDictionary[str, Account] = WeakValueDictionary()
-        # Held, so that a client with one request after the other needs no new account each time.
-        self._latest: Account | None = None
-        self._tasks: dict[str, Hold] = {}
-        self.busiest = Most(self._accounts, lambda account: len(account.sessions))
-        self.heaviest = Most(self._accounts, lambda account: account.held)
+        self.logs: OrderedDict[KeptEvents, None] = OrderedDict()
+        # Weak: requests, sessions and streams refer to their quota, which vanishes with the last
+        # of them.
+        self._quotas: WeakValueDictionary[str, Quota] = WeakValueDictionary()
+        # Kept, so that a client with one request after the other needs no new quota each time.
+        self._latest: Quota | None = None
+        self._tasks: dict[str, Reservation] = {}
+        self._busiest = Most(self._quotas, lambda quota: len(quota.sessions))
+        self.heaviest = Most(self._quotas, lambda quota: quota.held)
 
     def __len__(self) -> int:
-        return len(self._accounts)
+        return len(self._quotas)
 
-    def of(self, http: HttpRequest) -> Account:
-        """Find the account of the client that sends a request."""
+    def of(self, http: HttpRequest) -> Quota:
+        """Find the quota of the client that sends a request."""
         # Written out: each POST comes here, nearly always from the latest client.
         client = http.scope.get("client")
         name = str(client[0]) if client else "unknown"
@@ -255,71 +268,97 @@ class Accounts:
             name = http.principal.key
         elif ":" in name:
             name = network_of(name)
-        account = self._latest
-        if account is None or account.name != name:
-            account = self._latest = self.named(name)
-        return account
+        quota = self._latest
+        if quota is None or quota.name != name:
+            quota = self._latest = self.named(name)
+        return quota
 
-    def named(self, name: str) -> Account:
-        """Find the account of a client by the key of its principal, or its address."""
-        account = self._accounts.get(name)
-        if account is None:
-            account = self._accounts[name] = Account(name, self)
-        return account
+    def named(self, name: str) -> Quota:
+        """Find the quota of a client by the key of its principal, or its address."""
+        quota = self._quotas.get(name)
+        if quota is None:
+            quota = self._quotas[name] = Quota(name, self)
+        return quota
+
+    def add_session(self, session: HeldSession) -> None:
+        """Count a session."""
+        self.sessions[session.id] = session.quota.sessions[session.id] = session
+        self._busiest.note(session.quota)
+
+    def remove_session(self, session: HeldSession) -> None:
+        """Forget a session that is counted."""
+        del self.sessions[session.id], session.quota.sessions[session.id]
+
+    def touch_session(self, session: HeldSession) -> None:
+        """Note that a counted session was used."""
+        self.sessions.move_to_end(session.id)
+        session.quota.sessions.move_to_end(session.id)
+
+    def find_spare(self, quota: Quota) -> HeldSession | None:
+        """Find a session that makes room for another one of a client."""
+        busiest = self._busiest.find(len(self.sessions))
+        # A client that has the most pays for the new session with one of its own. One that has two
+        # more than the new one's client gives up an idle session at once, so others cannot lock a
+        # client out. Otherwise all are alike, and a session must have been idle for a minute.
+        if busiest is quota and len(quota.sessions) > 1:
+            return quota.sessions.find_idle(EVICTABLE)
+        if len(busiest.sessions) > len(quota.sessions) + 1:
+            return busiest.sessions.find_idle(0)
+        return self.sessions.find_idle(EVICTABLE)
 
     def make_room(self, owner: str | None, size: int) -> bool:
         """Make room for bytes of a task; see `TaskMemory`."""
-        account = self.named(owner or _UNVERIFIED)
-        return account.excess(size) <= 0 or account.make_room(size)
+        quota = self.named(owner or _UNVERIFIED)
+        return quota.excess(size) <= 0 or quota.make_room(size)
 
     def count(self, owner: str | None, change: int) -> None:
         """Count more or fewer bytes of tasks; see `TaskMemory`."""
         name = owner or _UNVERIFIED
-        hold = self._tasks.get(name)
-        if hold is None:
-            hold = self._tasks[name] = Hold(self.named(name))
+        reservation = self._tasks.get(name)
+        if reservation is None:
+            reservation = self._tasks[name] = Reservation(self.named(name))
         if change > 0:
-            hold.reserve(change)  # `make_room` has made it
+            reservation.reserve(change)  # `make_room` has made it
         else:
-            hold.release(-change)
-        if not hold.size:
+            reservation.release(-change)
+        if not reservation.size:
             del self._tasks[name]
 
 
 class Most:
-    """Finds an account with the most of something, or at least with more than the average.
+    """Finds a quota with the most of something, or at least with more than the average.
 
     Args:
-        accounts: The accounts.
-        amount: Returns the amount that an account has.
+        quotas: The quotas.
+        amount: Returns the amount that a quota has.
     """
 
-    __slots__ = ("_accounts", "_amount", "_found")
+    __slots__ = ("_amount", "_found", "_quotas")
 
     def __init__(
-        self, accounts: WeakValueDictionary[str, Account], amount: Callable[[Account], int]
+        self, quotas: WeakValueDictionary[str, Quota], amount: Callable[[Quota], int]
     ) -> None:
-        self._accounts = accounts
+        self._quotas = quotas
         self._amount = amount
-        self._found: Callable[[], Account | None] = _nobody
+        self._found: Callable[[], Quota | None] = _no_quota
 
-    def note(self, account: Account) -> None:
-        """Take note of an account that has more than before."""
+    def note(self, quota: Quota) -> None:
+        """Look at a quota that has more than before."""
         found = self._found()
-        if found is None or self._amount(account) > self._amount(found):
-            self._found = ref(account)
+        if found is None or self._amount(quota) > self._amount(found):
+            self._found = ref(quota)
 
-    def find(self, total: int) -> Account:
-        """Find the account; there must be one.
+    def find(self, total: int) -> Quota:
+        """Find the quota; there must be one.
 
         Args:
-            total: The amount that all accounts have.
+            total: The amount that all quotas have.
         """
-        # A search looks at every account. The last result will do while it has more than the
-        # average: each client that is refused would pay for a search otherwise.
+        # A search looks at every quota. The last result is good enough while it has more than the
+        # average: otherwise each client that is refused would cost a search.
         found = self._found()
-        if found is None or self._amount(found) * len(self._accounts) <= total:
-            found = max(self._accounts.values(), key=self._amount)
+        if found is None or self._amount(found) * len(self._quotas) <= total:
+            found = max(self._quotas.values(), key=self._amount)
             self._found = ref(found)
         return found
 
@@ -343,5 +382,5 @@ def size_of(value: object) -> int:
     return sum(sizes.values())
 
 
-def _nobody() -> None:
+def _no_quota() -> None:
     """Refer to nothing, as a dead weak reference does."""

@@ -7,16 +7,16 @@ import trio
 from ....engine import crashes_logged
 from ....events import Place, observe_message
 from ....jsonrpc import Decoded
-from ....protocol import SUPPORTED_VERSIONS, Event
+from ....protocol import SUPPORTED_VERSIONS, PeerEvent
 from ....server import ROUTES, RunningServer, Server
 from ._asgi import HttpRequest
-from ._event_writer import OpenStreams, Work
+from ._event_writer import OpenStreams, TaskWork
 from ._http_options import HttpOptions
-from ._quotas import Accounts
+from ._quotas import Quotas
 
 
 class TaskGroup:
-    """Tasks that end together: those of the application, or of one session.
+    """Tasks that end together: the tasks of the application, or of one session.
 
     A nursery of its own would cost each idle session a task.
 
@@ -38,7 +38,7 @@ class TaskGroup:
         """Make another group in this nursery."""
         return TaskGroup(self._nursery)
 
-    def spawn(self, work: Work) -> trio.CancelScope:
+    def spawn(self, work: TaskWork) -> trio.CancelScope:
         """Run a coroutine function until it ends or `close` is called; a failure is logged.
 
         Returns:
@@ -57,7 +57,7 @@ class TaskGroup:
         for scope in self._scopes:
             scope.cancel()
 
-    async def _run(self, work: Work, scope: trio.CancelScope) -> None:
+    async def _run(self, work: TaskWork, scope: trio.CancelScope) -> None:
         try:
             # The nursery is that of the application: a failure must not end what others do in it.
             with crashes_logged("a task of an HTTP connection failed"), scope:
@@ -79,23 +79,21 @@ class RunningApp:
         running: The server while it is served.
         limits: The limits of `options`.
         streams: The open event streams.
-        accounts: The quotas of each client.
+        quotas: The quotas of each client.
         tasks: See Args.
         seal_sessions: See `HttpOptions`.
     """
 
     def __init__(self, server: Server, options: HttpOptions, state: Any, tasks: TaskGroup) -> None:
-        self.accounts = Accounts(options.limits)
-        self.running = RunningServer(
-            server, ROUTES, state, "http", tasks.spawn, memory=self.accounts
-        )
+        self.quotas = Quotas(options.limits)
+        self.running = RunningServer(server, ROUTES, state, "http", tasks.spawn, memory=self.quotas)
         self.limits = options.limits
         self.seal_sessions = options.seal_sessions
         # Not in tasks of a session: when that ends, the bytes that wait are still written.
         self.streams = OpenStreams(options.limits, server.telemetry.streams, tasks.spawn)
         self.tasks = tasks
 
-    def observe(self, http: HttpRequest, message: Decoded, event: Event | None) -> None:
+    def observe(self, http: HttpRequest, message: Decoded, event: PeerEvent | None) -> None:
         """Show a message that reaches no session to the listeners."""
         telemetry = self.running.server.telemetry
         if telemetry.listeners:

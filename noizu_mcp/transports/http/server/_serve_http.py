@@ -31,7 +31,7 @@ SERVERS: Final[dict[str, Callable[..., Awaitable[None]]]] = {
 }
 
 #: Calls a function in the loop when it is time to end.
-Signals = Callable[[Callable[[], object]], AbstractContextManager[None]]
+SignalScope = Callable[[Callable[[], object]], AbstractContextManager[None]]
 
 
 def no_signals(_end: Callable[[], object]) -> AbstractContextManager[None]:
@@ -134,7 +134,7 @@ async def serve_app(
     port: int,
     host_options: HostOptions,
     *,
-    signals: Signals,
+    signals: SignalScope,
     task_status: trio.TaskStatus[Any],
     server: str = "noizu",
 ) -> None:

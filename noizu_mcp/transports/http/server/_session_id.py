@@ -16,7 +16,7 @@ from ...._errors import McpError
 from ....engine import logger
 from ....server import Sealer, Server
 
-#: Random bytes of an id: 192 bits, so that nobody can guess one.
+#: Random bytes of an id: 192 bits, so that it cannot be guessed.
 ENTROPY: Final = 24
 #: Characters of a sealed name; proxies allow a header some more. A longer one is random instead.
 MAX_NAME: Final = 4096

@@ -1,0 +1,40 @@
+"""Tables of JSON Schema 2020-12: types, those of Python values, and keywords that hold schemas."""
+
+from collections.abc import Mapping
+from types import NoneType
+from typing import Final
+
+TYPES: Final = ("null", "boolean", "object", "array", "number", "string", "integer")
+
+#: The JSON type of each Python type that `json` decodes to; a float may also be an integer.
+JSON_TYPES: Final[Mapping[type, str]] = {
+    NoneType: "null",
+    bool: "boolean",
+    str: "string",
+    int: "integer",
+    float: "number",
+    dict: "object",
+    list: "array",
+}
+
+# Where subschemas stand (2020-12 core section 10; `definitions` is kept from older drafts).
+ONE_SCHEMA: Final = frozenset(
+    {
+        *("additionalProperties", "contains", "contentSchema", "else", "if", "items", "not"),
+        *("propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),
+    }
+)
+SCHEMA_MAPS: Final = frozenset(
+    {"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
+)
+#: Keywords that list schemas of the same value.
+COMBINING: Final = ("allOf", "anyOf", "oneOf")
+SCHEMA_LISTS: Final = frozenset({*COMBINING, "prefixItems"})
+
+#: Keywords that forbid undeclared names where they are false.
+CLOSING: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
+
+BOUNDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+SIZES: Final = frozenset(
+    {"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}
+)
