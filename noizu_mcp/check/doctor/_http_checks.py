@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 from ..._value import JSONObject
 from ...jsonrpc import HEADER_MISMATCH
+from .._rules import Severity
 from ..raw import SESSION, VERSION, Exchange, WebLink
 from ._report import Report
-from ._rules import Severity
 from ._talk import NO_VERSION, Talk
 
 #: A site that no server knows.

@@ -7,13 +7,13 @@ from typing import Any, Final
 import attrs
 
 from ..._value import JSONObject
-from ._rules import RULES, Severity
+from .._rules import SEVERITIES, Severity
+from ._rules import RULES
 
 #: Longest quotation of what was sent or seen, in characters.
 MAX_QUOTED: Final = 200
 #: Findings of one rule that are kept: a server that breaks it everywhere needs no longer list.
 MAX_SAME: Final = 5
-_ORDER: Final = ("error", "warning", "note")
 
 
 @attrs.frozen
@@ -80,7 +80,8 @@ class Report:
     def _sorted(self) -> list[Finding]:
         rules = list(RULES)
         return sorted(
-            self.findings, key=lambda each: (_ORDER.index(each.severity), rules.index(each.rule))
+            self.findings,
+            key=lambda each: (SEVERITIES.index(each.severity), rules.index(each.rule)),
         )
 
     def to_json(self) -> JSONObject:

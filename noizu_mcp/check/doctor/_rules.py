@@ -1,24 +1,8 @@
 """The rules that `noizu-mcp doctor` checks: how bad it is to break one, and what to do about it."""
 
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
-Severity = Literal["error", "warning", "note"]
-
-
-class Rule(NamedTuple):
-    """One rule.
-
-    Attributes:
-        severity: `error` if the specification says MUST or clients fail, `warning` if it says
-            SHOULD or the risk is yours, `note` for what is worth knowing.
-        remedy: What to do if it is broken.
-        source: Where the rule comes from: a page of the specification, or another document.
-    """
-
-    severity: Severity
-    remedy: str
-    source: str
-
+from .._rules import Rule
 
 _STDIO: Final = {
     "stdout": Rule(

@@ -11,9 +11,9 @@ from ..._value import JSONObject
 from ...jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_CODES
 from ...protocol import HANDSHAKE_VERSIONS
 from ...types import META_PROTOCOL_VERSION, META_SERVER_INFO, Implementation
+from .._rules import Severity
 from ..raw import SESSION, Conversation, Exchange, Link
 from ._report import Report
-from ._rules import Severity
 
 #: A method that no server has.
 NO_METHOD: Final = "noizu-mcp/no-such-method"

@@ -6,7 +6,8 @@ from ..._pointer import pointer
 from ...models import PROVIDERS, ProviderName, SchemaLoss, tools_for
 from ...schema import Document
 from ...types import ToolDefinition
-from ._rules import Finding, Severity, find
+from .._rules import Severity
+from ._rules import Finding, find
 
 
 def check_names(tool: ToolDefinition, apis: Sequence[ProviderName]) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from ...client import Client
 from ...jsonrpc import METHOD_NOT_FOUND
 from ...models import PROVIDERS, ProviderName
 from ...types import ToolDefinition
+from .._rules import SEVERITIES, Severity
 from .._use_server import use_server
 from ._apis import check_count, check_names, check_schemas
 from ._rules import (
@@ -24,9 +25,7 @@ from ._rules import (
     LARGE_TOOL,
     MANY_TOOLS,
     RULES,
-    SEVERITIES,
     Finding,
-    Severity,
     find,
 )
 from ._tools import check_tool, check_tools, find_fault

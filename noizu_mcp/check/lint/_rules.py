@@ -1,15 +1,12 @@
 """The rules of `lint`: how bad it is to break one, and what to do about it."""
 
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
 import attrs
 
 from ..._util import final
 from ..._value import JSONObject, Value
-
-Severity = Literal["error", "warning", "note"]
-#: From the worst on.
-SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
+from .._rules import Rule, Severity
 
 #: Estimated tokens of one tool. A tool of that size is a page of text in every request.
 LARGE_TOOL: Final = 1_000
@@ -17,21 +14,6 @@ LARGE_TOOL: Final = 1_000
 LARGE_LIST: Final = 10_000
 #: Tools of one server.
 MANY_TOOLS: Final = 50
-
-
-class Rule(NamedTuple):
-    """One rule.
-
-    Attributes:
-        severity: `error` if an API or a host refuses the tools, `warning` if a model has to guess,
-            `note` for what is worth knowing.
-        remedy: What to do if it is broken.
-        source: Where the rule comes from.
-    """
-
-    severity: Severity
-    remedy: str
-    source: str
 
 
 _ANTHROPIC: Final = "Anthropic, Define tools"

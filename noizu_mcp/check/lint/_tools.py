@@ -12,7 +12,8 @@ from ..._util import part_of, snake_case
 from ..._value import JSONObject
 from ...schema import Document, compile_schema
 from ...types import ToolDefinition
-from ._rules import Finding, Severity, find
+from .._rules import Severity
+from ._rules import Finding, find
 
 #: References and alternatives that are followed to a type or a description.
 _MAX_DEPTH: Final = 16
