@@ -236,11 +236,11 @@ def test_a_change_in_the_middle_of_a_handshake(start, command, tmp_path, app):
 
 async def test_a_client_that_is_gone():
     """Nothing is left to say to it."""
-    from noizu_mcp.cli._relay import Relay
+    from noizu_mcp.cli._relay import ServerRelay
 
     (theirs_in, ours_out), (ours_in, theirs_out) = os.pipe(), os.pipe()
     client = LineStream(ours_in, ours_out)
-    relay = Relay(client, Stdio("false"))
+    relay = ServerRelay(client, Stdio("false"))
     for fd in (theirs_in, theirs_out):
         os.close(fd)
     scope = trio.CancelScope()
