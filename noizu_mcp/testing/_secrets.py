@@ -44,7 +44,7 @@ _PARAMETERS: Final = re.compile(
 #: A header in a text, up to the end of its line, or of the quotes that it stands in.
 _HEADER: Final = re.compile(
     r"(?i)(?:(?P<quote>\\{0,8}[\"'])|(?<![\w-]))(?P<head>(?:proxy-)?authorization|(?:set-)?cookie2?)"
-    r"(?P<sign>\\{0,8}[\"']?\s{0,8}[:=]\s{0,8})(?!\\{0,8}[\"'])"
+    r"(?P<sign>\\{0,8}[\"']?\s{0,8}[:=]\s{0,8})(?!\s{0,8}\\{0,8}[\"'])"
     r"(?(quote)(?:(?!(?P=quote))[^\r\n])+|[^\r\n]+)"
 )
 # Repetitions have limits, so that the time grows with the text and not with its square.
