@@ -114,7 +114,7 @@ async def test_notifications_and_sessions(server, metrics):
     offered = {
         k: value(metrics, "mcp_registered", kind=k) for k in ("tools", "resources", "prompts")
     }
-    assert offered == {"tools": 5, "resources": 2, "prompts": 1}
+    assert offered == {"tools": 6, "resources": 2, "prompts": 1}
 
 
 async def test_a_registry_for_each_server(server, metrics):
