@@ -5,17 +5,14 @@ import gzip
 import json
 import ssl
 import sys
-from datetime import UTC, datetime, timedelta
 
 import pytest
 import trio
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from noizu_mcp.auth import FetchError, FetchRequest, FetchResponse, HTTPFetcher
 from noizu_mcp.auth._fetch import is_public
+
+from ..transports.http.certificate import make_certificate
 
 
 async def failure(fetcher, url):
@@ -257,35 +254,9 @@ async def test_the_address_that_was_checked_is_used(monkeypatch, peer):
     assert peer.received[0].headers["host"] == f"a.example:{peer.port}"
 
 
-def self_signed(folder, name):
-    """Make a certificate for a name, with its key in the same file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    private = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    path = folder / "server.pem"
-    path.write_bytes(made.public_bytes(serialization.Encoding.PEM) + private)
-    return str(path)
-
-
 async def test_the_name_of_a_certificate_is_checked(monkeypatch, nursery, peer, tmp_path):
     """That of the URL, although the connection goes to an address."""
-    path = self_signed(tmp_path, "a.example")
+    path = make_certificate(tmp_path, "a.example")
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     server.load_cert_chain(path)
 

@@ -23,7 +23,7 @@ from noizu_mcp import (
 )
 
 class Guest(Schema):
-    """Who comes."""
+    """A guest of the hotel."""
     name: str = field(max_length=20, description="As on the door")
     tags: list[str] = []
 

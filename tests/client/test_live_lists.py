@@ -80,7 +80,7 @@ def named(entries):
 
 @pytest.mark.parametrize("version", ERAS)
 async def test_a_list_follows_the_server(version):
-    """What comes and goes at the server comes and goes in the list; the handler is told, too."""
+    """Changes at the server change the list; the handler gets the notification, too."""
     told = []
 
     class Handler(ClientHandler):

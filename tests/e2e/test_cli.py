@@ -41,7 +41,7 @@ def test_a_server_as_a_command(run, app, command):
 
 
 def test_a_table_in_a_file(command, app, tmp_path):
-    """What a tool returns arrives byte for byte."""
+    """The text of a tool arrives byte for byte."""
     table = tmp_path / "x.csv"
     text = "a;é\r\nb;2\r\n"
     with table.open("wb") as out:

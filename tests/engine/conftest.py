@@ -1,4 +1,4 @@
-"""Where calls between trio and asyncio are tested: on a loop of trio's, and of asyncio's."""
+"""The loops on which calls between trio and asyncio are tested: trio's, and asyncio's."""
 
 import asyncio
 import threading

@@ -431,7 +431,7 @@ def test_cleanup_cannot_call_trio_code(run):
 
 
 def test_a_task_that_outlives_its_call_is_told(run):
-    """What a call has left behind cannot use the trio side any more."""
+    """A task that outlives its call cannot use the trio side."""
     told = []
 
     async def main():

@@ -446,7 +446,7 @@ def test_yaml(tmp_path):
     ],
 )
 def test_broken_documents(data, reason):
-    """What is neither JSON nor plain YAML is refused with a reason."""
+    """A document that is neither JSON nor plain YAML is refused with a reason."""
     with pytest.raises(ValueError, match=reason):
         reader.parse_document(data, "api")
 

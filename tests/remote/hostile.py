@@ -9,6 +9,7 @@ As a program, `python hostile.py NAME` misbehaves so over stdio.
 """
 
 import json
+import os
 import sys
 from contextlib import suppress
 
@@ -650,14 +651,18 @@ FLOODS["floods_of_schemas"] = {
 
 
 def main(name):
-    """Misbehave over stdio."""
+    """Misbehave over stdio, until a client leaves."""
     server = Hostile(name)
-    for line in sys.stdin.buffer:
-        for answer in server.answers(json.loads(line)):
-            if answer is CLOSE:
-                return
-            sys.stdout.buffer.write(encode(answer) + b"\n")
-        sys.stdout.buffer.flush()
+    try:
+        for line in sys.stdin.buffer:
+            for answer in server.answers(json.loads(line)):
+                if answer is CLOSE:
+                    return
+                sys.stdout.buffer.write(encode(answer) + b"\n")
+            sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        # The interpreter flushes what is left as it ends, and would complain of it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

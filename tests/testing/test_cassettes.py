@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import trio
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp import Context, McpError, Server, SyncClient, Toolkit, connect, mcp, resource
@@ -423,6 +423,9 @@ PLACES: tuple[Callable[[str, str], Any], ...] = (
     st.sampled_from(("", "s")),
     st.sampled_from(PLACES),
     st.from_regex(r"[a-z]{4}[A-Z0-9]{8,24}", fullmatch=True),
+)
+@example(
+    "", ("cookie",), "_".join, "", lambda name, value: f"{{'{name}': '{value}'}}", "aaaa00000000"
 )
 def test_what_stands_under_such_a_name_is_hidden(
     prefix: str, base: Any, case: Any, end: str, place: Any, value: str
