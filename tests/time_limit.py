@@ -18,9 +18,11 @@ import faulthandler
 import os
 import signal
 import threading
-import time
 from collections.abc import Generator
 from contextlib import suppress
+
+# By name: a test that patches the clock patches the module `time`.
+from time import monotonic, time
 
 import pytest
 
@@ -81,7 +83,7 @@ class TimeLimits:
         self.is_worker = given is not None
         limit = config.option.run_limit
         # The clock that all processes share.
-        self.run_end = given["run_end"] if given else time.time() + limit if limit else NEVER
+        self.run_end = given["run_end"] if given else time() + limit if limit else NEVER
         # Capturing has not begun.
         self.stderr = os.dup(2)
         self.test = ""
@@ -104,10 +106,10 @@ class TimeLimits:
     def watch(self) -> None:
         """Look at the clock until the session ends."""
         while not self.stopped.wait(TICK):
-            if time.time() >= self.run_end:
+            if time() >= self.run_end:
                 self.end_run()
             with self.lock:
-                if time.monotonic() >= self.test_end:
+                if monotonic() >= self.test_end:
                     self.end_test()
 
     def end_test(self) -> None:
@@ -115,7 +117,7 @@ class TimeLimits:
         if self.is_over:
             self.exit(f"{self.test} cannot be interrupted: its process ends")
         self.is_over = True
-        self.test_end = time.monotonic() + self.grace
+        self.test_end = monotonic() + self.grace
         self.describe(f"{self.test} is over its time limit of {self.limit:g} s")
         signal.pthread_kill(self.main_thread, signal.SIGALRM)
 
@@ -129,7 +131,7 @@ class TimeLimits:
         if self.is_worker or self.is_run_over:
             self.exit("The process ends")
         self.is_run_over = True
-        self.run_end = time.time() + self.grace
+        self.run_end = time() + self.grace
         signal.pthread_kill(self.main_thread, signal.SIGALRM)
 
     def describe(self, title: str) -> None:
@@ -171,7 +173,7 @@ class TimeLimits:
         limit = marker.args[0] if marker else self.default
         with self.lock:
             self.test, self.limit = item.nodeid, limit
-            self.test_end = time.monotonic() + limit if limit else NEVER
+            self.test_end = monotonic() + limit if limit else NEVER
             self.is_over = self.is_reported = False
         if limit:
             last = limit + 2 * self.grace

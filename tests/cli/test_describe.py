@@ -91,7 +91,7 @@ def test_a_tool(hotel, run):
         "\n"
         "Arguments\n"
         "  guest   object (needed)\n"
-        "          Who comes.\n"
+        "          A guest of the hotel.\n"
         "    name  text of at most 20 letters (needed)\n"
         "          As on the door\n"
         "    tags  list of texts ([] unless given)\n"

@@ -147,6 +147,12 @@ class Kit(Toolkit):
         second = await ctx.call_tool("echo", args, capability=capability)
         return f"{first.text} {second.text}"
 
+    @mcp(loop="asyncio")
+    async def open_on_asyncio(self, ctx: Context, text: str) -> str:
+        capability = await ctx.open_capability(text)
+        args = {"text": "used", "dry": True}
+        return (await ctx.call_tool("echo", args, capability=capability)).text
+
     @mcp
     async def both(self, ctx: Context) -> str:
         results = {}
@@ -470,6 +476,15 @@ async def test_a_nested_call_may_open_a_text():
         assert result.text == "use: used"
         result = await client.call_tool("call", {"tool": "use", "given": args})
         assert result.text == "use: Denied: the capability is not valid"
+
+
+async def test_a_handler_on_asyncio_may_open_a_text():
+    """Once, as a handler on trio."""
+    async with connect(House) as client:
+        text = (await client.call_tool("give")).text
+        assert (await client.call_tool("open_on_asyncio", {"text": text})).text == "used"
+        refused = await client.call_tool("open_on_asyncio", {"text": text})
+        assert (refused.is_error, refused.text) == (True, "Denied: the capability is not valid")
 
 
 async def test_policies_see_the_whole_chain():
