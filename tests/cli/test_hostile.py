@@ -87,6 +87,7 @@ def commands():
             yield pytest.param(words, era, marks=marks, id="-".join((name, *era)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "era"), list(commands()))
 def test_a_terminal(words, era, hostile, on_terminal, folder):
     """The texts of a server are printed with code points in the place of such characters."""
@@ -108,6 +109,7 @@ def json_commands():
             yield pytest.param(words, marks=marks, id=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", list(json_commands()))
 def test_json(words, hostile, run, folder):
     """JSON stays exact, with escapes in the place of such characters."""

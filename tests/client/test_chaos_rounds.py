@@ -21,7 +21,7 @@ from .misbehaving_http import misbehaving
 ERAS = ("2025-11-25", "2026-07-28")
 PATIENCE = 60
 #: Rounds in all; those of a process take more time.
-ROUNDS = {"stdio": 350, "http": 650}
+ROUNDS = {"stdio": 200, "http": 400}
 #: Rounds at a time.
 SIDE_BY_SIDE = 5
 #: Objects that may be left by chance: caches of the interpreter, and the log.
@@ -89,7 +89,7 @@ def _left():
 @pytest.mark.parametrize("transport", SERVERS)
 @pytest.mark.time_limit(360)
 async def test_nothing_is_left_of_many_rounds(transport):
-    """A thousand rounds in all, of every kind: no descriptor, thread, task, process or memory."""
+    """Hundreds of rounds of every kind: no descriptor, thread, task, process or memory."""
     async with SERVERS[transport]() as (target, chaos):
         rounds = list(itertools.product(chaos.FATES, ERAS))
         await _all_rounds(target, chaos, iter(rounds))

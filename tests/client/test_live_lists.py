@@ -301,6 +301,7 @@ async def test_a_listen_request_that_ends(scripted, autojump_clock, caplog, endi
     )
 
 
+@pytest.mark.slow
 async def test_a_listen_request_that_ends_all_the_time(scripted, autojump_clock):
     """It is sent again after pauses that grow to a minute."""
     async with scripted() as (client, script):

@@ -17,6 +17,8 @@ from noizu_mcp import Client, Stdio, connect
 
 from . import scenarios
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 OURS = ROOT / "docs" / "examples"
 THEIRS = ROOT / "benchmarks" / "comparison"
@@ -179,7 +181,6 @@ async def test_a_tracker_that_is_away() -> None:
 
 
 @has_fastmcp
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PAIRS)
 async def test_outcomes_are_equal(name: str) -> None:
     """Both programs answer every scenario alike; FastMCP asks on 2025-11-25 only."""
@@ -189,7 +190,6 @@ async def test_outcomes_are_equal(name: str) -> None:
 
 
 @has_fastmcp
-@pytest.mark.slow
 async def test_a_question_on_the_latest_version() -> None:
     """`ctx.elicit` of FastMCP has no way to the client on 2026-07-28."""
     async with started(THEIRS / "library_fastmcp.py", LATEST) as (client, _):

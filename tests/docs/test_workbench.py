@@ -21,6 +21,8 @@ from noizu_mcp.types import ClientCapabilities, Task
 
 from .workbench_kit import EXAMPLES, NEWS, VERSIONS, Notes, read, refusal, skill, until, write
 
+pytestmark = pytest.mark.slow
+
 SECRET = "change-this-key-before-use"
 KEY = "a-key-of-ada-0123456789"
 TASKS = ClientCapabilities(extensions={"io.modelcontextprotocol/tasks": {}})

@@ -15,6 +15,8 @@ from noizu_mcp import connect
 
 from .workbench_kit import NEWS, VERSIONS, Notes, read, refusal, skill, until, write
 
+pytestmark = pytest.mark.slow
+
 OWN = ["skill:remember", "skill:recall"]
 SAMPLES = [*OWN, "skill:digest", "skill:headlines", "skill:seal", NEWS]
 RECALL = ("skill:recall", {"query": "x"})
@@ -181,7 +183,6 @@ async def test_a_file_gets_another_name(made: Callable[[], Any], home: Path) -> 
             assert (await client.call_tool("skill:a new: name")).text == "Hi you"
 
 
-@pytest.mark.slow
 async def test_a_thousand_files_at_once(made: Callable[[], Any], home: Path) -> None:
     """They are written, touched and removed: a handful of notices, and the lists are right."""
     notes, folder = Notes(), home / "skills"

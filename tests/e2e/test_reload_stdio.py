@@ -138,6 +138,7 @@ async def test_a_broken_file(tmp_path, app, version):
         assert await names(client) == ["two"]
 
 
+@pytest.mark.slow
 async def test_a_server_that_dies(tmp_path, app):
     """The request that it dies of gets an error, and the next change starts it again."""
     async with reloading(tmp_path, ERAS[0]) as (client, handler):
@@ -147,6 +148,7 @@ async def test_a_server_that_dies(tmp_path, app):
         assert await names(client) == ["two"]
 
 
+@pytest.mark.slow
 async def test_subscriptions(tmp_path, app):
     """The new server gets the subscriptions that have not ended."""
     async with reloading(tmp_path, ERAS[0]) as (client, handler):
@@ -157,6 +159,7 @@ async def test_subscriptions(tmp_path, app):
         assert (await client.read_resource("note://x")).contents[0].text == "three"
 
 
+@pytest.mark.slow
 async def test_a_request_that_does_not_end(tmp_path, app):
     """It gets its time, then an error; a cancelled request is not waited for."""
     async with reloading(tmp_path, ERAS[0]) as (client, handler):
@@ -182,6 +185,7 @@ async def test_a_request_that_does_not_end(tmp_path, app):
         assert failures == ["the server was started again (-32603)"]
 
 
+@pytest.mark.slow
 def test_the_answers_after_the_end(tmp_path, app):
     """A client that closes its side still gets what it has asked for, and errors of the framing."""
     requests = [
@@ -214,6 +218,7 @@ def test_the_answers_after_the_end(tmp_path, app):
     assert done.stderr.decode() == f"noizu-mcp: watching {tmp_path}\n"
 
 
+@pytest.mark.slow
 def test_a_change_in_the_middle_of_a_handshake(start, command, tmp_path, app):
     """The new server gets as much of it as the client has sent."""
     command = command("run", "app.py", "--reload")

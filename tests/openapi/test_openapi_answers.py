@@ -82,6 +82,7 @@ async def test_texts(serving, api, kind, body, expected):
     assert (await result_of(serving, api, (200, {"content-type": kind}, body))).text == expected
 
 
+@pytest.mark.slow
 async def test_a_charset_is_one_of_the_web(serving, api):
     """No name of a codec of Python changes what ASCII says, or breaks the call."""
     body = "a-b +AGE- \\x41 =41 ~{"

@@ -110,6 +110,7 @@ async def check_lists(client):
     assert (await client.read_resource("b-good+a://1")).contents[0].text == "good"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ERAS)
 @pytest.mark.parametrize("name", MISBEHAVIOURS)
 async def test_behind_a_gateway(name, version, autojump_clock):
@@ -171,6 +172,7 @@ async def use_over_http(client, prefix=""):
 SLOW_OLD = (pytest.param(ERAS[0], marks=pytest.mark.slow), MODERN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", SLOW_OLD)
 @pytest.mark.parametrize("name", WEB)
 async def test_over_http(name, version):

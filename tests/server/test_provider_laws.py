@@ -195,6 +195,7 @@ def asking(slow):
     return [("patience", slow, 2.0), ("change", slow, 0), ("list",), ("sleep", 0.3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [SESSION, STATELESS])
 @given(script=st.lists(ops, max_size=30))
 @example(script=[*asking("one"), ("change", "one", 1)])

@@ -392,6 +392,7 @@ Program().run()
 """
 
 
+@pytest.mark.slow
 def test_a_program_on_stdio(tmp_path):
     """It says the line on stderr, forks as before, and ends as before."""
     file = tmp_path / "program.py"

@@ -447,6 +447,7 @@ def decoded(text: str) -> str:
         return ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part",
     [

@@ -96,6 +96,7 @@ class Store(Server, name="store", version="1"):
     prompts = [Greet]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_server_without_bugs(version):
     """Steps of every kind are taken, and what a subclass demands of the results holds."""
@@ -202,6 +203,7 @@ def test_bugs_are_found(call, error, told):
     assert [part for part in told if part not in steps] == []
 
 
+@pytest.mark.slow
 def test_the_least_session_is_told():
     """Steps that do not matter are left out, and the value is the least one."""
     text, steps = failure(serving(crash), shrink=True)

@@ -78,6 +78,7 @@ HARD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [from_schema, violating])
 @pytest.mark.parametrize("name", HARD)
 def test_hard_schemas_pass_the_health_checks(name, make):
@@ -147,6 +148,7 @@ def test_contradictions_that_only_draws_show(schema):
         draw(from_schema(schema), 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "names"),
     [

@@ -61,6 +61,7 @@ def test_messages_are_valid(version):
         assert [error.message for error in judge.iter_errors(message)] == []
 
 
+@pytest.mark.slow
 @every_version
 def test_methods_are_all_drawn(version):
     """Every method that a client has on the revision, and none of another one."""
@@ -77,6 +78,7 @@ def test_calls_of_known_tools():
     assert all(each["params"]["arguments"]["a"] % 1 == 0 for each in found)
 
 
+@pytest.mark.slow
 def test_a_failing_call_is_shown_as_it_is():
     """The output of a failing test has the message, not the calls of functions that made it."""
 

@@ -46,6 +46,7 @@ def test_every_example_is_here():
     assert named | elsewhere == {each.name for each in EXAMPLES.glob("*.py")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 async def test_an_example(name):
     """Every answer of the server keeps the rules, in both eras, in memory."""
@@ -55,6 +56,7 @@ async def test_an_example(name):
     assert report.is_complete
 
 
+@pytest.mark.slow
 async def test_everything(autojump_clock):
     """The server with every feature keeps the rules, too; nobody waits for its slow tools."""
     report = await fuzz_in_memory("everything.py", examples=1, budget=600.0)

@@ -106,6 +106,7 @@ async def test_components_of_every_kind(url):
     assert report.facts["revisions"] == "2026-07-28, 2025-11-25"
 
 
+@pytest.mark.slow
 async def test_destructive_tools_on_request(url):
     """Tools that may destroy something are called where the caller says so; progress is told."""
     told = []

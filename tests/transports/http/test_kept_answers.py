@@ -231,6 +231,7 @@ class Ears(ClientHandler):
         self.told.append((method, params))
 
 
+@pytest.mark.slow
 async def test_a_get_stream_that_breaks():
     """What it may have missed is told, so the list is read again."""
     ears = Ears()
@@ -250,6 +251,7 @@ async def test_a_get_stream_that_breaks():
     ]
 
 
+@pytest.mark.slow
 async def test_a_get_stream_that_is_resumed():
     """A server that gives its events ids sends what was missed: nothing is made up."""
     ears = Ears()
