@@ -148,7 +148,6 @@ async def test_a_server_that_dies(tmp_path, app):
         assert await names(client) == ["two"]
 
 
-@pytest.mark.slow
 async def test_subscriptions(tmp_path, app):
     """The new server gets the subscriptions that have not ended."""
     async with reloading(tmp_path, ERAS[0]) as (client, handler):
@@ -185,7 +184,6 @@ async def test_a_request_that_does_not_end(tmp_path, app):
         assert failures == ["the server was started again (-32603)"]
 
 
-@pytest.mark.slow
 def test_the_answers_after_the_end(tmp_path, app):
     """A client that closes its side still gets what it has asked for, and errors of the framing."""
     requests = [
@@ -218,7 +216,6 @@ def test_the_answers_after_the_end(tmp_path, app):
     assert done.stderr.decode() == f"noizu-mcp: watching {tmp_path}\n"
 
 
-@pytest.mark.slow
 def test_a_change_in_the_middle_of_a_handshake(start, command, tmp_path, app):
     """The new server gets as much of it as the client has sent."""
     command = command("run", "app.py", "--reload")

@@ -648,7 +648,6 @@ STORE = json.loads((ROOT / "docs" / "examples" / "petstore.json").read_text())
 PLACES = [path for path in places_in(STORE) if path]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
 @given(st.data())
 def test_any_mistake_leaves_the_others(version, data):

@@ -172,7 +172,6 @@ async def use_over_http(client, prefix=""):
 SLOW_OLD = (pytest.param(ERAS[0], marks=pytest.mark.slow), MODERN)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("version", SLOW_OLD)
 @pytest.mark.parametrize("name", WEB)
 async def test_over_http(name, version):

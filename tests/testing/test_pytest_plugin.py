@@ -347,7 +347,6 @@ def test_an_async_test_that_nothing_runs(project: Any) -> None:
     result.stdout.fnmatch_lines(["*is async, and nothing runs it: mark it with trio, asyncio*"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
 def test_an_async_test_that_two_plugins_take(
     pytester: pytest.Pytester, project: Any, workers: int
@@ -464,7 +463,6 @@ def test_add(mcp_client):
 """
 
 
-@pytest.mark.slow
 def test_a_cassette_is_recorded_once(project: Any, pytester: pytest.Pytester) -> None:
     """A test that fails records nothing; later runs need no server; an option records again."""
     nowhere = '"http://127.0.0.1:1/mcp"'

@@ -203,7 +203,6 @@ def test_bugs_are_found(call, error, told):
     assert [part for part in told if part not in steps] == []
 
 
-@pytest.mark.slow
 def test_the_least_session_is_told():
     """Steps that do not matter are left out, and the value is the least one."""
     text, steps = failure(serving(crash), shrink=True)

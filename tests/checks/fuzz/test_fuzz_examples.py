@@ -23,6 +23,8 @@ TARGETS = (
     "upstream.py",
     "weather.py",
 )
+#: Those that have most kinds of components; the others are fuzzed in the slow tests.
+QUICK = ("library.py", "resources.py")
 #: One of each kind: the start of a process takes longer than all of its answers.
 PROCESSES = ("dynamic.py:Plugins", "library.py", "prompts.py", "resources.py", "everything.py")
 
@@ -46,8 +48,10 @@ def test_every_example_is_here():
     assert named | elsewhere == {each.name for each in EXAMPLES.glob("*.py")}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=[] if each in QUICK else pytest.mark.slow) for each in TARGETS],
+)
 async def test_an_example(name):
     """Every answer of the server keeps the rules, in both eras, in memory."""
     report = await fuzz_in_memory(name, examples=3)

@@ -106,7 +106,6 @@ STAYING = ("end-of-input", "stubborn")
 SLOW = {"silent-probe": "0.3", "silence": "0.3"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("flaw", STDIO)
 def test_a_flaw_on_stdio(flaw, examine, monkeypatch):
     """A server with one flaw has this finding and no other; an error is the exit status."""

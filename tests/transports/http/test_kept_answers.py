@@ -231,7 +231,6 @@ class Ears(ClientHandler):
         self.told.append((method, params))
 
 
-@pytest.mark.slow
 async def test_a_get_stream_that_breaks():
     """What it may have missed is told, so the list is read again."""
     ears = Ears()
