@@ -309,7 +309,7 @@ async def test_without_sessions():
 
 
 async def test_it_fails(caplog):
-    """An item whose function fails is hidden; the log tells why, a few times a minute."""
+    """An item whose function raises is hidden; the log reports it a few times a minute at most."""
 
     def broken(ctx):
         raise RuntimeError("no directory")
@@ -370,7 +370,7 @@ def test_refused_functions(wrong):
 
 
 def test_a_method_is_refused():
-    """A method of this name would not be asked, and the item would be open to everybody."""
+    """A method named `available` is refused: it would not be called."""
     with pytest.raises(DefinitionError, match=r"Closed\.available: a method is not read"):
 
         class Closed(Tool):
@@ -464,7 +464,7 @@ class TestDidYouMean:
         ],
     )
     async def test_lists_that_a_server_makes_itself(self, version, method, params, mounted):
-        """What an override leaves out of a list is not named, whatever is registered."""
+        """Items that an override removes from a list are not suggested, even if registered."""
 
         class Careful(Factory, name="careful", version="1"):
             async def list_tools(self, cursor, ctx):

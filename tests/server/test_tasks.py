@@ -392,13 +392,13 @@ async def test_the_end_of_a_store_where_all_ends_in_time(nursery, autojump_clock
 @pytest.mark.parametrize("option", ["task_ttl", "task_poll_interval"])
 @pytest.mark.parametrize("value", [0, -1, None, "1", True, float("inf")])
 def test_wrong_options_of_a_server(option, value):
-    """A task must have a lifetime and a poll interval."""
+    """The lifetime and the poll interval of tasks are seconds above 0."""
     with pytest.raises(TypeError, match=f"{option}: must be seconds above 0"):
         type("S", (Server,), {"name": "s", "version": "1", option: value})
 
 
 async def test_times_on_the_wire_are_never_nothing(nursery):
-    """Short times are rounded up to whole milliseconds."""
+    """Short times are sent as one millisecond, not as zero."""
     bench = Bench(nursery, task_poll_interval=1e-9)
     task = bench.begin(done)
     assert task.to_wire()["pollIntervalMs"] == 1
