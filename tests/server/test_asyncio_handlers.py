@@ -227,7 +227,7 @@ class AllAsyncio(Server, name="all", version="1", loop="asyncio"):
 
 @ERAS
 async def test_a_server_on_asyncio(version):
-    """The lifespan and the methods run on asyncio, and can call those of the base class."""
+    """The lifespan and the methods run on asyncio, and can call `super()`."""
     server = AllAsyncio()
     async with connect(server, version=version) as client:
         assert {each.name for each in await client.list_tools()} == {"where", "trio"}

@@ -151,7 +151,7 @@ async def test_lists(version, principal, tools, prompts, resources, templates):
 
 @pytest.mark.parametrize("server", [Factory, Computing])
 async def test_not_found(version, server):
-    """An unavailable item is answered with the same text as one that does not exist."""
+    """An unavailable item is answered with the same text as an unknown one."""
     async with connect(server, principal=GUEST, version=version) as client:
 
         async def error_of(method, params):

@@ -198,7 +198,7 @@ async def test_an_override_that_fails_without_end(errors, version):
 
 
 async def test_each_server_has_a_log_of_its_own(errors):
-    """Failures of one server do not suppress those of another server in the same process."""
+    """Failures of one server do not suppress others in the same process."""
     for _ in range(2):
         async with connect(Broken()) as client:
             await flood(client, "first")

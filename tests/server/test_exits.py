@@ -361,7 +361,7 @@ async def test_a_listener_that_cancels_nothing_has_failed(version, at, group, ca
 
 
 async def test_a_manager_that_raises_by_itself_has_failed():
-    """Exceptions of `__aenter__` and `__aexit__` are treated like those of a handler."""
+    """Exceptions of `__aenter__` and `__aexit__` are treated like a handler's exceptions."""
 
     class Manager:
         def __init__(self, at):

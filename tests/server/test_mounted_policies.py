@@ -169,7 +169,7 @@ async def test_the_policies_of_a_mounted_server_hold(version, depth):
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_an_override_of_a_mounted_server_is_asked_about_once(version, depth):
-    """The policy is asked once for a call that is passed on, and again for one that is changed."""
+    """The policy is asked once for a call that is passed on, and again for a changed call."""
     _, shop, policy = mounted(depth, Passing)
     async with connect(shop, version=version) as client:
         await client.call_tool("billing_charge", {"amount": 3})

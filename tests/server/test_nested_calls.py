@@ -278,7 +278,7 @@ async def test_it_is_cancelled_with_the_request(version):
     ],
 )
 async def test_it_may_ask_the_client(version, replay, tool, args, answer):
-    """A nested handler can ask as one that a client called: live, parked, and run again."""
+    """A nested handler can ask like any other: live, parked, and run again."""
     handler = Ann()
     async with connect(House, version=version, replay=replay, handler=handler) as client:
         assert (await client.call_tool(tool, args)).text == answer

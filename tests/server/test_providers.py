@@ -430,7 +430,7 @@ async def test_the_lists_of_few_principals_are_kept(monkeypatch):
 
 
 async def test_an_older_answer_does_not_replace_a_newer_one():
-    """If two lists overlap with a change, the one that was requested later is kept."""
+    """If two lists overlap with a change, the list that was requested later is kept."""
     held, go_on = trio.Event(), trio.Event()
 
     class Slow(Skills):

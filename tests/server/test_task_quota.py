@@ -32,7 +32,7 @@ class Bench:
         self.store = TaskStore(options, lambda work: None, Telemetry())
 
     def begin(self, owner=None, *, told=False, size=0):
-        """Make a running task, or one that has ended and whose owner was notified."""
+        """Make a running task, or an ended task whose owner was notified."""
         task = self.store.create(owner, size)
         if told:
             task.complete({"content": []})

@@ -1,4 +1,4 @@
-"""A process that does not end in time is killed; one that ends in time is not affected."""
+"""A process that does not end in time is killed; a process that ends in time is not affected."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ with ending_within(0.1, tell) as due:
     due()
     {block}
 """
-#: A block that sleeps, one that computes, and a `tell` that hangs.
+#: A block that sleeps, a block that computes, and a `tell` that hangs.
 STUCK = [
     {"tell": "", "block": "time.sleep(60)"},
     {"tell": "", "block": "while True: pass"},

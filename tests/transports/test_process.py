@@ -79,7 +79,7 @@ async def test_working_directory(tmp_path):
 
 
 async def test_stderr_goes_where_it_is_sent(tmp_path):
-    """stderr goes to a file, or is kept without blocking the server."""
+    """Output on stderr goes to a file, or is kept without blocking the server."""
     with (tmp_path / "log").open("wb") as log:
         await _lines(_shell("echo oops >&2", stderr=log))
     assert (tmp_path / "log").read_bytes() == b"oops\n"
@@ -238,7 +238,7 @@ async def test_a_process_that_ends_just_when_it_is_signalled(monkeypatch):
 
 
 def _children():
-    """Return the child processes of this one, which may include those of other tests."""
+    """Return the child processes of this one; other tests may have started some of them."""
     tasks = Path("/proc/self/task").glob("*/children")
     return {int(pid) for task in tasks for pid in task.read_text().split()}
 

@@ -10,7 +10,7 @@ async def taken(stream):
 
 
 async def test_a_tap_sees_both_directions_in_order():
-    """Every message is passed once, with its direction; of one that is too large, its beginning."""
+    """Every message is passed once, with its direction; an oversized message is cut off."""
     ours, theirs = memory_pair(Limits(message_size=10))
     seen = []
     tapped = TappedStream(ours, lambda direction, message: seen.append((direction, message)))

@@ -158,7 +158,7 @@ async def test_a_proxy_on_a_unix_socket(serve, tmp_path, scopes, allowed):
 
 
 async def test_hypercorn_believes_the_same(nursery, connect, scopes):
-    """hypercorn reports the same clients for HTTP/1.1 and HTTP/2."""
+    """On hypercorn clients of HTTP/1.1 and HTTP/2 have the same addresses."""
 
     async def run(task_status):
         config = HostOptions(forwarded_allow_ips=["127.0.0.1"])
@@ -173,7 +173,7 @@ async def test_hypercorn_believes_the_same(nursery, connect, scopes):
 
 
 async def test_hypercorn_has_no_port_for_health_checks():
-    """hypercorn does not support a port for health checks; the error says what to do."""
+    """A port for health checks is refused with hypercorn; the error says what to do."""
     with pytest.raises(OSError, match="use server='noizu'"), single_failure():
         await serve_hypercorn(None, port=0, config=HostOptions(health_port=0))
 

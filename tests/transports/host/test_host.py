@@ -441,7 +441,7 @@ async def test_one_too_many_is_turned_away(serve, connect, held, caplog):
 async def test_a_request_that_is_not_whole_makes_room(
     serve, connect, held, autojump_clock, caplog, busy
 ):
-    """A client whose body is overdue for a second loses its slot; one that waits does not."""
+    """A client whose body is overdue for a second loses its slot; a waiting client does not."""
     host = await serve(held, max_connections=2)
     waiting, *slow = [await connect(host) for _ in range(2)]
     await waiting.request(path="/long" if busy else "/")

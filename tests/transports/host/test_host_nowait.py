@@ -31,7 +31,7 @@ def _chunks(data):
 
 
 async def test_a_part_is_written_at_once(serve, connect):
-    """Parts are written in order with those of `send`, between the head and the end."""
+    """Parts are written in order with the parts of `send`, between the head and the end."""
     found = []
 
     async def app(scope, receive, send):

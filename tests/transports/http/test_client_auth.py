@@ -69,7 +69,7 @@ async def test_a_token_goes_with_every_request():
 
 
 async def test_a_strategy_wins_over_other_headers():
-    """The strategy's headers replace those of the target with the same names, and no others."""
+    """The strategy's headers replace headers of the target with the same names, and no others."""
 
     async def headers():
         return {"authorization": "Basic x", "X-Team": "a"}
@@ -144,7 +144,7 @@ async def test_attempts_are_limited():
 
 
 async def test_one_refresh_for_many_requests():
-    """Requests that fail with the same expired token use the one that was refreshed first."""
+    """Requests that fail with the same expired token share one refresh."""
     auth = Counting()
     async with serving(Script(tools_call=guarded("Bearer 1", done))) as script:
         async with connect(script.url, auth=auth) as client, trio.open_nursery() as nursery:

@@ -221,7 +221,7 @@ async def test_arguments_agree_with_their_headers(
 
 
 async def test_a_capability_that_is_missing_has_its_own_status(autojump_clock, wire):
-    """400 with the missing capability; the capabilities are those of this request."""
+    """400 with the missing capability; a request declares capabilities only for itself."""
     done = await wire.send_modern(call("ask"))
     assert (done.status, done.error) == (400, -32021)
     assert done.json["error"]["data"] == {"requiredCapabilities": {"elicitation": {}}}

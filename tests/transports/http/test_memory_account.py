@@ -356,7 +356,7 @@ async def test_sessions_without_room_are_refused(autojump_clock):
 
 
 async def test_idle_sessions_of_others_make_room_after_a_minute(autojump_clock):
-    """They make room if no client holds more than the one that asks."""
+    """They make room if no client holds more than the client that asks."""
     async with serving(Memory(), limits={"memory": 120_000}) as wire:
         for number in range(2, 10):
             await wire.at(f"192.0.2.{number}").session()

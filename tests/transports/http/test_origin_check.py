@@ -40,7 +40,7 @@ MODERN = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp
     ],
 )
 async def test_hosts(autojump_clock, caplog, host, status):
-    """By default only local hosts are served: requests with a rebound name are refused, and logged."""
+    """By default only local hosts are served: a rebound name is refused, and logged."""
     async with serving(Shop()) as wire:
         done = await wire.send("POST", call("echo"), {**MODERN, "host": host})
         assert done.status == (400 if status == 200 else 421)  # `_meta` is missing

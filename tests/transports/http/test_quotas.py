@@ -202,7 +202,7 @@ async def test_events_are_bounded_over_all_sessions(autojump_clock):
 
 
 async def test_a_client_with_many_sessions_gives_up_its_own(autojump_clock, crowded):
-    """Its idle sessions are ended at once; used ones and those of others stay."""
+    """Its own idle sessions are ended at once; used sessions and other clients stay."""
     victim = await crowded.at("192.0.2.2").session()
     await trio.sleep(100)
     greedy = [await crowded.session() for _ in range(5)]
