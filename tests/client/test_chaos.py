@@ -55,7 +55,7 @@ NEXT = {
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch):
-    """Shorten the waits for a server that does not exit, and for one that does not read."""
+    """Shorten the waits for servers that do not exit, or do not read."""
     monkeypatch.setattr(_child_process, "EXIT_TIMEOUT", NEVER)
     monkeypatch.setattr(_dispatcher, "LAST_WORDS", NEVER)
 

@@ -211,7 +211,7 @@ async def test_a_pinned_2026_07_28_has_to_be_listed(scripted, answer):
 @pytest.mark.parametrize("version", [None, "2026-07-28"])
 @pytest.mark.parametrize("versions", [["2099-01-01"], ["2024-11-05", "x"], ["2099-01-01", 5]])
 async def test_a_server_that_lists_what_nobody_knows(scripted, versions, version):
-    """Without a known version the error lists those of the server."""
+    """Without a known version the error lists the server's versions."""
     text = f"no protocol version in common with the server, which speaks {versions[0]}"
     answers = {"server/discover": {**DISCOVERED, "supportedVersions": versions}}
     with pytest.raises(ProtocolError, match=text), single_failure():

@@ -210,7 +210,7 @@ async def test_a_notice_forgets_the_schemas(scripted):
 
 
 async def test_pages_of_tools(scripted):
-    """Tools of all pages are checked; those of an earlier list are forgotten."""
+    """Tools of all pages are checked; tools of an earlier list are forgotten."""
 
     def pages(request):
         if "cursor" not in request["params"]:

@@ -212,7 +212,7 @@ async def test_an_answer_to_answers_is_not_kept(scripted):
 
 
 async def test_memory_is_bounded(scripted, monkeypatch):
-    """The least recently used result is dropped first; one that is too large is not cached."""
+    """The least recently used result is dropped first; a result that is too large is not cached."""
     monkeypatch.setattr("noizu_mcp.client._client.CACHE_SIZE", 1000)
 
     def read(request):

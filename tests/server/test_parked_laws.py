@@ -193,7 +193,7 @@ async def live_through(script, course, replay):
 @example(script=["effect", "ask"], course=[("evict", ["yes"])])
 @example(script=[["ask"], ["effect", "ask"], "same", "same"], course=[("", ["none", "yes"])])
 def test_nobody_can_tell(script, course):
-    """Results equal the replayed results; effects and steps happen once, even if a state is reused."""
+    """Results equal replayed ones; effects and steps happen once, even if a state is reused."""
 
     async def main(replay):
         with trio.fail_after(100_000):

@@ -462,7 +462,7 @@ async def test_values_count_before_they_exist(autojump_clock):
 
 
 def test_events_are_given_up_first():
-    """A client's own events are dropped first, and then those of the client that holds the most."""
+    """A client's own events are dropped first, and then events of the client that holds most."""
     quotas = Quotas(HttpLimits(memory=MEMORY))
     clients = [quotas.named(str(number)) for number in range(5)]
     sessions = [Reservation(client) for client in clients]
@@ -482,7 +482,7 @@ def test_events_are_given_up_first():
     stream = other.open()
     stream.deliver(b"x" * 1000)
     assert (logs[0].size, other.size) == (kept // 3, kept // 3)
-    # Once all is used, the events of the largest client are dropped, then those of any other.
+    # Once all is used, the events of the largest client are dropped, then any others.
     rest = [Reservation(client) for client in clients[1:]]
     assert all(each.reserve(PART - kept) for each in rest[:2])
     assert [log.size for log in logs[1:]] == [kept] * 4
