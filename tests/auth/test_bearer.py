@@ -278,7 +278,7 @@ async def flood(guard, verifier, *errors):
     ],
 )
 async def test_nobody_fills_the_log_with_tokens(make, status, text, caplog):
-    """The first refusals of each reason are logged, then counted; other reasons are still logged."""
+    """The first refusals of each reason are logged, then counted; other reasons still appear."""
     verifier = Raising(None)
     guard = auth(verifier)
     assert await flood(guard, verifier, *(make() for _ in range(100))) == {status}
