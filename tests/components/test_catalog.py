@@ -92,7 +92,7 @@ def test_everything() -> None:
     ],
 )
 def test_filters(arguments: Any, expected: Any) -> None:
-    """Filters are combined by "and", case-insensitive; "no category" can be selected."""
+    """Filters are combined by "and", without case; items without a category match none."""
     assert names(**arguments) == expected
 
 

@@ -207,7 +207,7 @@ def test_kit_defaults_reach_every_tool() -> None:
 
 
 def test_stacked_lines_merge_and_the_lower_wins() -> None:
-    """Options of several decorators are merged, with other decorators between them."""
+    """Options of several decorators are merged; the lower one overrides."""
     import functools
 
     def between(function: Any) -> Any:

@@ -452,7 +452,7 @@ roots = st.dictionaries(st.sampled_from("abc"), schemas, max_size=2).map(lambda 
 @pytest.mark.slow
 @given(roots, roots)
 def test_a_change_that_is_not_breaking_has_no_counterexample(old, new):
-    """The new version takes each value that the old one allows and names; examples are right."""
+    """The new version accepts each value that the old one allows and names; examples are valid."""
     found = compare_schemas("input", old, new)
     gives, takes = compile_schema(close(old, "other", is_input=True)), compile_schema(new)
     values = [value for _, value in zip(range(300), instances(old), strict=False)]

@@ -250,7 +250,7 @@ def test_notifications_of_a_wrong_form_are_found(name, params):
 
 
 def test_resources_have_no_arguments_to_check():
-    """"Resource not found" is not a refusal of arguments."""
+    """A resource that is not found is not a refusal of arguments."""
     component = Listed("resource", "a:b", {"uri": "a:b", "name": "b"}, {"const": "a:b"})
     step = component.step("a:b")
     answer = {"error": {"code": -32602, "message": "validation error"}}

@@ -210,7 +210,7 @@ class Old(Sound):
 
 
 async def test_one_era_alone(in_process, autojump_clock):
-    """A server of one era has no findings for the other; a finding of the other is not replayed."""
+    """A server of one era has no findings for the other, whose findings are not replayed."""
     report = await fuzz(Old, examples=1)
 
     assert report.findings == []
