@@ -217,7 +217,7 @@ def test_the_keyword_is_noted(capsys):
 
 @pytest.mark.slow
 def test_text_for_other_types_is_left_out():
-    """ "3" is valid for an integer because of coercion, and invalid without it."""
+    """Text that stands for an integer is valid with coercion, and invalid without it."""
 
     def has_text(value):
         return isinstance(value.get("a"), str) and value["a"] != ""
