@@ -144,7 +144,7 @@ async def test_tokens_of_another_issuer_are_not_used(world):
 
 
 async def test_the_first_issuer_stays(world):
-    """Without a configured issuer only the first one that issued a token is used."""
+    """Without a configured issuer the issuer of the first token is the only one."""
     credentials = PrivateKeyJWT("signer", private("p256"), fetcher=world).bind(SERVER)
     await credentials.handle(refusal())
     sent = await credentials.headers(REQUEST)

@@ -332,7 +332,7 @@ async def test_a_session_belongs_to_who_began_it(serve_app, bearer):
 
 
 async def test_the_scopes_are_those_of_the_request(serve_app, bearer):
-    """They are not those of the token that began the session."""
+    """The token that began the session does not count."""
     async with serve_app(auth=bearer()) as http:
         session = await http.initialize("ada-writes")
         answers = [

@@ -1,4 +1,4 @@
-"""One server, four revisions, three transports; every message of ours is checked by schema."""
+"""One server, four revisions, three transports; all of our messages are checked by schema."""
 
 import importlib.util
 import json

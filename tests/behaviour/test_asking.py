@@ -163,7 +163,7 @@ WRONG = [
 @eliciting
 @pytest.mark.parametrize("wrong", WRONG)
 async def test_what_is_no_answer_is_asked_again(person, wrong):
-    """A malformed answer, or one that does not fit the form, repeats the question."""
+    """A malformed answer, or an answer that does not fit the form, repeats the question."""
     answers = iter([wrong, wrong, accept(name="Ann")])
     asked = person(lambda _: next(answers))
     assert await asked.text("name") == "accept Ann"
@@ -385,7 +385,7 @@ async def test_asking_by_hand(person):
 
 @eliciting
 async def test_a_form_by_hand_has_the_words_of_the_revision(person, revision):
-    """Forms by hand are adapted like those of `ctx.elicit`; newer parts are sent unchanged."""
+    """Forms by hand are adapted like `ctx.elicit`; newer parts are sent unchanged."""
     asked = person(accept(level="2", age=7))
     assert await asked.text("form_by_hand") == "accept 2"
     schema = asked.asked[0]["params"]["requestedSchema"]

@@ -246,7 +246,7 @@ async def test_asking_for_what_the_client_cannot_do(agency):
 
 @MODERN
 async def test_asking_by_hand(agency):
-    """The questions of an `InputRequired` are those of the task; then it runs again."""
+    """The task asks the questions of an `InputRequired`; then its handler runs again."""
     async with agency() as wire:
         id_ = await begin(wire, "by_hand")
         while len(messages := asked(await look(wire, id_, "input_required"))) < 2:

@@ -158,7 +158,7 @@ async def test_cancelling_ends_the_listening(wire):
 
 
 async def test_changes_of_the_lists(wire):
-    """Changes of resources and prompts are reported like those of tools."""
+    """Changes of resources and prompts are reported like changes of tools."""
     kinds = {
         "notifications/resources/list_changed": "resourcesListChanged",
         "notifications/prompts/list_changed": "promptsListChanged",

@@ -272,7 +272,7 @@ if sys.argv[3] == "fork":
     if os.fork():
         os.wait()
     else:
-        sys.exit()  # the copy of the client in a child is nobody's
+        sys.exit()  # the copy of the client in a child is not used
 client.ping()
 print("done")
 """

@@ -111,7 +111,7 @@ def test_the_other_answers():
     ],
 )
 def test_what_is_no_answer(answer):
-    """A malformed answer, or one that does not fit the form, is refused."""
+    """A malformed answer, or an answer that does not fit the form, is refused."""
     with pytest.raises(ProtocolError):
         read_elicited(answer, form_shape(Name))
 

@@ -208,7 +208,7 @@ async def pydantic_shop(client: Client, handler: Reader) -> dict[str, Any]:
     report["asked"] = handler.asked
     for place, arguments in enumerate(WRONG_ORDERS):
         refused = await client.call_tool("order", arguments)
-        # Each framework has other words around those of the validator.
+        # Each framework has other words around the text of the validator.
         report[f"wrong {place}"] = (
             refused.is_error,
             "due within 30 days" in refused.content[0].text,

@@ -41,7 +41,7 @@ class Recorder:
         case = re.search(r"/(\d{4})/", path)
         self.seen[int(case[1]) if case else path].append(self._count)
         text = b"X-Number: %d\r\nX-Path: %b\r\n" % (self._count, ascii(path).encode())
-        # Responses to HEAD have no body, and those of HTTP/0.9 no head.
+        # Responses to HEAD have no body, and HTTP/0.9 responses no head.
         is_head = scope["method"] == "HEAD"
         headers = [(b"x-number", b"%d" % self._count)] if is_head else []
         body = b"" if is_head else b"\r\n" + text

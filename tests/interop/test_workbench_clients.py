@@ -76,7 +76,7 @@ def test_a_vanished_skill_is_unknown(seen: Callable[[str], Any]) -> None:
 
 
 def test_a_workflow_runs_its_steps(seen: Callable[[str], Any]) -> None:
-    """The result has those of its steps, one of which stores a note."""
+    """The result contains the results of its steps, one of which stores a note."""
     found = seen("digest")["structuredContent"]
     assert (found["steps"], found["result"]["text"]) == (["find", "digest", "seal"], "One; Two")
     assert '"text": "One; Two"' in seen("notes")["contents"][0]["text"]

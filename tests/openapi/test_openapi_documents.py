@@ -108,7 +108,7 @@ async def test_parameters_of_one_name_get_their_place():
 
 
 async def test_parameters_of_a_path_hold_for_its_operations():
-    """Parameters of an operation override those of its path."""
+    """Parameters of an operation override parameters of its path."""
     both = {"name": "a", "in": "query"}
     item = {
         "parameters": [

@@ -169,7 +169,7 @@ def test_known_methods(ready, method):
 
 @pytest.mark.parametrize("method", [*NOT_OF_HANDSHAKE, *sorted(set(SERVER_REQUESTS) - {"ping"})])
 def test_unknown_methods(ready, refused, method):
-    """Unknown methods, and those of the other era or direction, do not exist."""
+    """Unknown methods, and methods of the other era or direction, do not exist."""
     assert refused(ready.receive(Request(5, method))) == (
         5,
         METHOD_NOT_FOUND,

@@ -88,7 +88,7 @@ def test_no_filter(params):
 @pytest.mark.parametrize("id_", [1, "1", 0, "", 'a"b'])
 @pytest.mark.parametrize("params", [None, {}, {"uri": "a:"}, {"x": {"y": [1]}, "z": "\u00e9"}])
 def test_notices(id_, params):
-    """Each has its subscription id with its JSON type; those of a session have none."""
+    """Each has its subscription id with its JSON type; notices of a session have none."""
     notice = SubscriptionNotice("notifications/x", params)
     for _ in range(2):
         tagged, plain = (json.loads(notice.encode(each)) for each in (id_, None))

@@ -146,7 +146,7 @@ async def test_scopes_of_a_remote(up):
 
 
 async def test_own_skills_come_first(up, tmp_path):
-    """The skills of the server precede those of providers, even with the same URI."""
+    """Skills of the server precede skills of providers, even with the same URI."""
     own = tmp_path / "pdf"
     own.mkdir()
     (own / "SKILL.md").write_text("---\nname: pdf\ndescription: Mine.\n---\n")

@@ -561,7 +561,7 @@ def test_a_required_name_without_a_field():
     ],
 )
 def test_schemas_are_tidied(declared, made):
-    """Null becomes absence, harmless keywords are removed, and those of the spec stay."""
+    """Null becomes absence, harmless keywords are removed, and keywords of the spec stay."""
     assert of_field(declared) == {"type": "string", **made}
 
 

@@ -355,7 +355,7 @@ def test_validators_refuse_in_our_words():
 
 
 def test_the_schema_is_judged_first():
-    """Schema violations are reported alone, then those of validators."""
+    """Schema violations are reported alone; validators run if there are none."""
 
     class Both(Even):
         m: int

@@ -257,7 +257,7 @@ def test_manifests_of_all_kinds(write):
 
 
 def test_wrong_folders(write):
-    """A missing folder, one without skills, and one that is not a string are refused."""
+    """A missing folder, a folder without skills, and a manifest that is not text are refused."""
     root = write({"file": "x", "none/README.md": "x", "raw/SKILL.md": b"---\xff", **skill("a")})
 
     assert problems(SkillFolder(root / "nowhere")) == [

@@ -404,7 +404,7 @@ async def test_a_question_in_rounds(server, heard):
     ],
 )
 async def test_ends_of_tasks(server, heard, how, kind, outcome, code, autojump_clock):
-    """A task has its own start and end, after those of its request."""
+    """A task has its own start and end, in addition to its request."""
     server.tools.add(Job)
     async with connect(server, version=STATELESS, capabilities=KNOWS) as client:
         task = await begin(client, "job", how="wait" if how == "cancel" else how)
@@ -550,7 +550,7 @@ async def test_what_comes_before_anything_else(server, heard, message, revision)
 
 
 async def test_sessions_have_names_and_are_counted(server, heard):
-    """Each connection with sessions has its own name; without sessions there is none."""
+    """Each connection with sessions has its own name; others have no name."""
     for _ in range(2):
         async with connect(server, version="2025-11-25") as client:
             await client.call_tool("now")

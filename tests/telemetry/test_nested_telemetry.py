@@ -212,7 +212,7 @@ async def test_a_call_of_a_task_belongs_to_the_task():
 
 @pytest.mark.parametrize("depth", [0, 1])
 async def test_a_mounted_handler_calls_too(depth):
-    """The names are those of the listening server."""
+    """Events have the names of the listening server."""
     server = App()
     if depth:
         server = type("Front", (Server,), {"providers": [Mount(server)]}, name="f", version="1")()
