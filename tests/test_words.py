@@ -16,14 +16,14 @@ DRAWN = ("names.md", Path(__file__).name)
 
 #: How often each may stand in code, documents and names of the project.
 MOST = {
-    "is none": 100,
-    "those of": 214,
-    "of ours": 46,
-    "is told": 116,
-    "any more": 66,
-    "nobody": 343,
-    "one that": 230,
-    "but for": 28,
+    "is none": 40,
+    "those of": 109,
+    "of ours": 9,
+    "is told": 24,
+    "any more": 16,
+    "nobody": 109,
+    "one that": 104,
+    "but for": 10,
 }
 
 

@@ -217,7 +217,7 @@ async def test_who_cannot_say(reasons):
 @pytest.mark.parametrize(
     "error", [RuntimeError("s3cret"), ExceptionGroup("s3cret", [ValueError("s3cret")])]
 )
-async def test_a_broken_verifier_lets_nobody_in(error, caplog):
+async def test_a_broken_verifier_refuses_all_requests(error, caplog):
     """The traceback is in the log, and the client gets no details."""
     with pytest.raises(Challenge) as caught:
         await auth(Raising(error)).authenticate(request("Bearer x"))
@@ -240,7 +240,7 @@ class Giving(TokenVerifier):
 
 @pytest.mark.parametrize("answer", [None, {"sub": "ada"}, True, "ada", Principal])
 @pytest.mark.parametrize("nested", [False, True])
-async def test_what_is_no_principal_lets_nobody_in(answer, nested, caplog):
+async def test_a_result_that_is_no_principal_is_refused(answer, nested, caplog):
     """A verifier that returns anything but a principal fails with 500; None is not anonymous."""
     verifier = Giving(answer)
     if nested:
@@ -277,7 +277,7 @@ async def flood(guard, verifier, *errors):
         (lambda: RuntimeError("s3cret"), 500, "Raising failed"),
     ],
 )
-async def test_nobody_fills_the_log_with_tokens(make, status, text, caplog):
+async def test_refused_tokens_do_not_flood_the_log(make, status, text, caplog):
     """The first refusals of each reason are logged, then counted; other reasons still appear."""
     verifier = Raising(None)
     guard = auth(verifier)

@@ -105,7 +105,7 @@ async def test_silence_ends(peer):
     peer.go.set()
 
 
-async def test_nobody_there():
+async def test_a_closed_port():
     """A closed port raises our own exception, not the library's."""
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
@@ -172,7 +172,7 @@ def test_secrets_are_not_shown():
         ({"max_size": 1e6}, "max_size must be a whole number above 0, not 1000000.0"),
     ],
 )
-def test_limits_that_are_none(options, message):
+def test_invalid_limits(options, message):
     """Invalid limits are refused where they are written."""
     with pytest.raises(ValueError, match=message):
         HTTPFetcher(**options)

@@ -156,7 +156,7 @@ async def test_members_that_may_be_absent(peer, make):
         (200, b"[]", "gave something else than an object"),
     ],
 )
-async def test_answers_that_are_none(peer, make, status, document, reason):
+async def test_failures_of_the_issuer(peer, make, status, document, reason):
     """A failing issuer does not mean that the token is invalid."""
     peer.say("/introspect", document, status=status)
 

@@ -126,7 +126,7 @@ async def test_forms_of_keys(keys):
         (jwks(*[jwk("rsa")] * 65), "more than 64 keys"),
     ],
 )
-def test_keys_that_are_none(keys, message):
+def test_unusable_keys(keys, message):
     """Private, symmetric, weak and malformed keys are refused where they are written."""
     with pytest.raises(ValueError, match=message):
         verifier(keys=keys)
@@ -530,7 +530,7 @@ def test_the_library_may_be_missing(monkeypatch):
         ),
     ],
 )
-def test_options_that_are_none(options, message):
+def test_invalid_options(options, message):
     """NaN compares with nothing, and would accept every old token."""
     with pytest.raises(ValueError, match=message):
         verifier(**options)

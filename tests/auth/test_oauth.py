@@ -266,7 +266,7 @@ async def test_the_network_fails_at_the_registration():
 # The user
 
 
-async def test_nobody_comes(autojump_clock):
+async def test_a_login_that_times_out(autojump_clock):
     """The login ends, and the next one registers again, as the issuer may have lost the client."""
     world = World()
     store = MemoryStore()

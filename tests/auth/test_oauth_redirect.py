@@ -100,7 +100,7 @@ async def test_other_requests_are_no_answer(data, status):
     assert answers == [{"code": "x"}]
 
 
-async def test_silent_connections_hold_nobody_up(monkeypatch):
+async def test_silent_connections_do_not_block(monkeypatch):
     """Browsers open connections without requests; above a number they are closed at once."""
     monkeypatch.setattr(_redirect, "MAX_CONNECTIONS", 2)
     async with listening("", 0) as (port, answers):

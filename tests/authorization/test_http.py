@@ -42,7 +42,7 @@ def call(name, id_=7):
 
 
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE", "PUT"])
-async def test_nobody_comes_in_without_a_token(serve_app, bearer, method):
+async def test_a_request_without_a_token_is_refused(serve_app, bearer, method):
     """Each method is answered with 401 and the metadata URL."""
     async with serve_app(auth=bearer(required_scopes=["docs:read"])) as http:
         answer = await http.send(method)
@@ -147,7 +147,7 @@ class Failing(TokenVerifier):
 @pytest.mark.parametrize(
     ("error", "status"), [(VerifierUnavailable("down"), 503), (KeyError("bug"), 500)]
 )
-async def test_a_verifier_that_fails_lets_nobody_in(serve_app, bearer, error, status):
+async def test_a_verifier_that_fails_refuses_all_requests(serve_app, bearer, error, status):
     """The status does not blame the token, and there is no challenge."""
     async with serve_app(auth=bearer(Failing(error))) as http:
         answer = await http.stateless("tools/list", token="ada-reads")
@@ -157,7 +157,7 @@ async def test_a_verifier_that_fails_lets_nobody_in(serve_app, bearer, error, st
 
 
 @pytest.mark.parametrize("answer", [None, {"sub": "ada"}])
-async def test_a_verifier_that_knows_nobody_lets_nobody_in(serve_app, bearer, answer):
+async def test_a_verifier_without_a_principal_refuses(serve_app, bearer, answer):
     """No handler runs if a verifier returns anything but a principal."""
 
     class Giving(TokenVerifier):
@@ -331,7 +331,7 @@ async def test_a_session_belongs_to_who_began_it(serve_app, bearer):
     assert (nobody.status, owner.status) == (401, 200)
 
 
-async def test_the_scopes_are_those_of_the_request(serve_app, bearer):
+async def test_each_request_has_its_own_scopes(serve_app, bearer):
     """The token that began the session does not count."""
     async with serve_app(auth=bearer()) as http:
         session = await http.initialize("ada-writes")

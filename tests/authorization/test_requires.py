@@ -417,7 +417,7 @@ async def test_a_task_may_find_a_scope_missing(scope, code, text):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_nobody_holds_no_scope(docs, version, caplog):
+async def test_anonymous_callers_hold_no_scopes(docs, version, caplog):
     """Unless the serving program passes a principal, scopes refuse."""
     async with connect(docs, version=version) as client:
         with pytest.raises(McpError, match="nobody has verified who is calling"):

@@ -133,7 +133,7 @@ class Ear(ClientHandler):
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
-async def test_what_needs_scopes_later_is_told_to_who_holds_them(autojump_clock, docs, version):
+async def test_scopes_count_at_the_time_of_the_change(autojump_clock, docs, version):
     """On a pipe and in a listen request, too, the scopes at the time of the change count."""
     seen = []
     for scopes in (["docs:read"], ["docs:read", "docs:late"]):

@@ -129,7 +129,7 @@ async def test_a_cancelled_listen_request_is_silent(kitchen):
 
 
 @stateless
-async def test_filters_that_are_none_are_refused(kitchen):
+async def test_malformed_filters_are_refused(kitchen):
     """A filter must be an object, its URIs a list of strings."""
     for wanted in (None, [], "tools", {"resourceSubscriptions": [5]}):
         answer = await kitchen.ask("subscriptions/listen", {"notifications": wanted})
@@ -259,7 +259,7 @@ async def test_what_is_not_declared_is_not_offered(opened):
 
 
 @handshake
-async def test_a_change_within_the_handshake_is_told_at_its_end(opened, revision):
+async def test_a_change_within_the_handshake_is_sent_at_its_end(opened, revision):
     """Changes after `initialize` was read cause one notice per list, after the handshake."""
     async with opened("Hurried", start=False) as wire:
         await wire.initialize()
@@ -279,7 +279,7 @@ async def test_a_change_within_the_handshake_is_told_at_its_end(opened, revision
 
 @handshake
 @pytest.mark.parametrize("transport", ["memory", "http"], indirect=True)
-async def test_a_change_right_after_connecting_is_told(opened, revision, transport):
+async def test_a_change_right_after_connecting_is_sent(opened, revision, transport):
     """Even if `notifications/initialized` has not yet reached the server."""
     for _ in range(40 if transport == "memory" else 4):
         handler = Hearing()

@@ -129,7 +129,7 @@ async def test_a_broken_request_is_answered_by_its_id(kitchen, change, code):
     await kitchen.is_alive()
 
 
-async def test_answers_that_nobody_waits_for_are_dropped(kitchen):
+async def test_unexpected_responses_are_dropped(kitchen):
     """Late, forged and malformed responses are never answered."""
     await kitchen.send(
         {"jsonrpc": "2.0", "id": 1, "result": {}},

@@ -147,7 +147,7 @@ async def test_wrong_arguments_are_answered_at_once(agency):
 
 
 @MODERN
-async def test_what_failed_is_told_apart(agency):
+async def test_failures_are_distinguished(agency):
     """A failed tool has a result; only a protocol error makes a task fail."""
     async with agency() as wire:
         task = await end(wire, await begin(wire, "fail"))

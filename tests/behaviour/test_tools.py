@@ -228,7 +228,7 @@ async def test_bad_arguments_are_a_result_the_model_can_act_on(kitchen):
         assert word in block["text"]
 
 
-async def test_absent_and_null_arguments_are_none(kitchen):
+async def test_arguments_may_be_absent_or_null(kitchen):
     """`arguments` may be left out or null."""
     for params in ({"name": "quick"}, {"name": "quick", "arguments": None}):
         answer = await kitchen.ask("tools/call", params)

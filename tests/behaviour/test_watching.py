@@ -133,7 +133,7 @@ async def test_what_may_be_listened_to(wire):
 
 
 @stateless
-async def test_filters_that_are_none(wire):
+async def test_malformed_filters(wire):
     """Malformed lists of URIs are refused."""
     for wanted in (5, "x", {"a": 1}, [5], ["pantry://text", None], [["pantry://text"]]):
         filters = {"resourceSubscriptions": wanted}

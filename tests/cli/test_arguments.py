@@ -46,7 +46,7 @@ def test_a_value_is_read_as_its_schema_wants_it(schema, text, value):
 
 
 @pytest.mark.parametrize("schema", [{"properties": None}, {"properties": ["x"]}, {}])
-def test_a_schema_that_is_none(schema):
+def test_an_invalid_schema(schema):
     """Every value is read by its form."""
     assert read_arguments(["x=5"], None, schema) == {"x": 5}
 

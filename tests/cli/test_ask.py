@@ -339,7 +339,7 @@ def test_answers_of_a_script(run, asking, version, answers, printed):
         ('{"city": "Ulm", "seats": 9}', "--answers: seats: "),
     ],
 )
-def test_answers_that_are_none(run, asking, version, answers, message):
+def test_invalid_answers(run, asking, version, answers, message):
     """They end the command before anything is sent to the server."""
     status, out, err = run(*call("book", "--answers", answers, version=version))
     assert (status, out) == (2, "")
@@ -355,7 +355,7 @@ def test_a_script_agrees_to_a_url(run, asking, version):
 
 
 @pytest.mark.parametrize("stdin", [None, io.StringIO()])
-def test_nobody_is_there(run, asking, monkeypatch, stdin):
+def test_no_terminal(run, asking, monkeypatch, stdin):
     """Without a terminal the question is declined, and logged."""
     monkeypatch.setattr(sys, "stdin", stdin)
     status, out, err = run(*call("agree"))
@@ -399,7 +399,7 @@ def test_what_is_no_json():
 
 
 @pytest.mark.parametrize("schema", [None, {"properties": 5}, {"properties": {"a": 5}}, {}])
-def test_forms_that_are_none(schema):
+def test_invalid_forms(schema):
     """A malformed form asks nothing."""
     assert read_fields(schema) == []
 

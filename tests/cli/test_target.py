@@ -246,7 +246,7 @@ def test_a_script_that_tells_nothing(folder, old, new):
         load_server("x.py")
 
 
-def test_a_requirement_that_is_none(folder):
+def test_an_invalid_requirement(folder):
     """An invalid requirement counts as missing, and is listed unchanged."""
     (folder / "x.py").write_text(SCRIPT.replace("no-such-distribution>=2", "?"))
     with pytest.raises(CommandError, match=r"the script needs \?, not installed here"):
@@ -311,7 +311,7 @@ def test_a_server_of_a_host(run, folder):
         (("no.json",), "cannot read no.json: No such file or directory"),
     ],
 )
-def test_a_file_of_a_host_that_helps_nobody(run, folder, words, message):
+def test_an_unusable_file_of_a_host(run, folder, words, message):
     """One line has the name of the file and the problem in it."""
     servers = {"a": {}, "b": "ftp://x", "c": "demo.py", "d": {"command": "no-such-command"}}
     (folder / "mcp.json").write_text(json.dumps({"mcpServers": servers}))

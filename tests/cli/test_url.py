@@ -120,7 +120,7 @@ def test_a_token_that_is_refused_is_not_shown(serve, run):
     assert "s3cret" not in err
 
 
-def test_nobody_listens(run):
+def test_a_closed_port(run):
     """A server that does not exist is an error in one line."""
     status, _, err = run("list", "http://127.0.0.1:9/mcp")
 

@@ -246,7 +246,7 @@ async def test_overriding_advertises(scripted, version, offered):
         ("2026-07-28", {"experimental": {"x": {}}, "extensions": {"a/b": {}}}),
     ],
 )
-async def test_capabilities_beside_those_of_the_handler(scripted, version, offered):
+async def test_capabilities_beside_the_handlers_own(scripted, version, offered):
     """Capabilities given to `connect` are sent to the revisions that know them."""
     given = ClientCapabilities(experimental={"x": {}}, extensions={"a/b": {}})
     async with scripted(capabilities=given, version=version) as (_, script):
@@ -255,7 +255,7 @@ async def test_capabilities_beside_those_of_the_handler(scripted, version, offer
         assert params.get("capabilities", said) == offered
 
 
-async def test_what_nobody_overrides_is_unknown(scripted):
+async def test_methods_without_an_override_are_unknown(scripted):
     """A handler need not override anything."""
     for method in ("elicitation/create", "sampling/createMessage", "roots/list"):
         async with scripted(handler=ClientHandler(), version="2025-11-25") as (_, script):
@@ -322,7 +322,7 @@ async def test_rounds_carry_only_the_newest(scripted):
         {"resultType": "mystery"},
     ],
 )
-async def test_rounds_that_are_none(scripted, result):
+async def test_malformed_rounds(scripted, result):
     """It is a `ProtocolError` with the reason, for one request; the session goes on."""
     answers = {"tools/call": [result, DONE]}
     async with scripted(answers, handler=Person(), version="2026-07-28") as (client, _):

@@ -128,7 +128,7 @@ async def test_clients_do_not_mix_up_answers(transport, era):
 
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("transport", SERVERS)
-async def test_a_late_answer_reaches_nobody(transport, era):
+async def test_a_late_answer_is_dropped(transport, era):
     """The answer to a call that timed out arrives before that of the next one, and is dropped."""
     tool = {"stdio": "late", "http": "half_body_and_hang"}[transport]
     with trio.fail_after(PATIENCE):

@@ -33,7 +33,7 @@ META = {"io.modelcontextprotocol/serverInfo": {"name": "scripted", "version": "0
         {"tools": [TOOL], "nextCursor": "same"},
     ],
 )
-async def test_lists_that_are_none(scripted, page):
+async def test_malformed_lists(scripted, page):
     """A malformed page, and pages without end, are a `ProtocolError`."""
     async with scripted() as (client, script):
         script.answers["tools/list"] = lambda _: page
@@ -42,7 +42,7 @@ async def test_lists_that_are_none(scripted, page):
 
 
 @pytest.mark.parametrize("handler", [ClientHandler, 5])
-async def test_a_handler_that_is_none(handler):
+async def test_an_invalid_handler(handler):
     """A handler must be an instance; above all a class is refused."""
     with pytest.raises(TypeError, match="handler must be an instance of a ClientHandler, not"):
         async with connect(Stdio("nobody-starts-this"), handler=handler):
@@ -72,14 +72,14 @@ async def test_pages_are_walked_to_the_end(scripted):
         {"content": [], "isError": "yes"},
     ],
 )
-async def test_results_that_are_none(scripted, answer):
+async def test_malformed_results(scripted, answer):
     """A result that does not fit the specification is a `ProtocolError`."""
     async with scripted({"tools/call": answer}) as (client, _):
         with pytest.raises(ProtocolError):
             await client.call_tool("t")
 
 
-async def test_a_response_that_is_none_fails_its_request(scripted):
+async def test_a_malformed_response_fails_its_request(scripted):
     """A malformed response fails its request, which does not wait for another one."""
 
     def broken(request):
@@ -180,7 +180,7 @@ async def test_the_envelope_is_no_part_of_a_result(scripted, name, own):
     assert (result.meta, result.extra) == (own or None, {})
 
 
-async def test_acknowledgements_that_are_none(scripted):
+async def test_invalid_acknowledgements(scripted):
     """Only an acknowledgement with the id of the request, in its type, counts."""
     async with scripted({"subscriptions/listen": None}) as (client, script):
 

@@ -82,7 +82,7 @@ async def three(self, method, params):
         ("listRoots", "list_roots"),
     ],
 )
-def test_names_that_nobody_calls(name, meant):
+def test_misspelt_names(name, meant):
     """A method name close to one of the base is refused, since it would not be called."""
     text = f"is never called; did you mean {meant!r}? (begin a name of your own with _)"
     assert problems_of(**{name: two}) == [f"Handler.{name}: {text}"]
@@ -102,7 +102,7 @@ def test_methods_of_its_own(name):
     assert getattr(handler, name) is two
 
 
-def test_methods_that_help_one_that_is_right():
+def test_helpers_of_a_correct_method():
     """If the right method exists, similar names are not misspellings."""
 
     class Helped(ClientHandler):
@@ -535,7 +535,7 @@ async def test_roots_in_every_form(scripted, version):
 
 
 @pytest.mark.parametrize(("roots", "error", "text"), NO_ROOTS)
-async def test_roots_that_are_none(scripted, roots, error, text):
+async def test_malformed_roots(scripted, roots, error, text):
     """Invalid roots are refused at once, not when a tool asks."""
     with pytest.raises(error, match=text):
         async with connect("http://127.0.0.1:9/mcp", roots=roots):

@@ -111,7 +111,7 @@ async def test_a_pinned_version_is_the_only_one(scripted):
             raise AssertionError
 
 
-async def test_a_version_that_nobody_asked_for(scripted):
+async def test_an_unrequested_version(scripted):
     """An unknown version in the answer to `initialize` ends the connection."""
     answers = {
         "server/discover": Exception(-32601, "no"),
@@ -210,7 +210,7 @@ async def test_a_pinned_2026_07_28_has_to_be_listed(scripted, answer):
 
 @pytest.mark.parametrize("version", [None, "2026-07-28"])
 @pytest.mark.parametrize("versions", [["2099-01-01"], ["2024-11-05", "x"], ["2099-01-01", 5]])
-async def test_a_server_that_lists_what_nobody_knows(scripted, versions, version):
+async def test_a_server_that_lists_unknown_versions(scripted, versions, version):
     """Without a known version the error lists the server's versions."""
     text = f"no protocol version in common with the server, which speaks {versions[0]}"
     answers = {"server/discover": {**DISCOVERED, "supportedVersions": versions}}
@@ -291,7 +291,7 @@ async def test_a_refusal_of_initialize_that_names_another_revision(scripted, cod
         (None, None),
     ],
 )
-async def test_a_refusal_of_initialize_that_helps_nobody(scripted, version, data):
+async def test_a_refusal_of_initialize_without_versions(scripted, version, data):
     """The server's error is raised, and no request is repeated."""
     refused = Exception(-32602, "Unsupported protocol version", data)
     answers = {"server/discover": Exception(-32601, "no"), "initialize": [refused]}

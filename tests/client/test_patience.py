@@ -53,7 +53,7 @@ async def test_the_timeout_goes_on_with_the_answer(autojump_clock):
     assert 139 < waited < 141
 
 
-async def test_nobody_waits_for_ever(autojump_clock):
+async def test_the_pause_has_a_maximum(autojump_clock):
     """After ten timeouts in all a call ends, also during a question."""
     async with connect(Asking, handler=Slow(), version="2025-11-25", timeout=5) as client:
         start = trio.current_time()

@@ -72,7 +72,7 @@ async def test_no_answer_is_kept_for_ever(scripted, autojump_clock):
         assert count(script, "tools/list") == 2
 
 
-async def test_nothing_is_kept_if_nobody_wants_it(scripted):
+async def test_nothing_is_cached_without_the_option(scripted):
     """`cache=False` sends each request."""
     answers = {"tools/list": kept(tools=[TOOL])}
     async with scripted(answers, cache=False) as (client, script):
@@ -318,7 +318,7 @@ def test_an_answer_is_never_older_than_its_time(scripted, steps, ttl):
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
-async def test_a_server_of_ours_is_cached():
+async def test_results_of_our_server_are_cached():
     """The server's option `cache` reaches the client; a notice of changes drops the result."""
 
     class Echo(Tool):

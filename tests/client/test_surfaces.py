@@ -86,7 +86,7 @@ def test_plain_code_has_the_same_signatures(trio_class, plain_class):
         assert name[0] == "_" or inspect.getdoc(ours), name
 
 
-def test_the_options_are_those_of_trio():
+def test_the_options_equal_those_on_trio():
     """Each way to connect has the parameters of `connect` or `connect_all`."""
     one, several = inspect.signature(connect), inspect.signature(connect_all)
 

@@ -109,7 +109,7 @@ TASK = {
 
 
 @pytest.mark.parametrize("capabilities", [None, ClientCapabilities(extensions={"x.y/z": {}})])
-async def test_a_task_that_nobody_asked_for(scripted, capabilities):
+async def test_an_undeclared_task(scripted, capabilities):
     """A server must not create a task for a client that does not declare tasks."""
     async with scripted({"tools/call": TASK}, capabilities=capabilities) as (client, _):
         with pytest.raises(ProtocolError, match="unknown kind of result: 'task'"):

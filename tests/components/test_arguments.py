@@ -42,7 +42,7 @@ def test_all_violations_are_told_twice() -> None:
     assert refused.to_wire()["isError"] is True
 
 
-def test_not_more_is_told_than_can_be_corrected() -> None:
+def test_the_number_of_violations_is_limited() -> None:
     """The number is limited in the text and in `_meta`, whatever the size of the arguments."""
     counts = {f"{n}{'n' * 10_000}": "x" for n in range(1000)}
     _, refused = prepare(SPEC, {"query": "xx", "counts": counts})

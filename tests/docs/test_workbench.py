@@ -519,7 +519,7 @@ def test_malformed_settings_are_told_in_one_line(home: Path) -> None:
     assert process.returncode == 1
 
 
-async def test_the_program_serves_those_who_have_a_key(home: Path) -> None:
+async def test_the_program_serves_clients_with_a_key(home: Path) -> None:
     """`/healthz` needs no key; `/metrics` counts the tools on each request."""
     with (home / "settings.toml").open("a") as file:
         file.write(f'ada = "{api_key_digest(KEY)}"\n')

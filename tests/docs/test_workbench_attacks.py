@@ -222,7 +222,7 @@ async def test_the_folder_itself_goes_and_comes_back(
             await until(tools, lambda: "skill:back" in tools)
 
 
-async def test_a_change_before_the_watch_is_told(
+async def test_a_change_before_the_watch_is_reported(
     made: Callable[[], Any], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is reported even if the folder was read meanwhile."""
@@ -406,7 +406,7 @@ async def test_definitions_show_no_secret(
     assert secret not in caplog.text
 
 
-async def test_a_wrong_log_message_ends_nobody(
+async def test_a_wrong_log_message_ends_no_skill(
     made: Callable[[], Any], home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A skill with a malformed log format goes on, as it would elsewhere."""

@@ -141,7 +141,7 @@ def test_hypercorn_serves_where_it_is_asked_for(app):
 
 
 @pytest.mark.slow
-def test_nobody_keeps_it_from_ending(app):
+def test_no_client_keeps_it_from_ending(app):
     """It ends with open calls of both eras, both kinds of streams, and an unread response."""
     with running(app, "--port", "0") as (process, client):
         session = client.begin()

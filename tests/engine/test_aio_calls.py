@@ -430,7 +430,7 @@ def test_cleanup_cannot_call_trio_code(run):
     run(main)
 
 
-def test_a_task_that_outlives_its_call_is_told(run):
+def test_a_task_that_outlives_its_call_gets_an_error(run):
     """A task that outlives its call gets an error when it uses the trio side."""
     told = []
 

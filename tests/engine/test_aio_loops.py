@@ -392,7 +392,7 @@ def test_ctrl_c_in_trio_code_of_an_asyncio_program():
     assert not trio.lowlevel.in_trio_run()
 
 
-def test_ctrl_c_where_nobody_else_handles_it():
+def test_ctrl_c_without_another_handler():
     """The signal is handled by trio, as in a notebook: the block ends, and raises it."""
 
     async def main():

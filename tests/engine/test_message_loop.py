@@ -320,7 +320,7 @@ async def test_our_requests_are_answered_or_given_up(wired, autojump_clock):
     assert (ledger.outbound, len(served.pending)) == (0, 0)
 
 
-async def test_requests_of_ours_are_answered(wired):
+async def test_our_requests_are_answered(wired):
     """The response wakes the task that sent the request; notices reach the handler."""
     served, ours = await wired()
     result = {}

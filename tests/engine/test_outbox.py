@@ -136,7 +136,7 @@ async def test_a_peer_that_goes_while_we_write_at_once(stream):
     assert (outbox.dropped, outbox.has_room) == (1, True)
 
 
-async def test_closing_frees_whoever_waits(stream, nursery):
+async def test_closing_wakes_waiting_tasks(stream, nursery):
     """After `close` nothing is queued, and no task waits."""
     outbox = Outbox(stream, 1)
     outbox.put(b"12")

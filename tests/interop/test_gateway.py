@@ -152,7 +152,7 @@ async def listed(client: Any, name: str, start: str, separator: str) -> list[Any
 
 @ERAS
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-async def test_the_answers_are_those_of_the_servers(
+async def test_the_answers_equal_the_servers_answers(
     commands: dict[str, list[str]], folder: Path, tmp_path: Path, version: str, transport: str
 ) -> None:
     """Lists, calls, resources, prompts and completions are the same, one by one."""

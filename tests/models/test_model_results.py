@@ -208,7 +208,7 @@ def test_long_texts(provider):
 
 
 @EACH
-def test_calls_that_are_none(provider):
+def test_invalid_calls(provider):
     """A result needs the call that it answers."""
     with pytest.raises(TypeError, match="expected a call of a tool, got SimpleNamespace"):
         result_for(provider, SimpleNamespace(type="text"), ToolResult("a"))

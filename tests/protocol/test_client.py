@@ -50,7 +50,7 @@ def test_progress_token(client):
 
 
 @pytest.mark.parametrize("meta", [None, "x", [1]])
-def test_meta_that_is_none(client, meta):
+def test_a_malformed_meta(client, meta):
     """A `_meta` that is not an object is replaced."""
     request = client.request("x", {"_meta": meta}, progress=True)
     assert request.params == {"_meta": {"progressToken": 1}}

@@ -41,7 +41,7 @@ def test_how_values_travel(text, sent):
 @pytest.mark.parametrize(
     "sent", ["=?base64?eA?=", "=?base64?e A==?=", "=?base64?/w==?=", "=?base64?e-A_?=", "é", "a\tb"]
 )
-def test_values_that_are_none(sent):
+def test_invalid_values(sent):
     """Bad base64, bad UTF-8, and unencoded special characters are refused."""
     with pytest.raises(ValueError, match="base64"):
         decode_value(sent)

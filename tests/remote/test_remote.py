@@ -211,7 +211,7 @@ async def outcome(work):
 
 
 @ERAS
-async def test_answers_are_those_of_the_server(behind, front, back):
+async def test_answers_equal_the_servers_answers(behind, front, back):
     """Every list and every answer is the server's own, except for prefixes."""
     async with (
         connect(Up, version=front) as direct,

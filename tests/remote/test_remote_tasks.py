@@ -217,7 +217,7 @@ async def test_a_question_is_withdrawn(behind, autojump_clock):
         assert (await state(client, task, *END))["result"]["content"][0]["text"] == "gave up"
 
 
-async def test_a_question_that_nobody_can_take(behind, autojump_clock):
+async def test_a_question_to_a_caller_without_the_capability(behind, autojump_clock):
     """A caller without the capability fails the task, and cancels it at the server."""
     knows = ClientCapabilities(extensions={TASKS: {}})
     async with connect(behind(Up), version=NEW, capabilities=knows) as client:

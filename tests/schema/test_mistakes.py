@@ -314,7 +314,7 @@ def test_an_argument_answers_alike():
     ]
 
 
-def test_a_word_that_nobody_knows():
+def test_an_unknown_option():
     """The error suggests the nearest option, or lists all of them."""
     near, far = faults_of({"a": f.string(requird=True), "b": f.string(bogus=1)})
 

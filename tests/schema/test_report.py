@@ -849,7 +849,7 @@ def test_unknown_keywords_have_general_words():
     assert broken((), "enum", "no list", 1).message == "does not match the schema"
 
 
-def test_null_among_what_came_is_told() -> None:
+def test_a_null_of_the_wrong_type_is_reported() -> None:
     """A null of the wrong type is in `got`; for a missing name there is no `got`."""
     compiled = compile_schema(
         {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["b"]}

@@ -199,7 +199,7 @@ async def test_an_override_that_does_not_ask(version):
 
 
 @pytest.mark.parametrize("server", [Factory, Computing])
-async def test_nothing_is_told_of_a_hidden_resource(server):
+async def test_a_hidden_resource_cannot_be_watched(server):
     """An unavailable resource cannot be watched, whatever `can_watch` returns."""
     async with connect(server, principal=GUEST, version="2025-11-25") as client:
         with pytest.raises(McpError, match="Resource not found"):

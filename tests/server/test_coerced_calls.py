@@ -101,7 +101,7 @@ async def test_a_server_decides_for_all(coerce, texts):
     assert "expected integer" in await call("exact", {"n": "3"}, Own)
 
 
-async def test_what_does_not_fit_is_told_as_it_was_sent():
+async def test_invalid_arguments_are_shown_as_sent():
     """If one argument is invalid, the error shows every argument as it was sent."""
     text = await call("sum", {"n": "3", "on": "yes"})
 

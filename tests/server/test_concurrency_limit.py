@@ -80,7 +80,7 @@ async def end(client, task, pause=0.1):
             await trio.sleep(pause)
 
 
-async def test_who_waits_for_a_person_holds_up_nobody(autojump_clock):
+async def test_a_call_that_asks_frees_its_slot(autojump_clock):
     """A call that waits for an answer frees its slot, and waits for one again afterwards."""
     kit = Narrow()
 
@@ -99,7 +99,7 @@ async def test_who_waits_for_a_person_holds_up_nobody(autojump_clock):
     assert (kit.most, kit.running) == (1, 0)
 
 
-async def test_a_request_that_waits_for_a_person_holds_up_nobody_either(autojump_clock):
+async def test_a_live_call_that_asks_frees_its_slot(autojump_clock):
     """The slot is also freed up to 2025-11-25, where the handler waits within its request."""
     both = trio.Event()
 

@@ -291,7 +291,7 @@ class Ears(ClientHandler):
         self.heard.append(params.get("uri"))
 
 
-async def test_a_watched_resource_is_told_of_by_its_new_name():
+async def test_updates_have_the_prefixed_uri():
     """Updates have the prefixed URI, also if only the mounted `can_watch` allows them."""
     inner, ears = Hooked(), Ears()
     ada = Principal(subject="ada")

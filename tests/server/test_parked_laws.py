@@ -192,7 +192,7 @@ async def live_through(script, course, replay):
 @example(script=["effect", "ask", "effect", "ask"], course=[])
 @example(script=["effect", "ask"], course=[("evict", ["yes"])])
 @example(script=[["ask"], ["effect", "ask"], "same", "same"], course=[("", ["none", "yes"])])
-def test_nobody_can_tell(script, course):
+def test_parked_and_replayed_results_are_equal(script, course):
     """Results equal replayed ones; effects and steps happen once, even if a state is reused."""
 
     async def main(replay):

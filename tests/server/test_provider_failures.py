@@ -179,7 +179,7 @@ async def test_clients_hear_of_a_shared_provider_that_fails(autojump_clock):
         assert heard == ["tools", "tools", "tools"]
 
 
-async def test_a_cancelled_request_fails_nobody(version):
+async def test_a_cancelled_request_is_no_failure(version):
     """A request that is cancelled during a provider's list causes no failure."""
     moody, held = Moody(shared=True, timeout=1e9), trio.Event()
     server = serving(moody)
@@ -350,7 +350,7 @@ async def ask(app, path):
 
 
 @pytest.mark.parametrize("given", ["hello", b"hello", {"hello": Steady}])
-async def test_a_list_that_is_none(version, caplog, given):
+async def test_a_malformed_list(version, caplog, given):
     """A string or a mapping instead of a list is logged as one failure, not one per element."""
 
     class Wrong(ToolProvider):

@@ -214,7 +214,7 @@ async def test_bursts_become_two_notices(nursery, autojump_clock):
     assert len(hearer.told) == 4
 
 
-async def test_a_change_of_which_nobody_is_told_has_no_window(nursery, autojump_clock):
+async def test_a_change_without_subscribers_opens_no_window(nursery, autojump_clock):
     """A change without subscribers opens no window: the next change is sent at once."""
     merger, hearer = Merger(no_task, nursery.start_soon), Hearer()
     merger.report("tools")

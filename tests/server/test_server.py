@@ -164,7 +164,7 @@ async def test_a_session_may_end_while_it_is_set_up(autojump_clock):
             await client.call_tool("waiting")
 
 
-async def test_a_change_that_comes_too_late_is_told_to_nobody():
+async def test_a_change_that_comes_too_late_is_dropped():
     """A change that another thread reports while the connection ends is dropped."""
     server = Small()
     async with connect(server, version="2025-11-25") as client:
@@ -189,7 +189,7 @@ async def test_what_changes_cost(version, tasks):
         assert trio.lowlevel.current_statistics().tasks_living == before + tasks
 
 
-async def test_updates_reach_those_who_watch(autojump_clock):
+async def test_updates_reach_the_watchers(autojump_clock):
     """An update with a URI is sent to the clients that watch this URI."""
     seen = []
 

@@ -289,7 +289,7 @@ def test_each_minute_is_judged_by_itself():
     assert allowed == [False, True, True, False, True]
 
 
-def test_the_hours_are_those_of_a_time_zone():
+def test_the_hours_follow_a_time_zone():
     """The hours follow the time zone in summer and in winter."""
     summer = TimeWindow("08:00", "18:00", "Europe/Berlin", clock=at("2026-07-28 06:30"))
     winter = TimeWindow("08:00", "18:00", "Europe/Berlin", clock=at("2026-01-28 06:30"))

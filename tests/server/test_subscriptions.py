@@ -157,7 +157,7 @@ async def test_what_has_no_room_is_left_again():
 
 
 @ERAS
-async def test_a_cancelled_subscription_is_none(version):
+async def test_a_cancelled_subscription_is_not_opened(version):
     """A hook that swallows its cancellation gets `unsubscribe`, and nothing is opened."""
     server = Feeds()
     uris = ["x:1", "x:slow"]

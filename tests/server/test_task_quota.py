@@ -113,7 +113,7 @@ async def test_the_callers_own_goes_first():
     assert bench.has(cyds) == [True]
 
 
-async def test_nobody_is_shut_out_by_what_others_have_done_with():
+async def test_reported_tasks_of_others_make_room():
     """A principal gets room where reported tasks of others use up the whole store."""
     bench = Bench(tasks=4, tasks_per_principal=2)
     for owner in ("ann", "ann", "bob", "bob"):
@@ -191,7 +191,7 @@ async def test_as_many_go_as_make_room():
     assert bench.has(*old) == [False, False, True, True]
 
 
-async def test_nobody_goes_for_a_result_that_never_fits():
+async def test_nothing_is_removed_for_a_result_that_never_fits():
     """No task is removed for a result or an answer that cannot fit."""
     bench = Bench(task_memory=1000)
     told = bench.begin(told=True)
@@ -297,7 +297,7 @@ async def client():
         yield client
 
 
-async def test_without_room_an_optional_task_is_none(autojump_clock, client):
+async def test_without_room_an_optional_task_is_not_created(autojump_clock, client):
     """The call is answered in its request, as for a client without tasks."""
     await start(client, "hold")
     assert (await client.call_tool("think")).content[0].text == "thought"

@@ -259,7 +259,7 @@ async def test_failing_while_it_is_cancelled(nursery, caplog):
     nursery.cancel_scope.cancel()
 
 
-async def test_failing_in_a_way_that_nobody_expects(nursery, caplog):
+async def test_an_unexpected_failure(nursery, caplog):
     """An unexpected failure ends only its own task."""
     bench = Bench(nursery)
 

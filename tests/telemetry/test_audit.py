@@ -283,7 +283,7 @@ async def test_a_file_that_is_no_database_denies(tmp_path):
     assert path.read_text() == "no database " * 100
 
 
-async def test_a_loop_that_has_ended_is_told_nothing(tmp_path):
+async def test_a_loop_that_has_ended_is_not_notified(tmp_path):
     """A record may be written after its call was cancelled with its loop."""
     audit = AuditLog(tmp_path / "audit")
     event = Event("decision", 1, "tools/call", "memory", name="echo", decision="allow")

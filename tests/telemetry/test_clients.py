@@ -409,7 +409,7 @@ def test_the_caller_elsewhere():
     assert plain.parent.span_id == spans.named("work", SpanKind.INTERNAL)[0].context.span_id
 
 
-async def test_meta_that_is_none():
+async def test_a_malformed_meta():
     """A request with a malformed `_meta` is sent unchanged: the server checks it."""
     tracing, sent = Tracing(tracer_provider=Spans().provider), []
     options = {"telemetry": [tracing], "tap": lambda _, message: sent.append(message)}

@@ -67,7 +67,7 @@ async def test_a_call(server, heard, version):
     assert end.duration >= 0
 
 
-async def test_sizes_are_those_of_the_messages(server, heard):
+async def test_sizes_are_measured_on_the_wire(server, heard):
     """Bytes in and out are the sizes on the wire."""
     call = {"name": "echo", "arguments": {"text": "ß"}, "_meta": META}
     request = {"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": call}
@@ -366,7 +366,7 @@ async def test_questions_to_the_client(server, heard, answer, kind, outcome, cod
     assert end.key != call.key
 
 
-async def test_a_question_that_nobody_waits_for(server, heard):
+async def test_a_question_of_a_cancelled_call(server, heard):
     """Cancelling the call cancels its question, and notifies the client."""
     person = Person()
     async with (
@@ -424,7 +424,7 @@ async def test_ends_of_tasks(server, heard, how, kind, outcome, code, autojump_c
     assert task.task_id not in repr(heard)
 
 
-async def test_a_task_that_nobody_heard_begin(server, autojump_clock):
+async def test_a_task_from_before_the_listener(server, autojump_clock):
     """It has no end, either."""
     heard = Heard()
     server.tools.add(Job)
@@ -708,7 +708,7 @@ async def test_a_cancelled_handler_is_left_too(server):
     assert around.said.count("+tools/call") == around.said.count("-tools/call") == 2
 
 
-def test_a_listener_of_ours_hears_nothing_by_itself():
+def test_the_base_listener_ignores_everything():
     """The base class ignores events, and surrounds nothing."""
     event = Event("start", 1, "ping", "memory")
 
@@ -717,7 +717,7 @@ def test_a_listener_of_ours_hears_nothing_by_itself():
         pass
 
 
-async def test_nothing_runs_while_nobody_listens(server, monkeypatch):
+async def test_nothing_runs_without_listeners(server, monkeypatch):
     """Without listeners no event is made."""
     monkeypatch.setattr(Recording, "__init__", None)
     for name in ("emit", "around"):

@@ -143,7 +143,7 @@ async def test_a_nested_call_has_a_start_and_an_end(version):
         ("wrong", "crashed", None),
     ],
 )
-async def test_each_end_of_a_nested_call_is_told(tool, outcome, code, autojump_clock):
+async def test_each_outcome_of_a_nested_call_is_reported(tool, outcome, code, autojump_clock):
     """It has the outcomes of requests."""
     server = App()
     server.policies.replace([DenyTools("shell")])

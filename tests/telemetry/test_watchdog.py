@@ -221,7 +221,7 @@ async def test_code_of_this_package_has_a_name_too(barks):
     assert "Condition.wait (" in told[0]
 
 
-async def test_each_incident_is_told_once(barks, monkeypatch):
+async def test_each_incident_is_logged_once(barks, monkeypatch):
     """However long it lasts, it is logged once."""
     looks = []
     look = module._Pulse.look

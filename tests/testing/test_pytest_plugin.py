@@ -159,7 +159,7 @@ def test_marks_and_the_configuration_narrow(project: Any) -> None:
     project(f"{text}{PLAIN}", ini=ini).assert_outcomes(passed=4)
 
 
-def test_a_wrong_mark_is_told(project: Any) -> None:
+def test_a_wrong_mark_is_reported(project: Any) -> None:
     """A wrong mark is reported in one line, at collection."""
     result = project(f"import pytest\n@pytest.mark.mcp(version=[])\n{PLAIN.strip()}\n")
 

@@ -190,7 +190,7 @@ def test_answers_that_are_left():
     )
 
 
-def test_a_script_that_is_none():
+def test_an_invalid_script():
     """A single answer is not a script."""
     with pytest.raises(TypeError, match="elicitation must be a list of answers, or a mapping"):
         ScriptedHandler(elicitation="yes")

@@ -159,7 +159,7 @@ async def test_a_server_that_is_a_context_manager_is_a_server() -> None:
 
 
 @pytest.mark.parametrize("transport", ["memory", "stdio"])
-async def test_a_crash_of_the_server_is_told(transport: Any) -> None:
+async def test_a_crash_of_the_server_is_raised(transport: Any) -> None:
     """A lifespan that fails ends the block with its own exception."""
 
     class Broken(Server, name="broken", version="1"):

@@ -202,7 +202,7 @@ def test_bugs_are_found(call, error, told):
     assert [part for part in told if part not in steps] == []
 
 
-def test_the_least_session_is_told():
+def test_the_least_session_is_reported():
     """Irrelevant steps are removed, and the value is the smallest one."""
     text, steps = failure(serving(crash), shrink=True)
     assert text == "count crashed with {'count': 1001}"

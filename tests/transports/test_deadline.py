@@ -63,7 +63,7 @@ def test_what_ends_in_time_leaves_nothing_behind(monkeypatch, seconds, started):
     assert ends == []
 
 
-def test_the_reason_is_told_before_the_end(monkeypatch):
+def test_the_reason_is_logged_before_the_end(monkeypatch):
     """The reason is logged before the end, and once."""
     said, ended = [], threading.Event()
 

@@ -250,7 +250,7 @@ async def test_closing_wakes_the_receiver(stream):
         ours.send_nowait([b"1"])
 
 
-async def test_a_reader_that_goes_is_told(stream):
+async def test_a_reader_that_closes_is_noticed(stream):
     """The wait ends with the close of the reader, or with that of the stream."""
     ours, their_in, _ = stream
     results = []

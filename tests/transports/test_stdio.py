@@ -131,7 +131,7 @@ async def test_serves_until_the_end_of_stdin(served):
 
 
 @pytest.mark.parametrize("calling", [False, True])
-async def test_serves_until_nobody_reads_stdout(served, calling):
+async def test_serves_until_stdout_is_closed(served, calling):
     """It ends when idle and with a call that hangs, though stdin stays open."""
     serve, feed, out = served
     _write(feed, INITIALIZE, INITIALIZED, *([_call(1)] if calling else []))

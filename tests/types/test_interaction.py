@@ -82,7 +82,7 @@ def test_the_text_of_a_result_is_that_of_its_texts():
         ({"role": "user", "model": "m", "content": [TEXT, 5]}, "content"),
     ],
 )
-def test_results_that_are_none(wire, text):
+def test_malformed_results(wire, text):
     """The error has the field."""
     with pytest.raises(ProtocolError, match=text):
         SamplingResult.from_wire(wire)

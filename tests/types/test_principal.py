@@ -68,7 +68,7 @@ def test_claims_can_be_sent_on_and_copied():
         {"subject": 1},
     ],
 )
-def test_nobody_is_no_principal(fields):
+def test_a_principal_needs_a_name(fields):
     """A principal without a name is refused, as its sessions would be shared."""
     with pytest.raises(ValueError, match=r"Principal"):
         Principal(**fields)

@@ -29,7 +29,7 @@ def test_all_scopes_are_needed():
     assert refused(need, holder()) == ("read", "write")
 
 
-def test_nobody_holds_nothing():
+def test_anonymous_requests_hold_no_scopes():
     """A request without authorization cannot do anything that needs a scope."""
     assert refused(RequireScopes("read"), None) == ("read",)
 

@@ -386,7 +386,7 @@ def test_closing(schema, closed):
     assert close(schema) == expected
 
 
-def test_closing_but_for_one_property():
+def test_closing_except_one_property():
     """It may have any value, in every object that is closed."""
     nested = shape(a=shape(b=TEXT), c=strict(d=TEXT))
 

@@ -73,7 +73,7 @@ def test_half_pairs():
     assert not has_half_pair({"a": ["\U0001f600", 1, None]})
 
 
-def test_a_template_that_is_none():
+def test_a_malformed_template():
     """A malformed URI template has no variables."""
     assert _variables("a://{b") == []
 

@@ -406,7 +406,7 @@ def test_a_server_at_another_place(flaw, path, text, examine):
     assert ("; " in seen) == ("; " in text)
 
 
-def test_nobody_is_there(examine):
+def test_a_closed_port(examine):
     """A port without a server is one finding."""
     with serving("none") as server:
         pass

@@ -76,7 +76,7 @@ def test_every_peer_is_believed_only_about_its_own_client():
     assert _read(header, proxies=TrustedProxies(["*", "10.0.0.0/8"]))[0] == ("192.0.2.2", 0)
 
 
-def test_as_many_proxies_as_nobody_has():
+def test_the_number_of_proxies_is_limited():
     """The search stops after a maximum of entries: a client may fill the whole head with them."""
     header = ", ".join(["192.0.2.1", *["10.1.1.1"] * MOST_PROXIES])
     assert _read(f"x-forwarded-for: {header}")[0] == ("10.1.1.1", 0)

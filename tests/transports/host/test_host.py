@@ -18,7 +18,7 @@ def _chunk(body, *, more=True):
     return {"type": "http.response.body", "body": body, "more_body": more}
 
 
-async def test_an_application_is_told_what_was_asked(serve, connect, read_body, answer):
+async def test_the_scope_has_the_request(serve, connect, read_body, answer):
     """The scope has addresses, method, target and headers; the body comes in one event."""
     seen = []
 
@@ -342,7 +342,7 @@ async def test_an_early_answer_survives_the_rest_of_the_upload(serve, connect, a
     assert await client.rest() == b""
 
 
-async def test_a_body_that_nobody_takes_holds_up_its_connection(serve, connect, answer):
+async def test_an_unread_body_blocks_its_connection(serve, connect, answer):
     """A body that is not read is not buffered, and is dropped after the response."""
     go_on = trio.Event()
 

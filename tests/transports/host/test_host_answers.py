@@ -258,7 +258,7 @@ async def test_the_application_may_end_the_connection(serve, connect, answer):
         (b"Transfer-Encoding: chunked\r\n\r\n1\r\n1\r\n0", False),
     ],
 )
-async def test_a_body_that_nobody_reads(serve, connect, answer, request_, goes_on):
+async def test_an_unread_body(serve, connect, answer, request_, goes_on):
     """The connection is kept if an unread body has arrived, and otherwise closed."""
 
     async def app(scope, receive, send):
@@ -300,7 +300,7 @@ async def test_a_body_may_be_read_while_the_answer_goes_out(serve, connect):
 
 
 @pytest.mark.parametrize("waits_before", [False, True])
-async def test_work_after_the_answer_holds_up_nobody(serve, connect, answer, waits_before):
+async def test_work_after_the_answer_does_not_block(serve, connect, answer, waits_before):
     """The next request is answered while the application still works after its response."""
     go_on, worked = trio.Event(), []
 

@@ -95,7 +95,7 @@ async def test_many_connections_are_accepted_together(serve, waiting, until):
     assert rounds.count < count
 
 
-async def test_a_client_whose_calls_hang_keeps_nobody_out(serve, hang, ask, until, waiting):
+async def test_a_client_whose_calls_hang_makes_room(serve, hang, ask, until, waiting):
     """Another address gets the slot of the oldest call, whose application gets a disconnect."""
     host = await serve(waiting, max_connections=3)
     oldest, *_ = await hang(host, 3)
@@ -168,7 +168,7 @@ async def test_the_address_with_the_most_loses_an_idle_one_first(serve, hang, as
     await busy.stream.aclose()
 
 
-async def test_nobody_who_is_busy_loses_a_place_to_one_with_as_many(serve, connect, hang, waiting):
+async def test_equal_shares_keep_their_busy_connections(serve, connect, hang, waiting):
     """Otherwise two addresses would take the same slot from each other for ever."""
     host = await serve(waiting, max_connections=4)
     await hang(host, 2)
@@ -291,7 +291,7 @@ async def test_health_checks_are_answered_while_every_place_is_busy(
 
 
 @pytest.mark.parametrize("data", [b"", b"GET /healthz HT", b"POST / HTTP/1.1\r\nHost: x\r\n"])
-async def test_nobody_holds_the_places_for_health_checks(
+async def test_no_client_keeps_the_reserved_slots(
     serve, connect, hang, ask, waiting, data, autojump_clock
 ):
     """A client without a complete request loses a reserved slot to the next, or after a while."""

@@ -101,7 +101,7 @@ async def test_a_port_that_is_taken_is_one_line(serve, echo):
     assert str(raised.value) == text
 
 
-async def test_a_name_that_nobody_knows_is_an_error(monkeypatch, listening):
+async def test_an_unknown_name_is_an_error(monkeypatch, listening):
     """The error of the resolver is raised."""
 
     async def getaddrinfo(*_args, **_kwargs):
@@ -177,7 +177,7 @@ async def test_a_unix_socket_in_use_is_left_alone(listening, tmp_path, backlog):
     assert plain.exists()
 
 
-def test_what_is_wrong_with_a_listener_is_told_from_what_is_gone():
+def test_an_aborted_connection_is_no_listener_error():
     """`accept` ignores connections that were aborted; other errors are raised."""
 
     class Listener:

@@ -290,7 +290,7 @@ def test_a_lifespan_that_fails_fails_on_asyncio(at, text):
     asyncio.run(main())
 
 
-def test_work_that_is_left_when_the_loop_ends_is_told():
+def test_work_that_is_left_when_the_loop_ends_fails():
     """The asyncio side never waits for a loop that has ended."""
 
     async def main():

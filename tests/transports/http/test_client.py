@@ -249,7 +249,7 @@ async def test_a_web_page_is_no_server():
                 raise AssertionError
 
 
-async def test_nobody_listens():
+async def test_a_refused_connection():
     """A refused connection is one exception, which has the URL."""
     with pytest.raises(TransportError, match=r"cannot reach http://127\.0\.0\.1:9/mcp: "):
         async with connect("http://127.0.0.1:9/mcp?key=secret"):
@@ -377,7 +377,7 @@ async def test_a_notification_comes_before_what_follows():
         assert len(script.of("ping")) == 1
 
 
-async def test_a_notification_that_nobody_takes(autojump_clock, caplog):
+async def test_a_notification_that_is_not_answered(autojump_clock, caplog):
     """An unanswered notification delays later messages only for a limited time."""
 
     async def never():
@@ -1148,7 +1148,7 @@ async def test_headers_that_were_wrong(times):
 @pytest.mark.parametrize(
     "page", [{"tools": 5}, {"tools": [5]}, {"tools": [{"name": 5, "inputSchema": {}}]}]
 )
-async def test_definitions_that_are_none(page):
+async def test_malformed_definitions(page):
     """The error says what is wrong with the definitions."""
 
     async def listed(heard):

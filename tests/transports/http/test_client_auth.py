@@ -94,7 +94,7 @@ async def test_a_refused_token_is_final():
     assert str(caught.value).endswith("its metadata is at https://x/meta")
 
 
-async def test_the_body_of_a_refusal_is_told():
+async def test_the_body_of_a_refusal_is_in_the_error():
     """The body of a refusal is read before the strategy is called, and is part of the error."""
 
     async def refuse(heard):
@@ -246,7 +246,7 @@ async def test_a_request_that_waits_for_a_login_has_its_time_after_it(mock_clock
     ]
 
 
-async def test_ending_a_session_asks_nobody():
+async def test_ending_a_session_needs_no_login():
     """A refused DELETE is not repeated."""
     auth = Counting()
     script = Script(DELETE=guarded("never", done))

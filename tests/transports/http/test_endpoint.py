@@ -53,7 +53,7 @@ async def test_a_body_comes_as_it_is(autojump_clock, wire, coding):
 
 
 @pytest.mark.parametrize("coding", ["", "identity", "Identity"])
-async def test_a_coding_that_is_none(autojump_clock, wire, coding):
+async def test_the_identity_coding(autojump_clock, wire, coding):
     """`identity` is accepted."""
     assert (await wire.send_modern(call("echo"), {"content-encoding": coding})).status == 200
 
@@ -328,7 +328,7 @@ async def test_without_a_version_the_negotiated_one_counts(autojump_clock, wire)
 
 
 @pytest.mark.parametrize("body", [call("echo"), message("notifications/initialized")])
-async def test_a_version_that_nobody_serves(autojump_clock, wire, body):
+async def test_an_unknown_version(autojump_clock, wire, body):
     """An unknown version is 400, also in a session, with its own code."""
     session = await wire.session()
     done = await session.post(body, {"mcp-protocol-version": "1.0"})
@@ -336,7 +336,7 @@ async def test_a_version_that_nobody_serves(autojump_clock, wire, body):
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-async def test_a_version_that_nobody_serves_and_no_post(autojump_clock, wire, method):
+async def test_an_unknown_version_without_post(autojump_clock, wire, method):
     """The header is checked for every method (2025-11-25 `basic/transports`)."""
     session = await wire.session()
     headers = {**session.headers, "mcp-protocol-version": "1.0"}

@@ -139,7 +139,7 @@ class Crowd:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.time_limit(360)
-async def test_no_answer_is_lost_for_those_who_stay(autojump_clock, seed):
+async def test_no_answer_is_lost_for_other_clients(autojump_clock, seed):
     """Clients that leave, stall or are cancelled cost no other client its answer."""
     async with serving(Shop(), limits={"streams": CALLS, "stall": 5}) as wire:
         sessions = [await wire.session() for _ in range(20)]

@@ -98,7 +98,7 @@ async def _end(stop, ended):
         (None, b"GET", b"/healthz", 200),
     ],
 )
-async def test_a_body_that_nobody_reads(served, dial, auth, method, path, status):
+async def test_an_unread_body(served, dial, auth, method, path, status):
     """The response arrives, and other requests of any connection are answered."""
     app = HttpApp(Shop(), HttpOptions(auth=auth, health=True))
     port, stop, ended = await served(app)
@@ -330,7 +330,7 @@ async def test_a_request_without_an_answer_waits_as_well(app):
 @pytest.mark.slow
 @pytest.mark.time_limit(600)
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
-async def test_nobody_else_notices_an_attack(tmp_path, tls):
+async def test_other_clients_do_not_notice_an_attack(tmp_path, tls):
     """Other clients are served, nothing leaks, and SIGTERM ends the server normally."""
     certificate = make_certificate(tmp_path) if tls else None
     report = await run(3, 32 * MIB, H2_ATTACKS, "hypercorn", certificate)

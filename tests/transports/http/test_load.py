@@ -109,7 +109,7 @@ class Visitor:
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [HANDSHAKE, STATELESS])
 @pytest.mark.time_limit(360)
-async def test_whoever_stays_is_answered(version):
+async def test_every_client_that_stays_is_answered(version):
     """Each call gets its own answer, whatever others do; disconnected clients leave nothing."""
     app = HttpApp(Shop(), HttpOptions())
     serve = partial(serve_asgi, app, port=0, lifespan=app.lifespan(), stopping=app.settle)

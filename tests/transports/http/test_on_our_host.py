@@ -101,7 +101,7 @@ async def test_what_is_answered_at_once_is_answered_to_half_a_connection(served)
     assert b'"serverInfo"' in await _ask(host, http_request(initialize()), half=True)
 
 
-async def test_half_a_connection_is_none_to_those_who_take_time(served):
+async def test_half_close_cancels_calls_on_2026_07_28(served):
     """On 2026-07-28 a half-close cancels a call that waits; before, the call goes on."""
     server, host = await served()
     assert await _ask(host, _modern("tools/call", name="long", arguments={}), half=True) == b""
@@ -114,7 +114,7 @@ async def test_half_a_connection_is_none_to_those_who_take_time(served):
     await _until(lambda: server.ended == ["cancelled", "done"])
 
 
-async def test_calls_whose_clients_left_turn_nobody_away(served):
+async def test_calls_whose_clients_left_use_no_connections(served):
     """Such calls go on as sessions demand, without a connection."""
     server, host = await served(max_connections=5)
     session = await _session(host)

@@ -233,7 +233,7 @@ async def test_coming_back_while_the_request_runs(autojump_clock, wire):
     assert len(running.messages) == 1
 
 
-async def test_what_is_said_to_nobody(autojump_clock):
+async def test_events_without_a_reader(autojump_clock):
     """A client that left before an event has no id to resume with: nothing is kept."""
     reported = []
 
@@ -413,7 +413,7 @@ async def test_how_long_a_client_is_sent_away(autojump_clock, caplog, seconds):
     assert "retry_after must" in caplog.text
 
 
-async def test_nobody_is_sent_away_after_the_answer(autojump_clock):
+async def test_a_stream_is_not_released_after_the_result(autojump_clock):
     """After the result nothing is sent, nor in a request without a stream."""
     kept = []
 

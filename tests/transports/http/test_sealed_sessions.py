@@ -113,7 +113,7 @@ async def test_others_do_not(autojump_clock, other):
 @pytest.mark.parametrize(
     "change", [lambda id_: id_[:-2] + "AA", lambda _: "x", lambda _: "x" * 9000]
 )
-async def test_a_changed_id_is_none(autojump_clock, change):
+async def test_a_changed_id_is_unknown(autojump_clock, change):
     """It is unknown, like every other id."""
     async with serving(node(), seal_sessions=True) as wire:
         session = await wire.session()

@@ -145,7 +145,7 @@ async def test_a_signal_before_it_listens_ends_it():
         ("mcp.example.com", (*HERE, "mcp.example.com")),
     ],
 )
-def test_those_who_ask_for_the_address_are_served(host, hosts, caplog):
+def test_requests_for_the_address_are_served(host, hosts, caplog):
     """The address to listen at is an allowed host."""
     assert reachable(HttpOptions(), host).allowed_hosts == hosts
     assert caplog.records == []

@@ -133,7 +133,7 @@ async def test_the_longest_idle_makes_room(autojump_clock, wire):
     assert (await second.post(call("echo"))).status == 200
 
 
-async def test_a_bad_handshake_takes_nobodys_room(autojump_clock, wire):
+async def test_a_bad_handshake_ends_no_session(autojump_clock, wire):
     """It is refused before another session is ended."""
     first, _second = await wire.session(), await wire.session()
     await trio.sleep(_session.EVICTABLE)
@@ -274,7 +274,7 @@ async def test_a_reader_whose_place_is_taken_may_be_dead(autojump_clock):
         assert not first.complete
 
 
-async def test_what_nobody_has_read_is_kept(autojump_clock, wire):
+async def test_unread_events_are_kept(autojump_clock, wire):
     """Events are kept for the first reader; missed ones for a reader with the last id."""
     session = await wire.session()
     server = wire.app.server
@@ -311,7 +311,7 @@ async def test_what_nobody_has_read_is_kept(autojump_clock, wire):
 @pytest.mark.parametrize(
     "last", ["", "x", "{}", "{}-", "{}--1", "{}-x", "0-1", "{}-²", "{}-" + "9" * 19]
 )
-async def test_an_id_that_is_none_of_ours(autojump_clock, wire, last):
+async def test_a_foreign_event_id(autojump_clock, wire, last):
     """It is refused, and not used for the standing stream."""
     session = await wire.session()
     stream = session.get(last.format(session.served.get_stream.name))

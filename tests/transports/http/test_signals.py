@@ -52,7 +52,7 @@ def test_a_handler_that_came_later_stays(handled):
     assert signal.getsignal(signal.SIGINT) is later
 
 
-def test_what_nobody_handles_is_left_to_the_system(handled, caplog):
+def test_default_actions_are_left_alone(handled, caplog):
     """A signal with the default action, or an ignored one, is left alone; the log says so."""
     handler, _ = handled
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
