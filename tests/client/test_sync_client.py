@@ -272,7 +272,7 @@ if sys.argv[3] == "fork":
     if os.fork():
         os.wait()
     else:
-        sys.exit()  # the copy of the client in a child is not used
+        sys.exit()  # the copy of the client in a child is nobody's
 client.ping()
 print("done")
 """

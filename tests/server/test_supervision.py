@@ -276,7 +276,7 @@ async def test_a_call_that_never_got_a_thread_leaves_none_behind():
 
 
 def test_a_thread_that_begins_after_its_call_was_left_counts():
-    """A cancellation between the start of the thread and that of the handler is counted."""
+    """A thread whose call was cancelled before its handler began is counted while it runs."""
     abandoned = AbandonedThreads(1)
     counts = []
     call = _ThreadCall(abandoned, "handler", lambda: counts.append(abandoned.count))

@@ -327,7 +327,7 @@ def test_texts_are_visible():
 
 
 def test_headers_are_visible():
-    """A client mirrors the argument, and lists the tools again after a mismatch."""
+    """A change is "visible": clients mirror the argument, and list the tools after a mismatch."""
 
     def of_tool(**more):
         return of(tools={"t": {"inputSchema": {"properties": {"a": {"type": "string", **more}}}}})
