@@ -540,7 +540,7 @@ async def test_what_needs_scopes_is_for_its_caller_only():
         "docs://board": "private",
         "docs://minutes/monday": "private",
     }
-    assert listed == "public"  # its definition is listed to everybody
+    assert listed == "public"  # its definition is listed to every caller
 
 
 async def test_an_override_guards_no_less():
@@ -558,7 +558,7 @@ async def test_an_override_guards_no_less():
 
 
 async def test_what_a_server_requires_guards_all_but_discovery():
-    """Lists are protected, too; only `server/discover` answers everybody."""
+    """Lists are protected, too; only `server/discover` answers every caller."""
 
     class Docs(Server, name="docs", version="1", cache=EVERYTHING_PUBLIC, requires="docs:read"):
         resources = [Open, Minutes]

@@ -213,7 +213,7 @@ class Questions(Toolkit):
         return await ctx.step(self.slow_effect, what)
 
     async def _until(self, what, ctx):
-        """Ask in a loop, until somebody accepts."""
+        """Ask in a loop, until a question is accepted."""
         rounds = 0
         while not isinstance(await ctx.elicit(what, Name), Accept):
             rounds += 1

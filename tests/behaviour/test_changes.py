@@ -280,7 +280,7 @@ async def test_a_change_within_the_handshake_is_sent_at_its_end(opened, revision
 @handshake
 @pytest.mark.parametrize("transport", ["memory", "http"], indirect=True)
 async def test_a_change_right_after_connecting_is_sent(opened, revision, transport):
-    """Even if `notifications/initialized` has not yet reached the server."""
+    """A change is sent even if `notifications/initialized` has not reached the server yet."""
     for _ in range(40 if transport == "memory" else 4):
         handler = Hearing()
         async with opened("Bare", start=False) as wire:

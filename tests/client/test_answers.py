@@ -332,7 +332,7 @@ async def test_malformed_rounds(scripted, result):
 
 
 async def test_a_server_that_asks_in_circles(scripted):
-    """After a maximum of rounds the client gives up."""
+    """After a maximum of rounds the request fails."""
     again = {"resultType": "input_required", "requestState": "s"}
     async with scripted({"tools/call": lambda _: again}, version="2026-07-28") as (client, script):
         with pytest.raises(ProtocolError, match="more than 50 times"):

@@ -183,7 +183,7 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_arguments(case):
-    """Arguments that are no JSON object are an error for the model."""
+    """Arguments that are not a JSON object are an error for the model."""
     sent, text = WRONG[case]
 
     with pytest.raises(ToolError) as caught:

@@ -255,7 +255,7 @@ async def test_given_headers_win(serving, api):
 
 
 async def test_headers_may_be_computed(serving, api):
-    """A function gives the headers of each request."""
+    """A function computes the headers of each request."""
     count = iter("ab")
 
     async def headers():

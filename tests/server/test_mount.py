@@ -816,7 +816,7 @@ class Slowly(Handler):
 
 @pytest.mark.parametrize("cls", [Billing, Calling])
 async def test_a_handler_that_does_not_wait_for_the_answer(version, cls, autojump_clock):
-    """A handler that ends while its question is open gives its result to the next request."""
+    """The result of a handler that ends while its question is open answers the next request."""
 
     class Hasty(Tool):
         async def call(self, ctx):

@@ -635,7 +635,7 @@ async def test_the_oldest_makes_room():
 
 @pytest.mark.parametrize("limits", [Limits(parked=0), Limits(parked_memory=1000)])
 async def test_no_room_at_all(limits):
-    """With `Limits.parked` at 0 the handler is run again for each answer."""
+    """With no room for parked handlers the handler is run again for each answer."""
 
     class Full(Office, name="full", version="1", limits=limits):
         pass

@@ -72,7 +72,7 @@ def test_names_of_scopes(bad):
 
 
 def test_nothing_is_no_requirement():
-    """An empty requirement would allow everybody without looking like it."""
+    """An empty requirement would allow every caller without looking like it."""
     with pytest.raises(ValueError, match="needs the name of a scope"):
         RequireScopes()
 

@@ -10,7 +10,7 @@ from noizu_mcp.transports.http.client._event_reader import EventParser, EventToo
 
 
 def parse(*chunks, limit=10_000):
-    """Feed chunks to a parser; gives its events and the parser."""
+    """Feed chunks to a parser; return its events and the parser."""
     parser = EventParser(limit)
     return [event for chunk in chunks for event in parser.feed(chunk)], parser
 

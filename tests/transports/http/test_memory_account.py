@@ -24,7 +24,7 @@ NUMBERS = st.integers(0, 20)
 
 
 class Holders(RuleBasedStateMachine):
-    """Some clients whose objects reservation bytes, give them back, and end, in any order."""
+    """Clients whose objects reserve bytes, release them, and end, in any order."""
 
     def __init__(self):
         super().__init__()

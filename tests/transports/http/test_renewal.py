@@ -178,7 +178,7 @@ async def test_a_request_that_lost_an_older_session():
 @pytest.mark.parametrize("code", [None, -32001, -32600])
 @pytest.mark.parametrize("id_", [None, "own", "server-error"])
 async def test_404_ends_a_session_whatever_its_body_says(code, id_):
-    """Also if the error has the id of the request."""
+    """A 404 ends the session, even if its error has the id of the request."""
 
     async def refuse(heard):
         own = heard.message.get("id") if id_ == "own" else id_

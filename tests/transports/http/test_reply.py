@@ -48,7 +48,7 @@ async def test_silence_begins_a_stream(autojump_clock, wire):
 
 
 async def test_a_stream_that_began_early_has_comments_from_then_on(autojump_clock):
-    """Also if the silence that begins a stream is long."""
+    """Comments follow even if the silence that begins a stream is long."""
     async with serving(Shop(), limits={"keepalive": 5, "silence": 100}) as wire:
         running = wire.modern(call("wait", {"report": True, "seconds": 12}, _meta=TOKEN))
         await running.ended.wait()
