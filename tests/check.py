@@ -24,24 +24,24 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # A mistake that is found in a second is reported before the tests take minutes.
 STATIC = ("ruff format --check", "ruff check --output-format concise")
-# Runs beside the tests: it has one thread, and they wait a good deal.
+# Runs beside the tests: it has one thread, and they often wait.
 TYPES = "mypy"
 # Compiles the tests. In a new clone every worker would do that, under coverage, which takes five
 # times as long together.
 COLLECT = "pytest --collect-only -qq"
-# A worker more than there are cores, since many tests wait for a process or a timeout. Each begins
-# with an equal part of the tests, so that fixtures of a module are made once, and a worker that has
-# finished takes over tests of another one.
+# One worker more than there are cores, since many tests wait for a process or a timeout. Each
+# begins with an equal part of the tests, so that fixtures of a module are made once, and a worker
+# that has finished takes over tests of another one.
 CORES = os.cpu_count() or 1
 TESTS = "--dist worksteal --durations 10 --run-limit {seconds}"
 QUICK = f'pytest -n {CORES + 1} {TESTS} -m "not slow"'
-# The slow ones wait more: they start programs.
+# The slow ones wait more, since they start programs.
 SLOW = f"pytest -n {CORES + 2} {TESTS} -m slow"
 COVERED = ("coverage erase", f"coverage run -m {QUICK}", "coverage combine -q", "coverage report")
 USAGE = "usage: python tests/check.py [--quick]"
 #: Seconds for all steps together; four times what an idle machine with two cores needs.
 LIMIT = 40 * 60
-#: Seconds in which a session of pytest that is over the limit describes what it does, and ends.
+#: Seconds for a pytest session over the limit to describe its state, and to end.
 GRACE = 90
 START = time.monotonic()
 
@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> int:
     if arguments not in ([], ["--quick"]):
         print(USAGE, file=sys.stderr)
         return 2
-    # A job in the background of a shell has SIGINT ignored, and so would have what it starts.
+    # A background job of a shell ignores SIGINT, and so would its child processes.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     seconds: dict[str, float] = {}
     if not run(STATIC, seconds):

@@ -36,13 +36,12 @@ SLOW_LIMIT = 360
 #: Files in them whose tests reach lines that no quick test reaches.
 QUICK_FILES = ("test_reload_stdio.py",)
 #: The quick scenarios of `behaviour`: in memory, on the newest revision of each era, or on the
-#: newest that a scenario of older ones has. The slow ones repeat them over pipes, HTTP/1.1
-#: and HTTP/2, and on the other revisions in memory: what these write and read is the same on every
-#: transport.
+#: newest one of a scenario for older revisions. The slow ones repeat them over pipes, HTTP/1.1 and
+#: HTTP/2, and on the other revisions in memory: their messages are the same on every transport.
 NEWEST = {"2025-11-25", "2026-07-28"}
 #: Files of `behaviour` that are left out over HTTP/2. Most of their scenarios are one request and
-#: one answer, whose messages are those of HTTP/1.1. What HTTP/2 changes is in the others: streams
-#: and the order on them, cancellation, bodies, notifications, questions, limits, the end.
+#: one answer, with the same messages as over HTTP/1.1. The other files have what HTTP/2 changes:
+#: streams and the order on them, cancellation, bodies, notifications, questions, limits, the end.
 NOT_OVER_HTTP2 = ("test_overrides.py", "test_prompts.py", "test_resources.py", "test_tools.py")
 
 
@@ -56,7 +55,8 @@ def folder_of(path: Path) -> str:
 def pytest_collection() -> Generator[None, object, object]:
     """Hide the tests and the modules from the garbage collector.
 
-    They stay until the end, and to see that takes it half a second, in each test that calls it.
+    They exist until the end, and scanning them takes half a second in each test that runs the
+    collector.
     """
     gc.disable()
     try:
@@ -68,7 +68,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark every test of the slow folders, and what repeats a scenario."""
+    """Mark every test of the slow folders, and repetitions of a scenario."""
     scenarios = defaultdict(list)
     for item in items:
         folder = folder_of(item.path)
@@ -97,17 +97,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def param_of(item: pytest.Item, name: str) -> str:
-    """Return a parameter of a test; empty if it has none of that name."""
+    """Return a parameter of a test, or "" without one of that name."""
     callspec = getattr(item, "callspec", None)
     return "" if callspec is None else callspec.params.get(name, "")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
-    """Save what was covered before the end of this process is waited for.
+    """Save the coverage before pytest-xdist waits for the end of this process.
 
-    pytest-xdist kills a worker that has not ended after ten seconds, which happens on a machine
-    that is busy, and what is saved at the very end would be lost.
+    pytest-xdist kills a worker that has not ended after ten seconds, as happens on a busy machine,
+    and data that is saved at the very end would be lost.
     """
     if "COVERAGE_PROCESS_CONFIG" in os.environ:
         from coverage import Coverage
@@ -120,7 +120,7 @@ def pytest_sessionfinish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Generator[None, object, object]:
-    """Put handlers of signals back after each test: a program that ends takes the default ones."""
+    """Restore signal handlers after each test: a program that ends sets the default ones."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     result = yield
     for number, handler in handlers.items():
@@ -130,16 +130,16 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
 
 @pytest.fixture(autouse=True)
 def no_server_is_known() -> None:
-    """Forget the servers of the test before: another one may get the same port."""
+    """Forget the servers of the last test: another one may get the same port."""
     if "noizu_mcp.client" in sys.modules:
         sys.modules["noizu_mcp.client._negotiate"].HANDSHAKE_SERVERS.clear()
 
 
 @pytest.fixture(scope="session")
 def forked_command() -> Iterator[Callable[..., list[str]]]:
-    """Give the command that starts a Python program by forking a process that has its imports.
+    """Return the command that starts a Python program by forking a process with its imports.
 
-    Takes the path of the program, and the modules to import.
+    Called with the path of the program, and the modules to import.
     """
     with ExitStack() as stack:
         yield cache(lambda *words: stack.enter_context(_forking(words)))
@@ -158,7 +158,7 @@ def _forking(words: tuple[str, ...]) -> Iterator[list[str]]:
             try:
                 assert starter.stdout is not None
                 assert starter.stdout.readline() == b"ready\n"
-                # Without `site`, which is most of the time of such a start.
+                # Without `site`, which takes most of the time of such a start.
                 yield [sys.executable, "-I", "-S", str(STARTER), "ask", path]
             finally:
                 os.killpg(starter.pid, signal.SIGKILL)

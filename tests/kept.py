@@ -1,4 +1,4 @@
-"""A cancellation that is raised where none is due."""
+"""A cancellation that is raised outside of its scope."""
 
 import trio
 

@@ -1,15 +1,15 @@
-"""Mutants: small changes of the code, of which the tests must notice nearly all.
+"""Mutants: small changes of the code, which nearly all must be detected by the tests.
 
     python tests/mutants.py
     python tests/mutants.py --count 10 --only noizu_mcp/protocol
 
 It draws changes of the central parts of the package, the same for the same seed and code. First the
-quick tests of these parts run under coverage, which notes the lines that each test runs. Then each
-change is made in a copy of the tree, and the tests that run its line run on it, those that run
-the fewest lines first. A change is killed when a test fails or does not end.
+quick tests of these parts run under coverage, which records the lines of each test. Then each
+change is made in a copy of the tree, and the tests that run its line run on it, tests with the
+fewest lines first. A change is killed when a test fails or does not end.
 
-The last line says which part of them was killed; the status is 1 below `WANTED`. A change that
-survives is a missing test, or makes no difference.
+The last line has the killed share; the status is 1 below `WANTED`. A change that survives is a
+missing test, or makes no difference.
 """
 
 import argparse
@@ -39,9 +39,9 @@ AREAS = {
     "noizu_mcp/server/calls": ("tests/server", "tests/behaviour", "tests/authorization"),
     "noizu_mcp/transports/host": ("tests/transports/host", "tests/transports/http"),
 }
-#: The part of the mutants that must be killed.
+#: The share of the mutants that must be killed.
 WANTED = 0.92
-#: Seconds for one test, and for all tests of a mutant; what takes longer is killed.
+#: Seconds for one test, and for all tests of a mutant; after them it counts as killed.
 TEST_LIMIT, LIMIT = 60, 900
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "node_modules", "__pycache__", ".*_cache")
 
@@ -64,7 +64,7 @@ SWAPS = {
 }
 #: Conditions that are changed themselves.
 TURNED = (ast.Compare, ast.UnaryOp, ast.Constant)
-#: Fields of nodes that have no effect when the code runs, or whose parts have no place in a file.
+#: Fields of nodes without effect at run time, or whose parts have no position in a file.
 UNREAD = {"annotation", "returns", "decorator_list", "args", "type_params"}
 #: Calls without an effect that a test could assert.
 QUIET = ("logger.", "trio.lowlevel.checkpoint", "trio.lowlevel.cancel_shielded_checkpoint")
@@ -79,7 +79,7 @@ class Mutant:
     change: ast.AST
 
     def __str__(self) -> str:
-        """Write the place and the change in one line."""
+        """Return the place and the change in one line."""
         texts = (" ".join(ast.unparse(each).split()) for each in (self.node, self.change))
         before, after = (text if len(text) <= 60 else f"{text[:57]}..." for text in texts)
         return f"{self.file}:{self.node.lineno}: {before}  ->  {after}"
@@ -96,7 +96,7 @@ class Mutant:
 
 
 def changes(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Yield nodes and what stands in their place."""
+    """Yield nodes and their replacements."""
     if isinstance(node, ast.stmt):
         yield from changed_statements(node)
     match node:
@@ -115,7 +115,7 @@ def changes(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
 
 
 def changed_statements(node: ast.stmt) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Yield parts of a statement, or all of it, and what stands in their place."""
+    """Yield a statement or parts of it, and their replacements."""
     match node:
         case ast.If(test) | ast.While(test) if not isinstance(test, TURNED):
             yield test, ast.UnaryOp(ast.Not(), test)
@@ -152,7 +152,7 @@ def mutants(file: Path) -> Iterator[Mutant]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Note which test runs a line; this file is a plugin of pytest in the first run."""
+    """Record which test runs a line; this file is a plugin of pytest in the first run."""
     coverage = Coverage.current()
     coverage.switch_context(item.nodeid)
     try:
@@ -184,7 +184,7 @@ class Tree:
         )
 
     def cover(self, folders: list[str]) -> dict[str, dict[int, list[str]]]:
-        """Run quick tests; gives the tests of each line of each file, by number of the line."""
+        """Run quick tests; return the tests of each line of each file, by number of the line."""
         words = ("pytest", "-p", "mutants", "-m", "not slow", *folders)
         for step in (("erase",), ("run", "-m", *words), ("combine", "-q")):
             done = self.run("coverage", *step)
@@ -209,7 +209,7 @@ class Tree:
         }
 
     def kills(self, mutant: Mutant, tests: list[str]) -> bool:
-        """Test a mutant; tells whether the tests notice it."""
+        """Test a mutant; return whether the tests detect it."""
         file = self.path / mutant.file
         source = file.read_bytes()
         names = self.path / "mutant-tests.txt"
@@ -228,13 +228,13 @@ class Tree:
 
     def _write(self, file: Path, source: bytes) -> None:
         file.write_bytes(source)
-        # A change may keep the size and come in the same second: the interpreter would not see it.
+        # A change with the same size and time stamp would not be seen by the interpreter.
         for cached in file.parent.glob(f"__pycache__/{file.stem}.*"):
             cached.unlink()
 
 
 def main() -> int:
-    """Draw mutants, test them and print what became of each."""
+    """Draw mutants, test them and print the result of each."""
     parser = argparse.ArgumentParser(description="test small changes of the code")
     parser.add_argument("--count", type=int, default=200, help="how many (200)")
     parser.add_argument("--seed", type=int, default=1, help="of the choice (1)")

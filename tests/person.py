@@ -1,4 +1,4 @@
-"""A person at a pseudo terminal."""
+"""A user at a pseudo terminal."""
 
 import os
 import select
@@ -10,7 +10,7 @@ CTRL_C = "\x03"
 
 
 class Person:
-    """A person who waits for words and types others, in a thread.
+    """A user who waits for words and types others, in a thread.
 
     `text` is what the terminal showed.
     """

@@ -1,4 +1,4 @@
-"""What a process does at this moment: trio loops, asyncio tasks, threads, child processes."""
+"""The current state of a process: trio loops, asyncio tasks, threads, child processes."""
 
 import asyncio
 import gc
@@ -34,7 +34,7 @@ def what_runs() -> str:
 
 
 def objects(cls: type) -> list:
-    """Find the instances of a class, wherever they are."""
+    """Find all instances of a class."""
     return [each for each in gc.get_objects() if issubclass(type(each), cls)]
 
 
@@ -56,7 +56,7 @@ def trio_tree(task: Task, indent: str) -> Iterator[str]:
 
 
 def coroutine_stack(coroutine: object, indent: str) -> list[str]:
-    """Describe the stack of a coroutine that waits; trio's walk works for asyncio, too."""
+    """Describe the stack of a waiting coroutine; trio's walk works for asyncio, too."""
     return stack_lines(Task.iter_await_frames(SimpleNamespace(coro=coroutine)), indent)
 
 
@@ -67,14 +67,14 @@ def stack_lines(frames: Iterable[tuple[FrameType, int]], indent: str) -> list[st
 
 
 def child_processes() -> list[tuple[int, str]]:
-    """List the descendants of this process, parents first; none where there is no `/proc`."""
+    """List the descendants of this process, parents first; an empty list without `/proc`."""
     children = defaultdict(list)
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
             # The name, in parentheses, may contain spaces.
             _state, parent = file.read_text().rpartition(")")[2].split()[:2]
             words = (file.parent / "cmdline").read_text(errors="replace").split("\0")
-        except OSError:  # It has ended.
+        except OSError:  # It has exited.
             continue
         children[parent].append((file.parent.name, " ".join(words).strip() or "(ended)"))
     found, parents = [], ["self"]

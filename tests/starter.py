@@ -13,13 +13,13 @@ import socket
 import sys
 from collections.abc import Sequence
 
-#: Bytes of one request: the words and the environment.
+#: Bytes of one request: the arguments and the environment.
 SIZE = 128 * 1024
 STREAMS = (0, 1, 2)
 
 
 def ask(path: str, words: Sequence[str]) -> int:
-    """Ask for one run of the program and wait for its exit status."""
+    """Request one run of the program and wait for its exit status."""
     variables = [f"{name}={value}" for name, value in os.environ.items()]
     request = "\0".join([str(len(words)), *words, *variables])
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
@@ -29,7 +29,7 @@ def ask(path: str, words: Sequence[str]) -> int:
 
 
 def serve(path: str, program: str, modules: Sequence[str]) -> None:
-    """Run a program for each connection, in a process of its own."""
+    """Run a program for each connection, in a separate process."""
     sys.path[0] = os.path.dirname(program)
     for name in modules:
         __import__(name)
@@ -54,7 +54,7 @@ def serve(path: str, program: str, modules: Sequence[str]) -> None:
 
 
 def run(program: str, request: Sequence[str], fds: Sequence[int]) -> int:
-    """Run a program with the words, the environment and the streams of the process that asked."""
+    """Run a program with the arguments, environment and streams of the requesting process."""
     import runpy
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -11,7 +11,7 @@ FILE_LINES = 500
 BODY_LINES = 60
 POSITIONAL = 5
 
-# More positional parameters than that, each with its reason.
+# Functions with more positional parameters, each with its reason.
 MANY = {
     "schema/_declared_schema.py: _shape": "the last step of every form",
 }
@@ -36,7 +36,7 @@ def functions() -> Iterator[tuple[str, Function]]:
 
 
 def body_lines(function: Function) -> int:
-    """Count the lines of a body, its docstring apart."""
+    """Count the lines of a body without its docstring."""
     body = function.body
     first = body[0]
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and len(body) > 1:
@@ -45,7 +45,7 @@ def body_lines(function: Function) -> int:
 
 
 def positional(function: Function) -> int:
-    """Count the parameters that may be given by position, `self` and `cls` apart."""
+    """Count the positional parameters, without `self` and `cls`."""
     names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
     return len(names) - (names[:1] in (["self"], ["cls"], ["mcs"]))
 

@@ -1,4 +1,4 @@
-"""The exceptions: what survives a copy, and a way to another process."""
+"""The exceptions when they are copied or sent to another process."""
 
 import copy
 import importlib
@@ -62,7 +62,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("error", MADE, ids=repr)
 def test_a_copy_is_the_same(error, way):
-    """Text, fields and notes: nothing is lost, and nothing is made up."""
+    """A copy has the same text, fields and notes."""
     error.add_note("a note")
     again = WAYS[way](error)
     assert type(again) is type(error)
@@ -71,7 +71,7 @@ def test_a_copy_is_the_same(error, way):
 
 
 def test_a_subclass_with_a_constructor_of_its_own():
-    """The constructor is not called again: it may take anything."""
+    """The constructor is not called again, since it may have any parameters."""
     again = copy.copy(Own(3))
     assert (again.code, again.number, str(again)) == (-32003, 3, "own (-32003)")
 
@@ -85,7 +85,7 @@ class Own(McpError):
 
 
 def test_every_public_exception_is_tried():
-    """One with a constructor of its own needs a line above."""
+    """An exception with its own constructor needs a line above."""
     public = [getattr(noizu_mcp, name) for name in noizu_mcp.__all__]
     found = {
         each

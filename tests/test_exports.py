@@ -14,7 +14,7 @@ import noizu_mcp
 PACKAGE = Path(noizu_mcp.__file__).parent
 FOLDERS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 
-# A name that comes or goes is a line in CHANGELOG.md.
+# Adding or removing a name needs a line in CHANGELOG.md.
 PUBLIC = {
     *("Accept", "Annotations", "AuthError", "Cache", "Cancel", "Client", "ClientHandler"),
     *("Clients", "Completion", "ConnectionClosed", "Content", "ContentAnnotations", "Context"),
@@ -31,12 +31,12 @@ PUBLIC = {
 }
 
 
-#: Imports that a folder makes for itself.
+#: Imports that a folder uses itself.
 _TOOLS = {"typing", "importlib", "_util"}
 
 
 def _imports(path: Path) -> list[ast.ImportFrom]:
-    """List the `from … import …` of a file, those for type checkers too."""
+    """List the `from … import …` of a file, including those for type checkers."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     nodes = [
         *tree.body,
@@ -53,12 +53,12 @@ def _exports(path: Path) -> list[tuple[str, str | None]]:
 
 
 def _late(folder: str) -> bool:
-    """Tell whether a folder has names that load when they are used."""
+    """Tell whether a folder has names that are loaded when used."""
     return "_LATE" in (PACKAGE / folder / "__init__.py").read_text(encoding="utf-8")
 
 
 def test_the_names_are_these() -> None:
-    """Every public name of the package is meant to be one."""
+    """The list of public names is intended."""
     names = {
         name
         for name in dir(noizu_mcp)
@@ -71,7 +71,7 @@ def test_the_names_are_these() -> None:
 
 @pytest.mark.parametrize("folder", ["", *FOLDERS])
 def test_exports_are_written_as_exports(folder: str) -> None:
-    """`import A as A` tells type checkers that a name is public; each stands there once."""
+    """`import A as A` marks a public name for type checkers; each is exported once."""
     found = _exports(PACKAGE / folder / "__init__.py")
     counts = Counter(name for name, _ in found)
 
@@ -91,9 +91,9 @@ def test_all_lists_the_exports(folder: str) -> None:
 
 
 def test_names_come_from_one_public_folder() -> None:
-    """A public name is a name of the folder that it comes from, or of a file at the root."""
+    """A public name belongs to the folder where it is defined, or to a file at the root."""
     for node in _imports(PACKAGE / "__init__.py"):
-        # `from . import aio`: a folder is its own home.
+        # `from . import aio`: a folder belongs to itself.
         if node.module is not None and not node.module.startswith("_"):
             home = importlib.import_module(f"noizu_mcp.{node.module}")
             for alias in node.names:
@@ -102,7 +102,7 @@ def test_names_come_from_one_public_folder() -> None:
 
 @pytest.mark.parametrize("folder", ["", *FOLDERS])
 def test_late_names_are_those_that_type_checkers_see(folder: str) -> None:
-    """A name that loads when it is used is imported for type checkers, from the same folder."""
+    """A name that is loaded when used is imported for type checkers, from the same folder."""
     module = importlib.import_module(f"noizu_mcp.{folder}" if folder else "noizu_mcp")
     tree = ast.parse((PACKAGE / folder / "__init__.py").read_text(encoding="utf-8"))
     seen = {
@@ -122,7 +122,7 @@ def test_late_names_are_those_that_type_checkers_see(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", [folder for folder in ["", *FOLDERS] if _late(folder)])
 def test_looking_shows_public_names_only(folder: str) -> None:
-    """`dir` of what loads late shows neither how it does that, nor private files."""
+    """`dir` shows neither the mechanism of late loading nor private files."""
     module = importlib.import_module(f"noizu_mcp.{folder}" if folder else "noizu_mcp")
     names = {name for name in dir(module) if not name.startswith(("__", "@"))}
     others = names - {*module.__all__}
@@ -134,12 +134,12 @@ def test_looking_shows_public_names_only(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", ["", *FOLDERS])
 def test_public_names_say_where_they_live(folder: str) -> None:
-    """No public name says that it lives in a private file."""
+    """The module of a public name is never a private file."""
     name = f"noizu_mcp.{folder}" if folder else "noizu_mcp"
     module = importlib.import_module(name)
     exported = {name for name, _ in _exports(PACKAGE / folder / "__init__.py")}
     homes = {name: getattr(getattr(module, name), "__module__", "") for name in exported}
-    # Values have the home of their class.
+    # Values belong to the module of their class.
     private = {
         name: home
         for name, home in homes.items()
@@ -154,7 +154,7 @@ def _is_named(value: object) -> bool:
 
 
 def test_public_names_are_documented() -> None:
-    """Every public class and function has a docstring of its own."""
+    """Every public class and function has its own docstring."""
     for name in PUBLIC:
         value = getattr(noizu_mcp, name)
         if inspect.isclass(value) or inspect.isfunction(value):

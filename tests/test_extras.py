@@ -1,4 +1,4 @@
-"""Only the core is installed: every public name is there, and what needs more says what."""
+"""With only the core installed every public name exists; errors name the missing extra."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ TRACING = "tracing needs opentelemetry-api: pip install 'noizu-mcp[otel]'"
 HTTP = "serving over HTTP needs httptools: pip install 'noizu-mcp[http]'"
 
 
-# Each package is the first that a process imports, beside the root, which comes before any of them.
+# Each package is the first import of a process, apart from the root, which is always first.
 NAMES = """\
 import importlib, inspect, os, pydoc, traceback, noizu_mcp
 def check(name):
@@ -51,14 +51,14 @@ for name in sys.argv[1:]:
 
 
 def run(code: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run code in a fresh interpreter in which no extra is installed."""
+    """Run code in a fresh interpreter without extras."""
     command = [sys.executable, "-c", f"{HIDE}{code}", *words]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.slow
 def test_all_public_names_are_there() -> None:
-    """A program that imports all names, or looks at them, needs no extra."""
+    """A program that imports or lists all names needs no extra."""
     done = run(NAMES, *PACKAGES)
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -98,7 +98,7 @@ LISTENERS = "from noizu_mcp.telemetry import *\n"
     ],
 )
 def test_what_needs_an_extra_says_which(code: str, text: str) -> None:
-    """One error, in one line, no group of them."""
+    """It raises one error with one line, not a group."""
     done = run(code)
 
     assert done.returncode == 1
@@ -106,7 +106,7 @@ def test_what_needs_an_extra_says_which(code: str, text: str) -> None:
 
 
 def test_the_command_says_it_too() -> None:
-    """`noizu-mcp run --http` has one line for it."""
+    """`noizu-mcp run --http` prints one line."""
     code = f"{SERVER}import __main__\nfrom noizu_mcp.cli import main\n"
     done = run(f"{code}sys.exit(main(['run', '__main__:Weather', '--http', '--port', '0']))")
 

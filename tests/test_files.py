@@ -1,4 +1,4 @@
-"""Files that the package writes: never through a link that somebody else has put there."""
+"""Files that the package writes: never through a link from somebody else."""
 
 from contextlib import suppress
 
@@ -38,7 +38,7 @@ WRITERS = [write_cassette, write_contract, write_findings]
 @pytest.mark.parametrize("write", WRITERS)
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_link_to_a_file_is_not_written(exists, write, tmp_path):
-    """The error names the file behind it, which stays as it is."""
+    """The error has the name of the file behind it, which is not changed."""
     target, link = tmp_path / "target", tmp_path / "link"
     if exists:
         target.write_text("")
@@ -52,7 +52,7 @@ def test_a_link_to_a_file_is_not_written(exists, write, tmp_path):
 
 @pytest.mark.parametrize("write", WRITERS)
 def test_a_link_to_a_device_is_written(write, tmp_path):
-    """So `/dev/stdout`, which is a link, can be named."""
+    """`/dev/stdout` is a link, and can be used."""
     (tmp_path / "link").symlink_to("/dev/null")
     write(tmp_path / "link")
 
@@ -60,7 +60,7 @@ def test_a_link_to_a_device_is_written(write, tmp_path):
 
 
 def test_a_folder_is_no_file(tmp_path):
-    """Other errors of the system stay what they are."""
+    """Other errors of the system are raised unchanged."""
     with pytest.raises(IsADirectoryError):
         write_contract(tmp_path)
 
@@ -70,7 +70,7 @@ def test_a_folder_is_no_file(tmp_path):
     [(("--force",), "cannot write link: it is a link to "), ((), "link exists; --force replaces")],
 )
 def test_contents_are_not_written_through_a_link(words, text, tmp_path, monkeypatch, capsys):
-    """`--output` replaces a file with `--force`, and no file behind a link."""
+    """`--output` with `--force` replaces a file, but not the file behind a link."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "app.py").write_text(SERVER)
     (tmp_path / "target").write_text("precious")
@@ -82,7 +82,7 @@ def test_contents_are_not_written_through_a_link(words, text, tmp_path, monkeypa
 
 
 async def test_a_lock_of_credentials_is_no_link(tmp_path):
-    """No file is made at the end of a link that has the name of the lock."""
+    """No file is created behind a link with the name of the lock."""
     store = FileStore(tmp_path / "credentials.json")
     await store.save("key", {})
     [lock] = [each for each in tmp_path.iterdir() if each.suffix == ".lock"]

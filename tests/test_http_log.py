@@ -81,7 +81,7 @@ async def use_fetcher(url):
 @pytest.mark.parametrize("use", [use_client, use_api, use_fetcher])
 @pytest.mark.parametrize("proxy", [False, True])
 async def test_our_requests(proxy, use, url, caplog, monkeypatch):
-    """No URL and no header is logged, at any level, with a proxy or without."""
+    """No URL and no header is logged, at any level, with and without a proxy."""
     if proxy:
         monkeypatch.setenv("HTTP_PROXY", url)
         monkeypatch.setenv("http_proxy", url)
@@ -95,7 +95,7 @@ async def test_our_requests(proxy, use, url, caplog, monkeypatch):
 
 
 def test_a_check_of_a_url(url, caplog, capsys):
-    """Nor is what `doctor` asks."""
+    """Requests of `doctor` are not logged, either."""
     with caplog.at_level(logging.DEBUG):
         main(["doctor", f"{url}/mcp?key={SECRET}"])
 
@@ -104,7 +104,7 @@ def test_a_check_of_a_url(url, caplog, capsys):
 
 
 async def test_requests_of_the_user(url, caplog):
-    """They are logged as before, also beside ours."""
+    """They are logged as usual, also beside ours."""
     with caplog.at_level(logging.INFO):
         async with trio.open_nursery() as nursery, httpx2.AsyncClient() as client:
             nursery.start_soon(use_client, url)

@@ -1,4 +1,4 @@
-"""Cost of a bare import: it loads little beside trio, and no engine."""
+"""The cost of a bare import: it loads little besides trio, and no engine."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ HEAVY = {
     ),
     *("opentelemetry", "prometheus_client", "pydantic", "jwt", "httpx2"),
 }
-#: The cost beside that of `import trio`, at most. Measured: 0.6 on CPython 3.11.
+#: Maximum cost in addition to `import trio`, as a factor of it. Measured: 0.6 on CPython 3.11.
 RATIO = 0.75
 
 
@@ -45,19 +45,19 @@ def modules_after(name: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def beside_trio() -> set[str]:
-    """The modules that the package loads, and `import trio` does not."""
+    """List the modules that the package loads, and `import trio` does not."""
     return modules_after("noizu_mcp") - modules_after("trio")
 
 
 def test_the_modules_are_these(beside_trio: set[str]) -> None:
-    """Exactly the listed ones of others are loaded."""
+    """Only the listed modules of others are loaded."""
     others = {name for name in beside_trio if not name.startswith("noizu_mcp")}
 
     assert others - MAYBE_LOADED == LOADED
 
 
 def test_nothing_heavy(beside_trio: set[str]) -> None:
-    """No engine, no server, no second event loop, no test tool."""
+    """No engine, server, second event loop, or test tool is loaded."""
     assert beside_trio & HEAVY == set()
 
 
@@ -96,7 +96,7 @@ def test_commands_are_not_loaded(beside_trio: set[str]) -> None:
 
 
 def test_the_client_loads_with_its_first_name() -> None:
-    """`from noizu_mcp import connect` loads it, and `dir` names it before."""
+    """`from noizu_mcp import connect` loads it, and `dir` lists it before."""
     loaded = run(
         "import sys, noizu_mcp\n"
         "print('connect' in dir(noizu_mcp), 'noizu_mcp.client' in sys.modules)\n"
@@ -108,7 +108,7 @@ def test_the_client_loads_with_its_first_name() -> None:
 
 
 def test_the_client_of_plain_code_loads_with_its_first_name() -> None:
-    """A program with a loop of its own needs no threads for it."""
+    """A program with its own loop does not load threads for it."""
     loaded = run(
         "import sys\n"
         "from noizu_mcp import connect\n"
@@ -120,7 +120,7 @@ def test_the_client_of_plain_code_loads_with_its_first_name() -> None:
 
 
 def test_http_loads_with_its_first_url() -> None:
-    """A client of anything else loads nothing of it."""
+    """Other clients do not load it."""
     loaded = run(
         "import sys\n"
         "from noizu_mcp import Http, Stdio, connect\n"
@@ -148,7 +148,7 @@ def test_the_native_engine_loads_with_the_first_value() -> None:
 
 
 def test_the_native_engine_loads_with_the_first_pattern() -> None:
-    """A pattern is an error of the class, so the engine looks at it at once."""
+    """An invalid pattern is an error of the class, so the engine compiles it at once."""
     loaded = run(
         "import sys\n"
         "from noizu_mcp.schema import check_schema\n"
@@ -162,7 +162,7 @@ def test_the_native_engine_loads_with_the_first_pattern() -> None:
 
 
 def test_explanations_load_with_the_first_violation() -> None:
-    """A schema without defaults, and a value that fits it, need none."""
+    """A schema without defaults, and a value that fits it, do not load them."""
     loaded = run(
         "import sys\n"
         "from noizu_mcp.schema import compile_schema\n"
@@ -177,7 +177,7 @@ def test_explanations_load_with_the_first_violation() -> None:
 
 
 def test_a_call_loads_nothing_of_questions_tasks_callers_and_policies() -> None:
-    """A tool that only answers needs none of it, in either era; nor does its list."""
+    """A tool that only answers loads none of them, in either era; nor does its list."""
     loaded = run(
         "import sys, trio\n"
         "from noizu_mcp import Context, Server, Tool, connect\n"
@@ -205,7 +205,7 @@ def test_a_call_loads_nothing_of_questions_tasks_callers_and_policies() -> None:
 
 
 def test_the_cipher_loads_with_the_first_sealed_state() -> None:
-    """A server that never asks, or asks a client of an earlier revision, needs none."""
+    """A server without questions, or with clients of earlier revisions, does not load it."""
     loaded = run(
         "import sys, trio\n"
         "from noizu_mcp import ClientHandler, Context, Decline, Schema, Server, Tool, connect\n"
@@ -232,7 +232,7 @@ def test_the_cipher_loads_with_the_first_sealed_state() -> None:
 
 @pytest.mark.slow
 def test_the_libraries_of_verifiers_load_when_one_needs_them() -> None:
-    """Neither PyJWT nor httpx2 is needed to import the folder, nor for API keys."""
+    """Neither importing the folder nor API keys load PyJWT or httpx2."""
     loaded = run(
         "import sys\n"
         "from noizu_mcp.auth import *\n"
@@ -250,7 +250,7 @@ def test_the_libraries_of_verifiers_load_when_one_needs_them() -> None:
 
 
 def test_authorization_loads_with_the_first_auth() -> None:
-    """An application that anybody may call needs none of it."""
+    """An application without authorization does not load it."""
     loaded = run(
         "import sys\n"
         "from noizu_mcp import Server\n"

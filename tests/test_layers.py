@@ -10,7 +10,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "noizu_mcp"
 
-# Layer → the layers that it may import; every one may import the files at the root.
+# Layer → the layers that it may import; every layer may import the files at the root.
 LAYERS: dict[str, set[str]] = {
     "types": set(),
     "jsonrpc": {"types"},
@@ -41,7 +41,7 @@ LAYERS: dict[str, set[str]] = {
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
     | {"client", "testing", "check", "auth", "models", "remote"},
 }
-# Files at the root that stand below all layers, in their own order.
+# Files at the root below all layers, in their own order.
 BELOW = (
     "_version",
     "_value",
@@ -63,11 +63,11 @@ BELOW = (
     "_http_body",
     "_http_log",
 )
-# Files at the root that stand above them; the commands run what `_serving` runs.
+# Files at the root above them; the commands run what `_serving` runs.
 ABOVE = ("tools", "policies", "_serving", "_pytest_plugin", "__init__", "__main__")
 
 # The rooms of a layer, in the order of imports: folders, and files that belong together; all other
-# files at the root of the layer stand above them.
+# files at the root of the layer are above them.
 ROOMS = {
     "components": (
         {"_capability", "_context", "_client_requests", "_notify"},
@@ -78,7 +78,7 @@ ROOMS = {
 }
 
 SANS_IO = ("types", "jsonrpc", "protocol", "uri", "schema")
-# The standard library without clock, randomness, I/O, threads; and what judges schemas.
+# The standard library without clock, randomness, I/O and threads; and schema engines.
 PURE = {
     *("abc", "ast", "base64", "binascii", "bisect", "collections", "contextlib", "copy"),
     *("decimal", "difflib", "enum", "functools", "importlib", "inspect", "itertools", "json"),
@@ -86,7 +86,7 @@ PURE = {
     *("typing", "unicodedata", "urllib", "weakref"),
     *("attrs", "fastjsonschema", "jsonschema_rs"),
 }
-# Pure where it is used: source text for error messages, and the dialect of a reference.
+# Pure as used: source text for error messages, and the dialect of a reference.
 PURE_PARTS = {"urllib": {"urllib.parse"}, "importlib": {"importlib.util"}}
 
 # Function-level imports, each with its reason.
@@ -219,7 +219,7 @@ class Import(NamedTuple):
 
     @property
     def target_layer(self) -> str:
-        """The layer that it imports from; "" for the files at the root."""
+        """The layer of the imported module; "" for the files at the root."""
         head = self.target[0] if self.target else self.names[0]
         return head if (PACKAGE / head).is_dir() else ""
 
@@ -234,7 +234,7 @@ def _statements(
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child, late, typing
-        elif not isinstance(child, ast.expr):  # no statement stands in an expression
+        elif not isinstance(child, ast.expr):  # no statement is inside an expression
             yield from _statements(
                 child,
                 late=late or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef),
@@ -261,36 +261,36 @@ def _scan(path: Path) -> Iterator[Import]:
 
 @pytest.fixture(scope="module")
 def imports() -> list[Import]:
-    """Give every import of the package."""
+    """Yield every import of the package."""
     return [found for path in sorted(PACKAGE.rglob("*.py")) for found in _scan(path)]
 
 
 @pytest.fixture(scope="module")
 def relative(imports: list[Import]) -> list[Import]:
-    """Give the imports from the package itself."""
+    """Yield the imports of the package itself."""
     return [each for each in imports if each.module.startswith(".")]
 
 
 @pytest.fixture(scope="module")
 def absolute(imports: list[Import]) -> list[Import]:
-    """Give the imports from elsewhere."""
+    """Yield the imports of other packages."""
     return [each for each in imports if not each.module.startswith(".")]
 
 
 def test_every_folder_is_a_layer() -> None:
-    """A new folder needs its place in the order."""
+    """A new folder needs its position in the order."""
     folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 
     assert folders <= LAYERS.keys()
 
 
 def test_every_root_file_has_a_place() -> None:
-    """A new file at the root stands below all layers or above them."""
+    """A new file at the root is below all layers or above them."""
     assert {path.stem for path in PACKAGE.glob("*.py")} == {*BELOW, *ABOVE}
 
 
 def test_the_order_has_no_way_back() -> None:
-    """Each layer imports only from layers that stand before it."""
+    """Each layer imports only layers before it."""
     order = list(LAYERS)
 
     for layer, allowed in LAYERS.items():
@@ -311,7 +311,7 @@ def test_layers_import_one_way(relative: list[Import]) -> None:
 
 
 def test_layers_import_no_file_above_them(relative: list[Import]) -> None:
-    """From the root a layer takes what stands below all layers."""
+    """From the root a layer imports only files below all layers."""
     wrong = [
         str(each)
         for each in relative
@@ -326,7 +326,7 @@ def test_layers_import_no_file_above_them(relative: list[Import]) -> None:
 
 
 def test_root_files_import_one_way(relative: list[Import]) -> None:
-    """The files below all layers import no layer, and each only from those before it."""
+    """The files below all layers import no layer, and only files before them."""
     wrong = [
         str(each)
         for each in relative
@@ -337,13 +337,13 @@ def test_root_files_import_one_way(relative: list[Import]) -> None:
 
 
 def test_own_modules_are_imported_relatively(absolute: list[Import]) -> None:
-    """The package names itself nowhere, so that it can be moved."""
+    """The package never imports itself by name, so that it can be moved."""
     assert [str(each) for each in absolute if each.module.startswith("noizu_mcp")] == []
 
 
 @pytest.mark.parametrize("layer", ROOMS)
 def test_rooms_import_one_way(layer: str, relative: list[Import]) -> None:
-    """Each room imports only from those before it, also late and for type checkers."""
+    """Each room imports only rooms before it, also late and for type checkers."""
     order = ROOMS[layer]
 
     def place(parts: Sequence[str]) -> int:
@@ -356,7 +356,7 @@ def test_rooms_import_one_way(layer: str, relative: list[Import]) -> None:
 
 
 def test_files_of_a_layer_have_no_cycle(relative: list[Import]) -> None:
-    """Within a layer too, imports at the top of files go one way."""
+    """Within a layer, too, imports at the top of files have no cycle."""
     edges: dict[str, set[str]] = {}
     for each in relative:
         if each.late or each.typing or each.file.endswith("__init__"):
@@ -374,7 +374,7 @@ def test_files_of_a_layer_have_no_cycle(relative: list[Import]) -> None:
 
 
 def test_a_client_imports_no_server(relative: list[Import]) -> None:
-    """The modules that a client loads when it is imported hold no part of a server."""
+    """The modules that a client loads on import contain no part of a server."""
     edges: dict[str, set[str]] = {}
     for each in relative:
         if not each.late and not each.typing:
@@ -393,14 +393,14 @@ def test_a_client_imports_no_server(relative: list[Import]) -> None:
 
 
 def _room(parts: tuple[str, ...]) -> str:
-    """Name the folder inside of a layer; "" for files at its root, which put the rooms together."""
+    """Return the folder within a layer; "" for files at its root, which combine the rooms."""
     return (
         "/".join(parts[:2]) if len(parts) > 1 and (PACKAGE / "/".join(parts[:2])).is_dir() else ""
     )
 
 
 def test_rooms_have_no_cycle(relative: list[Import]) -> None:
-    """The folders inside of a layer import one way, in functions and for types, too."""
+    """The folders within a layer have no import cycle, also in functions and for types."""
     edges: dict[str, set[str]] = {}
     for each in relative:
         source = _room(tuple(each.file.split("/")[:-1]))
@@ -416,7 +416,7 @@ def test_rooms_have_no_cycle(relative: list[Import]) -> None:
 
 @pytest.mark.parametrize("layer", SANS_IO)
 def test_no_io_below(layer: str, absolute: list[Import]) -> None:
-    """No trio, no clock, no randomness, no files, no threads: ids and time are arguments."""
+    """No trio, clock, randomness, files, or threads are imported: ids and time are arguments."""
     modules = [each for each in absolute if each.layer == layer]
     wrong = [str(each) for each in modules if each.module.partition(".")[0] not in PURE]
     wrong += [
@@ -431,7 +431,7 @@ def test_no_io_below(layer: str, absolute: list[Import]) -> None:
 
 
 def test_no_io_by_other_names() -> None:
-    """Nor by builtins and by what pure modules hold."""
+    """Builtins, and attributes of pure modules, do not provide it, either."""
     used = {
         f"{path.relative_to(PACKAGE)}: {node.func.id}"
         for layer in SANS_IO
@@ -448,7 +448,7 @@ def test_no_io_by_other_names() -> None:
 def test_late_imports_are_listed(imports: list[Import]) -> None:
     """A function imports only what is listed above, with its reason.
 
-    The command line is no part of it: each command loads what it needs when it runs.
+    The command line is exempt: each command loads what it needs when it runs.
     """
     late = {(each.file, each.module) for each in imports if each.late and each.layer != "cli"}
 
@@ -456,7 +456,7 @@ def test_late_imports_are_listed(imports: list[Import]) -> None:
 
 
 def test_private_files_stay_private(relative: list[Import]) -> None:
-    """A layer uses the public names of the others."""
+    """A layer uses the public names of other layers."""
     wrong = [
         str(each)
         for each in relative
@@ -469,12 +469,12 @@ def test_private_files_stay_private(relative: list[Import]) -> None:
 
 
 def test_third_party_packages(absolute: list[Import]) -> None:
-    """Every foreign import is a dependency that setup.cfg names."""
+    """Every third-party import is a dependency in setup.cfg."""
     known = {"attrs", "trio", "sniffio", "cryptography", "fastjsonschema", "jsonschema_rs"}
     known |= {"httpx2", "jwt"}  # of the extra `auth`
     known |= {"opentelemetry", "prometheus_client", "yaml"}  # of `otel`, `prometheus`, `skills`
     known |= {"httpcore2", "httptools", "hypercorn"}  # of the extra `http`
-    known |= {"h11"}  # comes with hypercorn, whose host knows its errors
+    known |= {"h11"}  # comes with hypercorn; its host handles these errors
     known |= {"hypothesis", "pytest"}  # of the extra `testing`
     known |= {"typing_extensions"}  # type checkers have it
     heads = {each.module.partition(".")[0] for each in absolute}

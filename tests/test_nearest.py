@@ -1,4 +1,4 @@
-"""The word that was probably meant."""
+"""Suggestions for misspelt words."""
 
 import pytest
 from hypothesis import given, settings
@@ -26,7 +26,7 @@ from noizu_mcp._nearest import nearest
     ],
 )
 def test_nearest(word, candidates, meant):
-    """A slip of the hand is recognised, another word is not."""
+    """A typo is recognized, another word is not."""
     assert nearest(word, candidates) == (meant if meant != "x0" else None)
 
 
@@ -50,7 +50,7 @@ short = st.text("abcd", min_size=1, max_size=5)
 @settings(max_examples=200, deadline=None)
 @given(short, st.lists(short, max_size=4))
 def test_nearest_is_the_first_of_the_least_distance(word, candidates):
-    """The early exits of the search change no answer: the distance alone decides."""
+    """The early exits of the search change no result: the distance alone decides."""
     limit = len(word) // 3 or len(word) - 1
     ranked = [(distance(word, other), place) for place, other in enumerate(candidates)]
     close = [pair for pair in ranked if pair[0] <= limit and candidates[pair[1]] != word]

@@ -1,4 +1,4 @@
-"""Texts of others on a terminal, in JSON and in logs."""
+"""Texts of peers on a terminal, in JSON and in logs."""
 
 import io
 import json
@@ -14,7 +14,7 @@ from noizu_mcp._printable import LINES, printable, printable_json
 from noizu_mcp.auth import _verifier as auth
 from noizu_mcp.transports.host import _options as http
 
-#: Characters that are dangerous, and what stands beside them in texts of people.
+#: Characters that are dangerous, and their neighbours in texts of people.
 PIECES = [
     *("\x1b", "\x07", "\x9b", "\x85", "\x7f", "\r", "\n", "\t", "\u202e", "\u2066", "\u200b"),
     *("\u200c", "\u200d", "\u00ad", "\ufeff", "\u061c", "\u3164", "\ufe0e", "\ufe0f", "\u2028"),
@@ -22,7 +22,7 @@ PIECES = [
     *("a", "1", "#", " ", "é", "م", "ک", "क", "्", "ᠨ", "漢", "ⓜ", "❤", "👩", "🏽", "🚀", "‼", "°"),
 ]
 texts = st.lists(st.sampled_from(PIECES) | st.characters()).map("".join)
-#: What shows nothing, but may form what stands beside it.
+#: Invisible characters that may change their neighbours.
 FORMING = "\u200c\u200d\ufe0e\ufe0f\u180b\u180c\u180d\u180e\u180f"
 BAD = ("Cc", "Cs", "Co", "Cn", "Zl", "Zp")
 
@@ -30,7 +30,7 @@ BAD = ("Cc", "Cs", "Co", "Cn", "Zl", "Zp")
 def is_safe(letter):
     if letter in FORMING:
         return True
-    # Of the characters of format (Cf) some are seen: signs of Arabic numbers, of hieroglyphs.
+    # Some characters of the category Cf are visible: signs of Arabic numbers, of hieroglyphs.
     is_seen = unicodedata.category(letter) != "Cf" or unicodedata.name(letter).startswith(
         ("ARABIC", "SYRIAC", "KAITHI", "EGYPTIAN")
     )
@@ -39,7 +39,7 @@ def is_safe(letter):
 
 @given(texts)
 def test_nothing_unseen_is_left(text):
-    """What is printed is one line of visible characters; a second time changes nothing."""
+    """The output is one line of visible characters; a second pass changes nothing."""
     shown = printable(text)
 
     assert all(map(is_safe, shown))
@@ -48,7 +48,7 @@ def test_nothing_unseen_is_left(text):
 
 @given(texts)
 def test_lines_of_a_text_stay(text):
-    """Line feeds and tabs are kept where they are asked for, and nothing else."""
+    """Line feeds and tabs are kept on request, and nothing else."""
     shown = printable(text, kept=LINES)
 
     assert shown.split("\n") == [printable(line, kept="\t") for line in text.split("\n")]
@@ -73,7 +73,7 @@ def test_json_keeps_its_value(text):
     ],
 )
 def test_what_people_write_stays(text):
-    """Joiners and styles in emoji, and between letters that need them, are no hidden text."""
+    """Joiners and variation selectors are kept in emoji, and between letters that need them."""
     assert text == printable(text)
     assert text == printable_json(text)
 
@@ -95,12 +95,12 @@ def test_what_people_write_stays(text):
     ],
 )
 def test_marks_without_a_meaning(text, shown):
-    """A joiner or a style elsewhere hides something."""
+    """Elsewhere a joiner or variation selector hides something."""
     assert shown == printable(text)
 
 
 def test_a_stream_that_cannot_write_a_letter():
-    """It is escaped, too."""
+    """A character that the stream cannot encode is escaped, too."""
     out = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
 
     assert printable("é漢\u202e", out) == "é\\u6f22\\u{202E}"
@@ -108,7 +108,7 @@ def test_a_stream_that_cannot_write_a_letter():
 
 @pytest.mark.parametrize("log", [_log.logger, auth.logger, http.logger])
 def test_a_record_is_one_line(log, caplog):
-    """No text of a peer forges a line of a log; a traceback is indented below it."""
+    """A peer's text cannot forge a line of a log; a traceback is indented below it."""
     log.warning("%s said: %s", "a\u202e", "b\nWARNING forged\x1b[2J")
     log.error("%d%% failed", 100, exc_info=RuntimeError("c\nWARNING forged\x85d"))
 

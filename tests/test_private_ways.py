@@ -1,4 +1,4 @@
-"""Tests that reach into the package: their numbers only fall."""
+"""Counts of private imports and patched constants in tests, which may only fall."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ PRIVATE = re.compile(
     r"^\s*(?:from|import)\s+noizu_mcp[\w.]*?(?:\._[a-z]|\s+import\s+(?:\([^)]*|[^\n(]*)\b_[a-z])",
     re.MULTILINE,
 )
-#: Constants of the package that tests set to another value.
+#: Constants of the package that tests replace.
 CONSTANTS = 67
 PATCHED = re.compile(r"""\bsetattr\([^()]*?["'](?:\w+\.)*_?[A-Z][A-Z_]*["']""")
 
@@ -28,14 +28,14 @@ def found(pattern: re.Pattern[str]) -> dict[str, int]:
 
 
 def test_private_imports_become_fewer() -> None:
-    """No more files than before import private modules; who mends one lowers the number."""
+    """The number of files that import private modules may only fall."""
     files = found(PRIVATE)
 
     assert len(files) <= FILES, "\n".join(files)
 
 
 def test_patched_constants_become_fewer() -> None:
-    """No more constants than before are patched; an option of the object is the better way."""
+    """The number of patched constants may only fall; an option of the object is better."""
     constants = found(PATCHED)
 
     assert sum(constants.values()) <= CONSTANTS, constants

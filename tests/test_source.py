@@ -79,7 +79,7 @@ def module(tmp_path, monkeypatch):
     ],
 )
 def test_lines(module, qualname, member, near, line):
-    """Classes, functions, attributes, parameters and keys are found, however nested."""
+    """Classes, functions, attributes, parameters and keys are found at any depth."""
     assert ("example_source.py", line) == locate(module, qualname, member, near)
 
 
@@ -94,7 +94,7 @@ def test_a_file_elsewhere_is_shown_in_full(module, monkeypatch):
 
 
 def test_what_has_no_source(module):
-    """Unknown modules, and files that are no Python, have no line."""
+    """Unknown modules, and files that are not Python, have no line."""
     Path(sys.modules[module].__file__).write_text("class (", encoding="utf-8")
 
     assert locate("no such module", "A") == (None, None)
@@ -103,7 +103,7 @@ def test_what_has_no_source(module):
 
 
 def test_a_cell_of_a_notebook(monkeypatch):
-    """A module without a file has the source that runs: what `linecache` knows of a cell."""
+    """A module without a file has its source in `linecache`."""
     cell = "/tmp/ipykernel_1/2.py"
     entry = (len(SOURCE), None, SOURCE.splitlines(keepends=True), cell)
     monkeypatch.setitem(linecache.cache, cell, entry)

@@ -104,13 +104,13 @@ def test_last(request):
 """
 
 
-#: Ignores SIGINT, as a job in the background of a shell does.
+#: Ignores SIGINT, as a background job of a shell does.
 SHELL = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
 
 
 @pytest.fixture
 def session(tmp_path):
-    """Run pytest over files; returns its status, stdout and stderr."""
+    """Run pytest over files; return its status, stdout and stderr."""
 
     def run(*words, grace=60, **files):
         conftest = CONFTEST.replace("GRACE\n", f"{grace}\n")
@@ -132,7 +132,7 @@ def session(tmp_path):
 
 
 def test_hanging_tests_fail(session):
-    """Each test that hangs fails with its limit; stderr has all stacks, and the others run."""
+    """Each test that hangs fails with its limit; stderr has all stacks, and others run."""
     status, out, err = session("--time-limit", "0.5", test_a=HANGING, test_b=FINE)
     assert status == 1, out + err
     for name in ("trio", "asyncio", "thread", "swallowed"):
@@ -153,7 +153,7 @@ def test_hanging_tests_fail(session):
 
 
 def section(err, name):
-    """Return what is written for a test."""
+    """Return the output about a test."""
     title = f"test_a.py::test_{name} is over its time limit"
     return err.split(title)[1]
 
@@ -172,7 +172,7 @@ def test_stuck_workers_are_replaced(session):
 
 
 def test_a_run_ends(session):
-    """A run over its limit ends with the stacks of what it did, with status 2."""
+    """A run over its limit ends with all stacks and status 2."""
     status, out, err = session("--run-limit", "600", test_a=RUN_OVER, test_b=FINE)
     assert status == 2, out + err
     assert "The run is over its time limit, in test_a.py::test_last" in err

@@ -1,4 +1,4 @@
-"""The small things that every layer uses."""
+"""Utilities of all layers."""
 
 from pathlib import Path
 
@@ -20,25 +20,25 @@ from noizu_mcp._util import UNSET, final, json_text, publish, relative_path, sna
     ],
 )
 def test_snake_case(name: str, expected: str) -> None:
-    """Words of a class name are found, acronyms among them."""
+    """Words of a class name are found, including acronyms."""
     assert snake_case(name) == expected
 
 
 def test_unset_is_false_and_says_its_name() -> None:
-    """The marker is no value."""
+    """The marker is false, and its `repr` is its name."""
     assert not UNSET
     assert repr(UNSET) == "UNSET"
 
 
 def test_json_text_is_compact_and_strict() -> None:
-    """No spaces, no escapes, no NaN."""
+    """The text has no spaces, no escapes, and no NaN."""
     assert json_text({"é": [1, None], "a": "b"}) == '{"é":[1,null],"a":"b"}'
     with pytest.raises(ValueError, match="not JSON compliant"):
         json_text(float("nan"))
 
 
 def test_final() -> None:
-    """A final class takes no subclass."""
+    """A final class cannot be subclassed."""
 
     @final
     class Done:
@@ -51,7 +51,7 @@ def test_final() -> None:
 
 
 def test_publish_moves_only_private_names() -> None:
-    """A public name says where it is imported from; foreign ones and values are left alone."""
+    """A public name gets its public module; foreign names and values are unchanged."""
 
     def ours() -> None: ...
 
@@ -66,7 +66,7 @@ def test_publish_moves_only_private_names() -> None:
 
 
 def test_relative_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A file below the current directory is named from there."""
+    """A file below the current directory has a path relative to it."""
     monkeypatch.chdir(tmp_path)
     assert relative_path(str(Path.cwd() / "a" / "b.py")) == str(Path("a") / "b.py")
     assert relative_path("<stdin>") == "<stdin>"

@@ -6,7 +6,7 @@ from noizu_mcp import Cache, Content, InputRequired, Limits, Problem, Stdio, Too
 
 
 def test_equal_fields_make_equal_values() -> None:
-    """Of one class, and nothing else; equal values have one hash."""
+    """Values of one class with equal fields are equal, and have the same hash."""
     assert Problem("a", "b") == Problem("a", "b") != Problem("a", "c")
     assert Limits() == Limits() != Limits(batch=1)
     assert Cache() != Limits()

@@ -32,9 +32,9 @@ from .stacks import child_processes, what_runs
 LIMIT = 120.0
 #: Seconds from the interruption of a test to the end of its process.
 GRACE = 30.0
-#: Seconds that the workers of a run that is over have before the process that started them ends.
+#: Seconds that the workers have at the end of a run, before the process that started them ends.
 HEAD_START = 5.0
-#: Seconds between two looks at the clock.
+#: Seconds between two checks.
 TICK = 0.25
 NEVER = float("inf")
 
@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "time_limit(seconds): another limit than --time-limit")
-    # A debugger waits for a person.
+    # A debugger waits for input.
     if not config.option.usepdb:
         config.pluginmanager.register(TimeLimits(config), "time limits")
 
@@ -89,12 +89,12 @@ class TimeLimits:
         self.test = ""
         self.limit = 0.0
         self.test_end = NEVER
-        #: Whether KeyboardInterrupt may be raised: code of a test runs.
+        #: True while KeyboardInterrupt may be raised, since code of a test runs.
         self.interruptible = False
         self.is_over = False
         self.is_reported = False
         self.is_run_over = False
-        # Held while one thread changes which test runs, or another ends it.
+        # Held while one thread changes the running test, or another one ends it.
         self.lock = threading.Lock()
         self.stopped = threading.Event()
         self.main_thread = threading.get_ident()
@@ -104,7 +104,7 @@ class TimeLimits:
     # The thread
 
     def watch(self) -> None:
-        """Look at the clock until the session ends."""
+        """Check the clock until the session ends."""
         while not self.stopped.wait(TICK):
             if time() >= self.run_end:
                 self.end_run()
@@ -135,10 +135,10 @@ class TimeLimits:
         signal.pthread_kill(self.main_thread, signal.SIGALRM)
 
     def describe(self, title: str) -> None:
-        """Write what the process does."""
+        """Write the state of the process."""
         try:
             text = what_runs()
-        except Exception as error:  # The tasks go on while they are read.
+        except Exception as error:  # The tasks run while they are read.
             text = f"what runs cannot be read: {error!r}"
         self.say(f"\n{title}\n{text}\n{title}")
 
@@ -151,7 +151,7 @@ class TimeLimits:
         os._exit(1)
 
     def say(self, text: str) -> None:
-        """Write to stderr in one piece: the texts of two workers must not mix."""
+        """Write to stderr in one piece, so that texts of two workers do not mix."""
         os.write(self.stderr, f"{text}\n".encode(errors="replace"))
 
     # The main thread
@@ -199,16 +199,16 @@ class TimeLimits:
     def pytest_runtest_teardown(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
-        """Let the end of the fixtures be interrupted, which happens to one of them."""
+        """Let the end of one of the fixtures be interrupted."""
         try:
             return (yield from self.phase())
         finally:
             if self.is_over:
-                # KeyboardInterrupt has left out the others, and the next test would find them.
+                # KeyboardInterrupt skips the other fixtures, which the next test would find.
                 item.session._setupstate.teardown_exact(nextitem)
 
     def phase(self) -> Generator[None, object, object]:
-        """Make a failure of the interruption of a test."""
+        """Raise the failure of a test that was interrupted."""
         try:
             self.interruptible = True
             try:
@@ -228,7 +228,7 @@ class TimeLimits:
     def pytest_runtest_makereport(
         self, item: pytest.Item
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Report a test as over its limit, whatever became of it when it was interrupted."""
+        """Report a test as over its limit, however the interruption ended it."""
         report = yield
         if self.is_over and not self.is_reported:
             self.is_reported = True
@@ -242,7 +242,7 @@ class TimeLimits:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node) -> None:
-        """Hand the end of the run to a worker."""
+        """Pass the end of the run to a worker."""
         node.workerinput["run_end"] = self.run_end
 
     def pytest_unconfigure(self) -> None:

@@ -11,7 +11,7 @@ import trio
 
 
 class Received(NamedTuple):
-    """A request that the peer got."""
+    """A request that the peer received."""
 
     method: str
     target: str
@@ -20,13 +20,13 @@ class Received(NamedTuple):
 
 
 class Peer:
-    """A real HTTP server that answers what the test tells it to.
+    """A real HTTP server that sends the responses of a test.
 
     Attributes:
-        answers: Path → (status, headers, body), or what to do with the stream instead.
-        received: What came, in order.
+        answers: Path → (status, headers, body), or a function that uses the stream instead.
+        received: The requests, in order.
         started: Set with each request.
-        go: Answers wait for it.
+        go: Responses wait for it.
     """
 
     def __init__(self, port):
@@ -52,7 +52,7 @@ class Peer:
 
     async def handle(self, stream):
         async with stream:
-            with contextlib.suppress(h11.RemoteProtocolError):  # TLS, say
+            with contextlib.suppress(h11.RemoteProtocolError):  # TLS, for example
                 await self._serve(stream)
 
     async def _serve(self, stream):
@@ -81,7 +81,7 @@ class Peer:
         headers = [*headers, ("content-length", str(len(body))), ("connection", "close")]
         data = connection.send(h11.Response(status_code=status, headers=headers))
         data += connection.send(h11.Data(body)) + connection.send(h11.EndOfMessage())
-        # Who has heard enough hangs up.
+        # A client that has read enough closes the connection.
         with contextlib.suppress(trio.BrokenResourceError):
             await stream.send_all(data)
 
@@ -123,7 +123,7 @@ def ticks(monkeypatch):
 
 @pytest.fixture
 def reasons(caplog):
-    """Give what reads the warnings and errors since the last time."""
+    """Return a function that returns the new warnings and errors."""
     caplog.set_level("WARNING", "noizu_mcp.auth")
 
     def read():

@@ -31,7 +31,7 @@ MAKERS = {
 
 @functools.cache
 def private(kind):
-    """A private key, made once for all tests."""
+    """Return a private key, made once for all tests."""
     return MAKERS[kind]()
 
 
@@ -48,7 +48,7 @@ def private_pem(kind):
 
 
 def jwk(kind, **members):
-    """The public key as a JWK, made by the library that made the key."""
+    """Return the public key as a JWK, made by the library that made the key."""
     algorithm = {"r": "RS256", "w": "RS256", "p": "ES256", "k": "ES256K", "e": "EdDSA"}[kind[0]]
     shape = jwt.get_algorithm_by_name(algorithm).to_jwk(public(kind), as_dict=True)
     shape.pop("key_ops", None)
@@ -60,12 +60,12 @@ def jwks(*keys):
 
 
 def claims(**changed):
-    """Good claims; what is given as None is left out."""
+    """Return valid claims; claims that are given as None are left out."""
     now = int(time.time())
     good = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "iat": now, "exp": now + 600}
     return {name: value for name, value in {**good, **changed}.items() if value is not None}
 
 
 def signed(kind="rsa", alg="RS256", *, headers=None, **changed):
-    """A token of the issuer."""
+    """Return a token of the issuer."""
     return jwt.encode(claims(**changed), private(kind), alg, headers=headers)

@@ -1,4 +1,4 @@
-"""A world for strategies of clients: an MCP server, authorization servers, and a person."""
+"""A simulation for client strategies: an MCP server, authorization servers, and a user."""
 
 import json
 from urllib.parse import parse_qsl, urlsplit
@@ -27,11 +27,11 @@ class World:
     Attributes:
         login: The first authorization server.
         logins: All of them.
-        resource: The resource metadata of the MCP server; None: it has none.
-        documents: URL → (status, document), before everything else.
-        asked: The URLs that were asked, in order.
+        resource: The resource metadata of the MCP server, or None without metadata.
+        documents: URL → (status, document), which override everything else.
+        asked: The requested URLs, in order.
         sent: The parameters of the requests to authorization servers, in order.
-        down: No request gets an answer.
+        down: True if every request fails.
     """
 
     def __init__(self, **options):
@@ -63,13 +63,13 @@ class World:
         return FetchResponse(404)
 
     def open_browser(self, url):
-        """Log in at the authorization server that the URL names."""
+        """Log in at the authorization server of the URL."""
         self.opened = dict(parse_qsl(urlsplit(url).query))
         login = next(each for each in self.logins if url.startswith(each.issuer))
         return login.open_browser(url)
 
     def oauth(self, *args, **options):
-        """Make a strategy that lives in this world."""
+        """Make a strategy for this simulation."""
         return OAuth(*args, **{"fetcher": self, "open_browser": self.open_browser, **options})
 
     def of(self, endpoint, login=None):
@@ -93,7 +93,7 @@ def refusal(challenge="Bearer", status=401, sent=None, **more):
 
 
 async def logged_in(world, **options):
-    """Log in, and return the credentials with the headers that they give."""
+    """Log in, and return the credentials with the headers that they make."""
     credentials = world.oauth(**options).bind(SERVER)
     assert await credentials.headers(REQUEST) == {}
     assert await credentials.handle(refusal())

@@ -26,7 +26,7 @@ async def refusal(verifier, token):
 
 @pytest.mark.parametrize("stored", [OPS_KEY, api_key_digest(OPS_KEY)])
 async def test_keys_are_known(stored):
-    """A key is stored as it is, or as its digest."""
+    """A key is stored in clear text, or as its digest."""
     verifier = APIKeyVerifier({CI_KEY: CI, stored: OPS})
 
     assert await verifier.verify(CI_KEY, REQUEST) is CI
@@ -38,7 +38,7 @@ async def test_keys_are_known(stored):
 
 @pytest.mark.parametrize("token", [CI_KEY, OPS_KEY, "none-of-them", ""])
 async def test_every_key_is_compared(monkeypatch, token):
-    """In constant time, over digests of one length, also after one has been found."""
+    """Every digest is compared, in constant time, also after a match."""
     verifier = APIKeyVerifier({CI_KEY: CI, OPS_KEY: OPS, "another-key-of-somebody": OPS})
     compared = []
     real = hmac.compare_digest
@@ -59,7 +59,7 @@ async def test_every_key_is_compared(monkeypatch, token):
 
 
 async def test_keys_may_end(clock):
-    """To the second."""
+    """A key expires at its second."""
     until = Principal(subject="guest", expires_at=clock.now + 10)
     keys = APIKeyVerifier({CI_KEY: until})
     tokens = StaticVerifier({"t": until})
@@ -70,7 +70,7 @@ async def test_keys_may_end(clock):
 
 
 async def test_static_tokens():
-    """Of any length: they are for tests."""
+    """Static tokens may have any length: they are for tests."""
     verifier = StaticVerifier({"t": CI})
 
     assert await verifier.verify("t", REQUEST) is CI
@@ -79,7 +79,7 @@ async def test_static_tokens():
 
 
 def test_headers():
-    """A header of its own is read as a whole."""
+    """A header for keys is read as a whole."""
     assert APIKeyVerifier({CI_KEY: CI}).headers == ("authorization",)
     assert APIKeyVerifier({CI_KEY: CI}, header="X-API-Key").headers == ("x-api-key",)
     for wrong in ("", "x key", "x:"):
@@ -88,7 +88,7 @@ def test_headers():
 
 
 def test_keys_that_can_be_guessed():
-    """They are errors where they are written, and are not shown."""
+    """Short keys are refused where they are written, and not shown."""
     with pytest.raises(ValueError, match="at least 16 characters") as caught:
         APIKeyVerifier({"short-key": CI})
     assert "short-key" not in str(caught.value)
@@ -98,7 +98,7 @@ def test_keys_that_can_be_guessed():
 
 
 async def test_a_key_that_looks_like_a_digest():
-    """It is refused, and the error says what to write for a digest, and what for a key."""
+    """The error says how to write a digest, and how to write a key."""
     digits = api_key_digest(CI_KEY).removeprefix("sha256:")
     for wrong in (digits, digits.upper()):
         with pytest.raises(
@@ -117,7 +117,7 @@ TOKEN68_ONLY = ["sk:live:0123456789abcdef", "a-key!with$chars-0123", "=012345678
 
 @pytest.mark.parametrize("key", [*BOTH, *TOKEN68_ONLY])
 def test_keys_that_cannot_be_sent_as_bearer_tokens(key):
-    """Every request with one would be answered with 400, and nobody would know why."""
+    """Such a key could never be sent, so it is refused where it is written."""
     with pytest.raises(ValueError, match=r"an API key .* has ") as caught:
         APIKeyVerifier({CI_KEY: CI, key: OPS})
     assert key not in str(caught.value)
@@ -127,7 +127,7 @@ def test_keys_that_cannot_be_sent_as_bearer_tokens(key):
 
 @pytest.mark.parametrize("key", BOTH)
 def test_keys_that_no_header_can_carry(key):
-    """A header of its own takes more characters, and not all; their digests are not made either."""
+    """A header for keys allows more characters, but not all; other keys have no digests."""
     with pytest.raises(ValueError, match="visible ASCII characters only, no spaces") as caught:
         APIKeyVerifier({key: CI}, header="X-API-Key")
     assert key not in str(caught.value)
@@ -137,12 +137,12 @@ def test_keys_that_no_header_can_carry(key):
 
 @pytest.mark.parametrize("key", TOKEN68_ONLY)
 async def test_keys_of_a_header_of_their_own(key):
-    """Any visible character."""
+    """Keys may have any visible character."""
     for stored in (key, api_key_digest(key)):
         assert await APIKeyVerifier({stored: CI}, header="X-API-Key").verify(key, REQUEST) is CI
 
 
 def test_a_token_is_not_empty():
-    """Nobody could send none."""
+    """An empty token is refused, since a client could not send it."""
     with pytest.raises(ValueError, match="a token that is sent in authorization has"):
         StaticVerifier({"": CI})

@@ -1,4 +1,4 @@
-"""Requests with and without tokens: who gets in, and what the others hear."""
+"""Requests with and without tokens: which are accepted, and the challenges of the others."""
 
 import logging
 
@@ -45,7 +45,7 @@ def request(*authorization, **headers):
 
 
 async def refused(auth, request):
-    """Return status and parameters of the challenge, and check the rest."""
+    """Return status and parameters of the challenge, and check everything else."""
     with pytest.raises(Challenge) as caught:
         await auth.authenticate(request)
     return heard(caught.value)
@@ -81,12 +81,12 @@ class Raising(TokenVerifier):
     ["Bearer good-token", "bearer good-token", "BEARER   good-token", " Bearer good-token \t"],
 )
 async def test_a_good_token(value):
-    """The scheme has no case (RFC 9110 section 11.1)."""
+    """The scheme is case-insensitive (RFC 9110 section 11.1)."""
     assert await auth().authenticate(request(value)) is ADA
 
 
 async def test_with_a_real_token():
-    """From the header to the principal."""
+    """A token from the header becomes the principal."""
     verifier = JWTVerifier(issuer=ISSUER, audience=AUDIENCE, keys=public("p256"))
     token = signed("p256", "ES256", scope="read")
 
@@ -95,14 +95,14 @@ async def test_with_a_real_token():
 
 
 async def test_without_a_token():
-    """RFC 6750 section 3.1: no error code for who did not know; where to look and what to ask."""
+    """Without a token there is no error code, but metadata and scopes (RFC 6750 section 3.1)."""
     for missing in (request(), request("Basic dXNlcjpwdw=="), request("")):
         assert await refused(auth(), missing) == (401, {})
         assert await refused(auth(required_scopes=["a", "b"]), missing) == (401, {"scope": "a b"})
 
 
 async def test_tokens_in_the_url_or_elsewhere_do_not_count():
-    """MCP allows the header only."""
+    """MCP allows tokens in the header only."""
     for place in (
         AuthRequest("POST", "/mcp?access_token=good-token", ()),
         request(x_api_key="good-token"),
@@ -129,7 +129,7 @@ async def test_tokens_in_the_url_or_elsewhere_do_not_count():
     ],
 )
 async def test_malformed_requests(values):
-    """Two credentials, or one that no token looks like: nobody guesses which one is meant."""
+    """Two credentials, or a malformed one, are an invalid request."""
     assert await refused(auth(), request(*values)) == (400, {"error": "invalid_request"})
 
 
@@ -137,7 +137,7 @@ async def test_malformed_requests(values):
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.text(st.characters(max_codepoint=255), max_size=30), max_size=3))
 async def test_any_header(values):
-    """Any header is answered with a challenge that can be read."""
+    """The challenge for any header can be parsed."""
     for value in (*values, *(f"Bearer {value}" for value in values)):
         status, _ = await refused(auth(), request(value))
         assert status in {400, 401}
@@ -146,7 +146,7 @@ async def test_any_header(values):
 
 
 async def test_bad_tokens_all_sound_alike(reasons):
-    """The reason is in the log only."""
+    """Only the log has the reason."""
     verifier = JWTVerifier(issuer=ISSUER, audience=AUDIENCE, keys=public("rsa"))
     tokens = {
         "x.y.z": "it is not a JWT",
@@ -168,7 +168,7 @@ async def test_bad_tokens_all_sound_alike(reasons):
 
 
 async def test_missing_scopes():
-    """403, with every scope that is needed, so that one new token is enough."""
+    """The 403 lists every scope that is needed, so that one new token is enough."""
     bearer = request("Bearer good-token")
     need = {"error": "insufficient_scope", "scope": "read write"}
 
@@ -179,7 +179,7 @@ async def test_missing_scopes():
 
 
 async def test_a_hierarchy_of_scopes():
-    """One scope may stand for others."""
+    """A scope may include others."""
     bearer = request("Bearer good-token")
 
     ranks = RequireScopes("list", hierarchy={"read": ["list"]})
@@ -190,7 +190,7 @@ async def test_a_hierarchy_of_scopes():
 
 
 def test_step_up():
-    """A challenge adds the scopes of every request, each once."""
+    """A challenge includes the scopes of all requests, each once."""
     challenge = auth(required_scopes=["read"]).challenge(["write", "read", "admin"])
     need = {"error": "insufficient_scope", "scope": "read write admin"}
 
@@ -204,7 +204,7 @@ def test_step_up():
 
 
 async def test_who_cannot_say(reasons):
-    """503: a good token must not be thrown away because keys could not be fetched."""
+    """If keys cannot be fetched the status is 503, so that a valid token is not discarded."""
     with pytest.raises(Challenge) as caught:
         await auth(Raising(VerifierUnavailable("no keys"))).authenticate(request("Bearer x"))
 
@@ -217,8 +217,8 @@ async def test_who_cannot_say(reasons):
 @pytest.mark.parametrize(
     "error", [RuntimeError("s3cret"), ExceptionGroup("s3cret", [ValueError("s3cret")])]
 )
-async def test_a_broken_verifier_lets_nobody_in(error, caplog):
-    """The traceback is in the log; the client hears nothing of it."""
+async def test_a_broken_verifier_refuses_all_requests(error, caplog):
+    """The traceback is in the log, and the client gets no details."""
     with pytest.raises(Challenge) as caught:
         await auth(Raising(error)).authenticate(request("Bearer x"))
 
@@ -240,8 +240,8 @@ class Giving(TokenVerifier):
 
 @pytest.mark.parametrize("answer", [None, {"sub": "ada"}, True, "ada", Principal])
 @pytest.mark.parametrize("nested", [False, True])
-async def test_what_is_no_principal_lets_nobody_in(answer, nested, caplog):
-    """None means "not good" elsewhere, and must not pass for nobody who may do everything."""
+async def test_a_result_that_is_no_principal_is_refused(answer, nested, caplog):
+    """A verifier that returns anything but a principal fails with 500; None is not anonymous."""
     verifier = Giving(answer)
     if nested:
         verifier = AnyVerifier(AnyVerifier(verifier), StaticVerifier({"x": ADA}))
@@ -260,7 +260,7 @@ MORE = "more of these are counted, not shown, for up to a minute"
 
 
 async def flood(guard, verifier, *errors):
-    """Refuse a request for each error; gives how it was answered."""
+    """Refuse one request for each error; return the responses."""
     statuses = set()
     for verifier.error in errors:
         with pytest.raises(Challenge) as caught:
@@ -277,8 +277,8 @@ async def flood(guard, verifier, *errors):
         (lambda: RuntimeError("s3cret"), 500, "Raising failed"),
     ],
 )
-async def test_nobody_fills_the_log_with_tokens(make, status, text, caplog):
-    """The first refusals of each reason are shown, then counted; another reason still shows."""
+async def test_refused_tokens_do_not_flood_the_log(make, status, text, caplog):
+    """The first refusals of each reason are logged, then counted; other reasons still appear."""
     verifier = Raising(None)
     guard = auth(verifier)
     assert await flood(guard, verifier, *(make() for _ in range(100))) == {status}
@@ -289,7 +289,7 @@ async def test_nobody_fills_the_log_with_tokens(make, status, text, caplog):
 
 
 async def test_reasons_that_a_client_chooses_are_bounded_too(caplog):
-    """A verifier may quote the token: then no two reasons are alike."""
+    """A verifier may quote the token, so that each reason differs."""
     verifier = Raising(None)
     guard = auth(verifier)
     await flood(guard, verifier, *(InvalidToken(f"unknown: {i}") for i in range(500)))
@@ -299,7 +299,7 @@ async def test_reasons_that_a_client_chooses_are_bounded_too(caplog):
 
 
 async def test_cancelled_goes_through():
-    """A request that is given up is no failure of the verifier."""
+    """A cancelled request is not a failure of the verifier."""
 
     class Stuck(TokenVerifier):
         async def verify(self, token, request):
@@ -312,7 +312,7 @@ async def test_cancelled_goes_through():
 
 
 async def test_what_a_verifier_sees():
-    """The request, and where the token stood."""
+    """It gets the request, and the header of the token."""
     seen = []
 
     class Looking(TokenVerifier):
@@ -328,7 +328,7 @@ async def test_what_a_verifier_sees():
 
 
 async def test_keys_in_a_header_of_their_own():
-    """Beside tokens or alone; never both in one request."""
+    """Keys are accepted beside tokens or alone, but not both in one request."""
     keys = APIKeyVerifier({KEY: ADA}, header="X-API-Key")
     both = auth(AnyVerifier(StaticVerifier({"good-token": ADA}), keys))
     alone = auth(keys, authorization_servers=())
@@ -345,7 +345,7 @@ async def test_keys_in_a_header_of_their_own():
 
 
 async def test_nowhere_to_get_a_token():
-    """Without an authorization server nobody is sent to one."""
+    """Without an authorization server the challenge has no metadata URL."""
     with pytest.raises(Challenge) as caught:
         await auth(authorization_servers=()).authenticate(request())
 

@@ -1,4 +1,4 @@
-"""`WWW-Authenticate`, written and read."""
+"""`WWW-Authenticate`, encoded and parsed."""
 
 import string
 
@@ -25,13 +25,13 @@ challenges = st.builds(AuthChallenge, tokens, params) | st.builds(
 @given(st.lists(challenges, min_size=1, max_size=4))
 @example([AuthChallenge("Bearer", {"a": '\\"'}), AuthChallenge("Basic", {}), AuthChallenge("X")])
 def test_what_is_written_is_read(given):
-    """Any challenges come back as they were, in one header."""
+    """Any challenges are the same after encoding and parsing."""
     assert parse_challenges(", ".join(map(format_challenge, given))) == given
 
 
 @given(st.text(max_size=200) | st.text('Bearer a=",\\ \t', max_size=60))
 def test_garbage_is_an_error_or_a_challenge(text):
-    """Any header is read, or raises `ValueError`."""
+    """Any header is parsed, or raises `ValueError`."""
     try:
         found = parse_challenges(text)
     except ValueError:
@@ -41,7 +41,7 @@ def test_garbage_is_an_error_or_a_challenge(text):
 
 
 def test_a_real_one():
-    """The header is written byte by byte like this one."""
+    """The header has exactly these bytes."""
     challenge = AuthChallenge(
         "Bearer", {"error": "invalid_token", "error_description": 'say "no" to \\', "scope": "a b"}
     )
@@ -77,7 +77,7 @@ def test_a_real_one():
     ],
 )
 def test_forms(text, expected):
-    """Lists, spaces around `=`, empty elements, and URLs whose quotes somebody forgot."""
+    """Lists, spaces around `=`, empty elements, and URLs without quotes are parsed."""
     assert [(c.scheme, dict(c.params), c.token68) for c in parse_challenges(text)] == expected
 
 
@@ -94,7 +94,7 @@ def test_forms(text, expected):
     ],
 )
 def test_malformed(text, message):
-    """The error says what and where."""
+    """The error has the problem and its position."""
     with pytest.raises(ValueError, match=message):
         parse_challenges(text)
 
@@ -111,6 +111,6 @@ def test_malformed(text, message):
     ],
 )
 def test_what_no_header_can_carry(challenge, message):
-    """Nothing gets out of its quotes."""
+    """No character can end its quoted string."""
     with pytest.raises(ValueError, match=message):
         format_challenge(challenge)

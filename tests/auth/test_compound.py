@@ -1,4 +1,4 @@
-"""JWTs of holders of API keys."""
+"""JWTs signed by holders of API keys."""
 
 import base64
 import json
@@ -42,7 +42,7 @@ async def refusal(token, **options):
 
 
 async def test_good_tokens():
-    """The user is who the holder of the key says."""
+    """The holder of the key names the user."""
     who = await verifier().verify(issued(scope="read"), REQUEST)
 
     assert (who.subject, who.issuer, who.scopes) == ("ada", ISSUER, {"read"})
@@ -51,7 +51,7 @@ async def test_good_tokens():
 
 @pytest.mark.parametrize("alg", ["HS256", "HS384", "HS512"])
 async def test_algorithms(alg):
-    """Only those of the list."""
+    """Only listed algorithms are accepted."""
     assert await verifier(secret=LONG, algorithms=alg).verify(issued(LONG, alg), REQUEST)
     others = [each for each in ("HS256", "HS384", "HS512") if each != alg]
     reason = await refusal(issued(LONG, alg), secret=LONG, algorithms=others)
@@ -59,7 +59,7 @@ async def test_algorithms(alg):
 
 
 async def test_tokens_that_are_not_signed_with_the_secret():
-    """With none at all, with a private key, or with another secret."""
+    """Unsigned tokens, and tokens signed with a private key or another secret, are refused."""
     parts = [{"alg": "none"}, claims(api_key_id="k1")]
     unsigned = [base64.urlsafe_b64encode(json.dumps(part).encode()).strip(b"=") for part in parts]
 
@@ -71,7 +71,7 @@ async def test_tokens_that_are_not_signed_with_the_secret():
 
 @pytest.mark.parametrize("claim", ["sub", "exp", "iss", "aud", "api_key_id"])
 async def test_every_claim_is_needed(claim):
-    """A user, an end, an issuer, a server and a key."""
+    """Subject, expiry, issuer, audience and key are required."""
     assert await refusal(issued(**{claim: None})) == f"claims are missing: {claim}"
 
 
@@ -90,18 +90,18 @@ async def test_every_claim_is_needed(claim):
     ],
 )
 async def test_claims_that_are_wrong(changed, reason):
-    """All are checked, and strictly."""
+    """All claims are checked strictly."""
     assert reason in await refusal(issued(**changed))
 
 
 async def test_the_issuer_is_checked():
-    """Letter by letter."""
+    """The issuer must be equal in every character."""
     assert "from another issuer" in await refusal(issued(iss="https://other.example.com"))
 
 
 @pytest.mark.parametrize("answer", [False, None, 1, "yes", {"revoked": True}])
 async def test_anything_but_true_is_no(answer):
-    """A row of a database is true for a key that was taken back, too."""
+    """Only True accepts a key: a database row is truthy for a revoked key, too."""
 
     async def check(key):
         await trio.lowlevel.checkpoint()
@@ -112,7 +112,7 @@ async def test_anything_but_true_is_no(answer):
 
 
 async def test_keys_may_be_checked_elsewhere():
-    """The check may wait."""
+    """The check of a key may be async."""
 
     async def check(key):
         await trio.lowlevel.checkpoint()
@@ -123,7 +123,7 @@ async def test_keys_may_be_checked_elsewhere():
 
 
 def failing(error, *, waits):
-    """A callback that fails, at once or after a while."""
+    """Make a callback that fails, at once or later."""
 
     def now(*_):
         raise error
@@ -138,7 +138,7 @@ def failing(error, *, waits):
 @pytest.mark.parametrize("waits", [False, True])
 @pytest.mark.parametrize("error", [VerifierUnavailable("no database"), LookupError("bug")])
 async def test_who_cannot_check_a_key_does_not_say_that_it_is_bad(error, waits):
-    """Else clients would throw good tokens away in an outage."""
+    """Otherwise clients would discard valid tokens during an outage."""
     with pytest.raises(type(error)) as caught:
         await verifier(check_api_key=failing(error, waits=waits)).verify(issued(), REQUEST)
     assert caught.value is error
@@ -146,7 +146,7 @@ async def test_who_cannot_check_a_key_does_not_say_that_it_is_bad(error, waits):
 
 @pytest.mark.parametrize("error", [VerifierUnavailable("no vault"), LookupError("bug")])
 async def test_nor_does_who_has_no_secret(error):
-    """It may be had again in a moment."""
+    """A missing secret may be available again later."""
     with pytest.raises(type(error)) as caught:
         await verifier(secret=failing(error, waits=False)).verify(issued(), REQUEST)
     assert caught.value is error
@@ -169,7 +169,7 @@ async def test_an_outage_is_no_fault_of_the_token(option, error, status, caplog)
 
 
 async def test_the_secret_may_change():
-    """A function gives the one that holds now; one that is none lets nobody in."""
+    """A function returns the current secret; an invalid one refuses every token."""
     now = [SECRET]
     check = verifier(secret=lambda: now[0])
 
@@ -200,7 +200,7 @@ async def test_the_secret_may_change():
     ],
 )
 def test_what_is_not_safe_cannot_be_made(options, message):
-    """The error says why, and does not show the secret."""
+    """The error says why, and does not contain the secret."""
     with pytest.raises(ValueError, match=message) as caught:
         verifier(**options)
     assert "short" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""URLs of a configuration, and the requests that verifiers see."""
+"""URLs of a configuration, and the requests that verifiers get."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from noizu_mcp.auth._configuration import check_url
     ],
 )
 def test_good_urls(url):
-    """Anywhere with https, and with http on this machine."""
+    """Any https URL is accepted, and http on this machine."""
     assert check_url(url, "it").geturl() == url
 
 
@@ -47,21 +47,21 @@ def test_good_urls(url):
     ],
 )
 def test_bad_urls(url, problem):
-    """Each problem is named, with the URL and what it is for."""
+    """Each problem is named, with the URL and its purpose."""
     with pytest.raises(ValueError, match=problem) as caught:
         check_url(url, "jwks_uri")
     assert str(caught.value).startswith(f"jwks_uri {url!r} ")
 
 
 def test_queries_can_be_forbidden():
-    """Also an empty one."""
+    """Queries can be refused, also empty ones."""
     for url in ("https://example.com/?", "https://example.com/?a=b"):
         with pytest.raises(ValueError, match="must have no query"):
             check_url(url, "resource", query=False)
 
 
 def test_headers_of_a_request():
-    """ASGI's pairs and mappings are taken as they are; the token is not shown."""
+    """ASGI pairs and mappings are accepted; the token is not shown."""
     pairs = [(b"Authorization", b"Bearer s3cret"), (b"x", b"1"), ("X", "\xff")]
     request = AuthRequest("POST", "/mcp", pairs, "192.0.2.1")
 

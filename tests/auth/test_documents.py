@@ -21,7 +21,7 @@ def document(auth, path="/mcp"):
 
 
 def test_a_small_one():
-    """It has the required members, and no empty ones."""
+    """A small document has the required members, and no empty ones."""
     assert document(auth()) == {
         "resource": "https://mcp.example.com/mcp",
         "authorization_servers": ["https://issuer.example.com"],
@@ -30,7 +30,7 @@ def test_a_small_one():
 
 
 def test_a_large_one():
-    """Everything that can be said."""
+    """A document can have all members."""
     found = document(
         auth(
             scopes_supported=["read", "write"],
@@ -48,7 +48,7 @@ def test_a_large_one():
 
 
 def test_scopes_are_those_that_are_required():
-    """Unless others are given."""
+    """By default `scopes_supported` has the required scopes."""
     assert document(auth(required_scopes=["read"]))["scopes_supported"] == ["read"]
 
 
@@ -58,13 +58,13 @@ def test_scopes_are_those_that_are_required():
         ("https://a.example/mcp", "/mcp", {ROOT, f"{ROOT}/mcp"}),
         ("https://a.example", "/", {ROOT}),
         ("https://a.example/", "/", {ROOT}),
-        # A proxy takes a prefix away.
+        # A proxy removes a prefix.
         ("https://a.example/api/mcp", "/mcp", {ROOT, f"{ROOT}/mcp", f"{ROOT}/api/mcp"}),
         ("http://localhost:8000/a/b/", "/a/b/", {ROOT, f"{ROOT}/a/b/"}),
     ],
 )
 def test_where_clients_look(resource, endpoint, paths):
-    """At the path of the endpoint, of the resource, and at the root: one document."""
+    """The document is at the path of the endpoint, of the resource, and at the root."""
     found = auth(resource).metadata_documents(endpoint)
 
     assert found.keys() == paths
@@ -73,7 +73,7 @@ def test_where_clients_look(resource, endpoint, paths):
 
 
 def test_nothing_to_discover():
-    """Keys that are handed out by other means have no authorization server."""
+    """Without an authorization server there is no document."""
     assert auth(authorization_servers=()).metadata_documents("/mcp") == {}
 
 
@@ -96,12 +96,12 @@ def test_nothing_to_discover():
     ],
 )
 def test_what_is_wrong_is_an_error_where_it_is_written(options, message):
-    """Not when the first client comes."""
+    """A mistake raises where it is written, not with the first client."""
     with pytest.raises(ValueError, match=message):
         auth(**options)
 
 
 def test_one_text_is_no_list():
-    """It would be a list of letters."""
+    """A single string is refused, since it would be a list of letters."""
     with pytest.raises(TypeError, match="a list of URLs"):
         auth(authorization_servers="https://issuer.example.com")

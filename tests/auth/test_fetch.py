@@ -22,7 +22,7 @@ async def failure(fetcher, url):
 
 
 async def test_a_get(peer):
-    """Status and body come back; nothing compressed is asked for."""
+    """Status and body are returned; no compression is requested."""
     peer.say("/keys?a=b", {"keys": []}, status=203)
 
     answer = await HTTPFetcher().fetch(
@@ -37,7 +37,7 @@ async def test_a_get(peer):
 
 
 async def test_a_post(peer):
-    """The body is sent as it is."""
+    """The body is sent unchanged."""
     peer.say("/x", {})
 
     await HTTPFetcher().fetch(FetchRequest(url=peer.url("/x"), method="POST", body=b"token=t"))
@@ -47,7 +47,7 @@ async def test_a_post(peer):
 
 
 async def test_redirects_are_answers(peer):
-    """The URL of the configuration is the one that is meant."""
+    """Redirects are not followed: the configured URL is the intended one."""
     peer.say("/old", b"", status=302, location=peer.url("/new"))
     peer.say("/new", {"keys": []})
 
@@ -61,7 +61,7 @@ async def test_redirects_are_answers(peer):
 
 
 async def test_large_answers_are_cut(peer):
-    """Up to the limit and not a byte more."""
+    """A large response is read up to the limit, to the byte."""
     fetcher = HTTPFetcher(max_size=10)
     peer.say("/ten", b"x" * 10)
     peer.say("/eleven", b"x" * 11)
@@ -71,7 +71,7 @@ async def test_large_answers_are_cut(peer):
 
 
 async def test_an_endless_answer_is_cut(peer):
-    """A server that never stops sending is left."""
+    """The connection to a server that never stops sending is closed."""
     stopped = trio.Event()
 
     async def endless(stream):
@@ -91,22 +91,22 @@ async def test_an_endless_answer_is_cut(peer):
 
 @pytest.mark.parametrize("coding", ["gzip", "gzip, gzip", "identity, deflate", "br", "x"])
 async def test_compressed_answers_are_refused(peer, coding):
-    """A kilobyte can unpack to a gigabyte."""
+    """They are refused: a kilobyte can expand to a gigabyte."""
     peer.say("/", gzip.compress(b"{}"), content_encoding=coding)
 
     assert "compressed" in await failure(HTTPFetcher(), peer.url("/"))
 
 
 async def test_silence_ends(peer):
-    """A server that takes the request and says nothing costs the timeout."""
+    """A server that does not respond costs the timeout."""
     peer.go = trio.Event()
 
     assert await failure(HTTPFetcher(timeout=0.05), peer.url("/")) == "no answer within 0.05 s"
     peer.go.set()
 
 
-async def test_nobody_there():
-    """A closed port is an error of ours, not of the library."""
+async def test_a_closed_port():
+    """A closed port raises our own exception, not the library's."""
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
     await listener.aclose()
@@ -115,7 +115,7 @@ async def test_nobody_there():
 
 
 async def test_no_http(peer):
-    """So is an answer that is no HTTP."""
+    """A response that is not HTTP raises it, too."""
 
     async def garbage(stream):
         await stream.send_all(b"SSH-2.0-OpenSSH\r\n\r\n")
@@ -126,7 +126,7 @@ async def test_no_http(peer):
 
 
 async def test_tls_is_verified(peer):
-    """A server that does not speak TLS is no https server; a context of one's own is used."""
+    """A server without TLS is refused for https; a custom context is used."""
     context = ssl.create_default_context()
     url = peer.url("/").replace("http:", "https:")
 
@@ -134,7 +134,7 @@ async def test_tls_is_verified(peer):
 
 
 async def test_cancelled_is_cancelled(peer, nursery):
-    """A cancelled request ends without a `FetchError`."""
+    """Cancellation raises no `FetchError`."""
     peer.go = trio.Event()
     with trio.CancelScope() as scope:
         nursery.start_soon(_cancel_when_started, peer, scope)
@@ -149,7 +149,7 @@ async def _cancel_when_started(peer, scope):
 
 
 def test_the_library_may_be_missing(monkeypatch):
-    """Then the message says what to install."""
+    """The error says what to install."""
     monkeypatch.setitem(sys.modules, "httpx2", None)
 
     with pytest.raises(ImportError, match=r"needs httpx2: pip install 'noizu-mcp\[auth\]'"):
@@ -157,7 +157,7 @@ def test_the_library_may_be_missing(monkeypatch):
 
 
 def test_secrets_are_not_shown():
-    """Requests and answers may end in a log."""
+    """Representations of requests and responses may be logged, so they hide secrets."""
     request = FetchRequest(url="https://a", headers=(("authorization", "s3cret"),), body=b"s3cret")
 
     assert "s3cret" not in repr(request) + repr(FetchResponse(200, b"s3cret"))
@@ -172,8 +172,8 @@ def test_secrets_are_not_shown():
         ({"max_size": 1e6}, "max_size must be a whole number above 0, not 1000000.0"),
     ],
 )
-def test_limits_that_are_none(options, message):
-    """They are errors where they are written."""
+def test_invalid_limits(options, message):
+    """Invalid limits are refused where they are written."""
     with pytest.raises(ValueError, match=message):
         HTTPFetcher(**options)
 
@@ -207,12 +207,12 @@ def test_limits_that_are_none(options, message):
     ],
 )
 def test_what_is_a_public_address(address, public):
-    """An IPv4 address behind an IPv6 address decides."""
+    """For an IPv6 address that embeds an IPv4 address the latter decides."""
     assert is_public(address) is public
 
 
 def resolving(monkeypatch, **names):
-    """Let names have addresses; a list gives one for each look-up."""
+    """Make names resolve to addresses; a list has one result for each lookup."""
     looked_up = []
 
     async def getaddrinfo(host, port, **options):
@@ -227,7 +227,7 @@ def resolving(monkeypatch, **names):
 
 
 async def test_private_addresses_are_not_reached(monkeypatch, peer):
-    """Neither by their name nor by themselves; one of several is enough."""
+    """A name or URL with a private address is refused, even beside public ones."""
     resolving(monkeypatch, a_example=["93.184.216.34", "10.0.0.1"], **{"127_0_0_1": ["127.0.0.1"]})
     fetcher = HTTPFetcher(public_only=True)
 
@@ -240,7 +240,7 @@ async def test_private_addresses_are_not_reached(monkeypatch, peer):
 
 
 async def test_the_address_that_was_checked_is_used(monkeypatch, peer):
-    """A second look-up could give another one. The server still reads its own name."""
+    """A second lookup could differ. The server still gets its own name in Host."""
     looked_up = resolving(monkeypatch, a_example=["127.0.0.1"])
     monkeypatch.setattr("noizu_mcp.auth._fetch.is_public", lambda address: True)
     peer.say("/x", {}, x_more="yes")
@@ -255,7 +255,7 @@ async def test_the_address_that_was_checked_is_used(monkeypatch, peer):
 
 
 async def test_the_name_of_a_certificate_is_checked(monkeypatch, nursery, peer, tmp_path):
-    """That of the URL, although the connection goes to an address."""
+    """The certificate must match the name in the URL, although the connection uses an address."""
     path = make_certificate(tmp_path, "a.example")
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     server.load_cert_chain(path)

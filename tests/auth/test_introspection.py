@@ -1,4 +1,4 @@
-"""Tokens whose issuer is asked, over real sockets."""
+"""Token introspection over real sockets."""
 
 import base64
 import gc
@@ -28,7 +28,7 @@ ACTIVE = {"active": True, "sub": "ada", "aud": AUDIENCE, "scope": "read", "exp":
 
 @pytest.fixture
 def make(peer, clock):
-    """Make a verifier that asks the peer."""
+    """Make a verifier that uses the peer."""
 
     def make(**options):
         given = {"issuer": ISSUER, "audience": AUDIENCE, **options}
@@ -53,7 +53,7 @@ async def unavailable(verifier):
 
 
 async def test_what_is_asked(peer, make):
-    """A form with the token; who asks proves who it is, both names encoded (RFC 6749, 2.3.1)."""
+    """The request is a form with the token and encoded client credentials (RFC 6749, 2.3.1)."""
     await make().verify("a+b/c=", REQUEST)
 
     (asked,) = peer.received
@@ -69,7 +69,7 @@ async def test_what_is_asked(peer, make):
 
 
 async def test_who_it_is(make):
-    """The answer says; the issuer is the one that was asked."""
+    """The principal comes from the response; its issuer is the configured one."""
     who = await make().verify("t", REQUEST)
 
     assert (who.subject, who.issuer, who.scopes) == ("ada", ISSUER, {"read"})
@@ -106,7 +106,7 @@ async def test_who_it_is(make):
     ],
 )
 async def test_answers_that_are_no(peer, make, changed, reason):
-    """Each fault is refused, and no such answer is kept."""
+    """Each inactive or invalid response is refused, and not cached."""
     verifier = make()
     peer.say("/introspect", {**ACTIVE, **changed})
 
@@ -116,7 +116,7 @@ async def test_answers_that_are_no(peer, make, changed, reason):
 
 
 async def test_no_text_that_cannot_be_sent(peer, make):
-    """Such a token is refused without a question."""
+    """A token that cannot be sent is refused without a request."""
     for token in ("\u20ac", "\ud800"):
         assert "ASCII" in await refusal(make(), token)
     assert peer.received == []
@@ -132,14 +132,14 @@ async def test_no_text_that_cannot_be_sent(peer, make):
     ],
 )
 async def test_access_tokens_may_say_so(peer, make, members):
-    """In each way that issuers have."""
+    """Access tokens may be marked in each way that issuers use."""
     peer.say("/introspect", {**ACTIVE, **members})
 
     assert (await make().verify("t", REQUEST)).subject == "ada"
 
 
 async def test_members_that_may_be_absent(peer, make):
-    """RFC 7662 section 2.2 has all but `active` optional."""
+    """All members but `active` are optional (RFC 7662 section 2.2)."""
     peer.say("/introspect", {"active": True, "aud": [AUDIENCE], "client_id": "app", "iss": ISSUER})
 
     who = await make(required_claims=()).verify("t", REQUEST)
@@ -156,15 +156,15 @@ async def test_members_that_may_be_absent(peer, make):
         (200, b"[]", "gave something else than an object"),
     ],
 )
-async def test_answers_that_are_none(peer, make, status, document, reason):
-    """A failing issuer says nothing about a token."""
+async def test_failures_of_the_issuer(peer, make, status, document, reason):
+    """A failing issuer does not mean that the token is invalid."""
     peer.say("/introspect", document, status=status)
 
     assert reason in await unavailable(make())
 
 
 async def test_good_answers_are_remembered(peer, make, clock):
-    """For their time, and by token; then the issuer is asked again and may say no."""
+    """They are cached by token for their TTL; then the issuer is asked again, and may refuse."""
     verifier = make(cache_ttl=30)
     for _ in range(3):
         await verifier.verify("t", REQUEST)
@@ -180,7 +180,7 @@ async def test_good_answers_are_remembered(peer, make, clock):
 
 
 async def test_no_answer_outlives_its_token(peer, make, clock):
-    """A token that ends sooner is asked about sooner."""
+    """A token that expires sooner is asked about sooner."""
     verifier = make(cache_ttl=3600)
     peer.say("/introspect", {**ACTIVE, "exp": NOW + 10})
     await verifier.verify("t", REQUEST)
@@ -191,7 +191,7 @@ async def test_no_answer_outlives_its_token(peer, make, clock):
 
 
 async def test_memory_is_bounded(peer, make):
-    """The answer that was put first goes first; no memory at all can be had, too."""
+    """The oldest entry is dropped first; the cache can also be disabled."""
     verifier = make(cache_size=2)
     for token in ("a", "b", "c"):
         await verifier.verify(token, REQUEST)
@@ -209,9 +209,9 @@ async def test_memory_is_bounded(peer, make):
 
 
 async def test_the_token_is_kept_nowhere(make):
-    """A verifier with a cache does not keep the tokens of its answers alive."""
+    """The cache does not keep tokens in memory."""
 
-    class Token(str):  # a plain string cannot be watched
+    class Token(str):  # a plain string has no weak references
         __slots__ = ("__weakref__",)
 
     verifier, token = make(), Token("s3cret-token")
@@ -224,7 +224,7 @@ async def test_the_token_is_kept_nowhere(make):
 
 
 async def test_questions_are_bounded(peer, make):
-    """Tokens that somebody makes up do not become a flood at the issuer."""
+    """Invented tokens do not become a flood of requests to the issuer."""
     peer.go = trio.Event()
     verifier = make()
     async with trio.open_nursery() as nursery:
@@ -240,7 +240,7 @@ async def test_questions_are_bounded(peer, make):
 
 
 async def test_who_waited_takes_the_answer_of_the_one_before(make, monkeypatch):
-    """Requests with one token that come together do not all ask."""
+    """Concurrent requests with one token share a response."""
     asked = []
 
     class Slow:
@@ -258,7 +258,7 @@ async def test_who_waited_takes_the_answer_of_the_one_before(make, monkeypatch):
 
 
 async def test_waiting_is_bounded(make, autojump_clock):
-    """An issuer that never answers costs a time, whatever the fetcher promises."""
+    """An issuer that never responds costs a timeout, whatever the fetcher does."""
 
     class Stuck:
         async def fetch(self, request: FetchRequest) -> FetchResponse:
@@ -287,7 +287,7 @@ async def test_waiting_is_bounded(make, autojump_clock):
     ],
 )
 def test_what_is_not_safe_cannot_be_made(options, message):
-    """The secret travels there, and every token."""
+    """The client secret and every token are sent to the URL."""
     given = {"url": "https://a.example/i", "client_id": "a", "client_secret": "b"}
     given |= {"issuer": ISSUER, "audience": AUDIENCE, **options}
     with pytest.raises(ValueError, match=message):

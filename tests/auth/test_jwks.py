@@ -1,4 +1,4 @@
-"""Keys that are fetched: kept, rotated, and never fetched as often as anybody likes."""
+"""Fetched keys: cached, rotated, and fetched a limited number of times."""
 
 import contextlib
 import json
@@ -32,7 +32,7 @@ OLD, NEW = jwk("rsa", kid="old"), jwk("rsa-2", kid="new")
 
 @pytest.fixture
 def key_set(peer, ticks):
-    """A set whose keys the peer serves."""
+    """A key set that the peer serves."""
     peer.say("/keys", jwks(OLD))
     return KeySet(
         peer.url("/keys"),
@@ -48,7 +48,7 @@ async def names(key_set, kid=None):
 
 
 async def test_a_verifier_fetches_once(peer):
-    """From a real server, for all tokens."""
+    """Keys are fetched once, from a real server, for all tokens."""
     peer.say("/keys", jwks(OLD, jwk("ed", kid="ed")))
     verifier = JWTVerifier(issuer=ISSUER, audience=AUDIENCE, jwks_uri=peer.url("/keys"))
 
@@ -73,7 +73,7 @@ async def test_bad_tokens_fetch_nothing(peer):
 
 
 async def test_keys_rotate(peer, key_set, ticks):
-    """A token of a new key makes the keys be fetched; the old one is gone then."""
+    """A token with a new key causes a fetch; the old key is gone then."""
     assert await names(key_set, "old") == ["old"]
     peer.say("/keys", jwks(NEW))
     ticks.now += COOLDOWN
@@ -84,7 +84,7 @@ async def test_keys_rotate(peer, key_set, ticks):
 
 
 async def test_keys_grow_old(peer, key_set, ticks):
-    """After their time they are fetched again, also if they are still known."""
+    """After their TTL keys are fetched again, even if they are still valid."""
     assert await names(key_set, "old") == ["old"]
     peer.say("/keys", jwks(NEW))
 
@@ -97,7 +97,7 @@ async def test_keys_grow_old(peer, key_set, ticks):
 
 
 async def test_a_flood_of_unknown_keys(peer, key_set, ticks):
-    """Names that somebody makes up cost one fetch for each cool-down, whoever asks how often."""
+    """Unknown key names cause one fetch for each cool-down."""
     assert await names(key_set, "old") == ["old"]
     for turn in range(1, 4):
         ticks.now += COOLDOWN
@@ -109,7 +109,7 @@ async def test_a_flood_of_unknown_keys(peer, key_set, ticks):
 
 
 async def test_one_fetch_at_a_time(peer, key_set):
-    """Requests that come during a fetch wait for its outcome."""
+    """Requests that arrive during a fetch wait for its result."""
     peer.go = trio.Event()
     found = []
 
@@ -128,7 +128,7 @@ async def test_one_fetch_at_a_time(peer, key_set):
 
 
 async def test_known_keys_serve_while_newer_ones_are_fetched(peer, key_set, ticks):
-    """A slow issuer costs one request its time, not all."""
+    """With a slow issuer one request waits, not all."""
     await names(key_set)
     ticks.now += TTL
     peer.go, peer.started = trio.Event(), trio.Event()
@@ -143,7 +143,7 @@ async def test_known_keys_serve_while_newer_ones_are_fetched(peer, key_set, tick
 
 
 async def test_a_fetch_outlives_the_request_that_wanted_it(peer, key_set):
-    """A client that hangs up takes nothing from those who wait."""
+    """If the client of the request disconnects, other requests still get the keys."""
     peer.go = trio.Event()
     found = []
 
@@ -184,14 +184,14 @@ async def _cancel_then_go_on(peer, scope, nursery, ask):
 async def test_old_keys_stay_while_there_are_no_better_ones(
     peer, key_set, ticks, reasons, status, document
 ):
-    """A failing issuer locks nobody out, is asked once a cool-down, and is in the log."""
+    """Old keys stay valid during a failure, which is logged; a fetch follows each cool-down."""
     await names(key_set)
     peer.say("/keys", document, status=status)
     ticks.now += TTL
 
     for _ in range(3):
         assert await names(key_set, "old") == ["old"]
-        # It may have this one by now.
+        # The issuer may have it by now.
         with pytest.raises(VerifierUnavailable):
             await names(key_set, "new")
     assert len(peer.received) == 2
@@ -205,7 +205,7 @@ async def test_old_keys_stay_while_there_are_no_better_ones(
 
 @pytest.mark.parametrize("document", [jwks(), jwks({"kty": "AKP", "kid": "old"})])
 async def test_an_issuer_may_withdraw_all_keys(peer, key_set, ticks, reasons, document):
-    """No key is an answer, and is believed at once; the log says so, and the cool-down holds."""
+    """An empty set is accepted at once, and logged; the cool-down applies."""
     assert await names(key_set, "old") == ["old"]
     peer.say("/keys", document)
     ticks.now += TTL
@@ -222,7 +222,7 @@ async def test_an_issuer_may_withdraw_all_keys(peer, key_set, ticks, reasons, do
 
 
 async def test_a_failure_brings_no_withdrawn_key_back(peer, key_set, ticks):
-    """Nobody can say whether there are keys again; the old ones are gone."""
+    """After a withdrawal a failed fetch does not restore the old keys."""
     await names(key_set)
     peer.say("/keys", jwks())
     ticks.now += TTL
@@ -237,7 +237,7 @@ async def test_a_failure_brings_no_withdrawn_key_back(peer, key_set, ticks):
 @pytest.mark.parametrize("document", [jwks(OLD), jwks(jwk("rsa"))])
 @pytest.mark.parametrize("kid", ["old", None])
 async def test_a_new_key_may_have_no_name_of_its_own(peer, ticks, document, kid):
-    """A signature that no known key has made makes the keys be fetched once more."""
+    """A signature that no known key fits causes one more fetch."""
     peer.say("/keys", document)
     verifier = JWTVerifier(issuer=ISSUER, audience=AUDIENCE, jwks_uri=peer.url("/keys"))
     headers = {"kid": kid} if kid else None
@@ -256,7 +256,7 @@ async def test_a_new_key_may_have_no_name_of_its_own(peer, ticks, document, kid)
 
 
 async def test_a_flood_of_bad_signatures(peer, ticks):
-    """They cost one fetch for each cool-down, and nothing is verified twice with the same key."""
+    """They cause one fetch for each cool-down, and no key verifies a signature twice."""
     peer.say("/keys", jwks(OLD))
     verifier = JWTVerifier(issuer=ISSUER, audience=AUDIENCE, jwks_uri=peer.url("/keys"))
     good, forged = signed(), signed("rsa-2", headers={"kid": "old"})
@@ -276,7 +276,7 @@ async def test_a_flood_of_bad_signatures(peer, ticks):
 
 
 async def test_bad_signatures_while_the_issuer_is_silent(peer, ticks):
-    """They are refused as ever: known keys are believed for a while."""
+    """They are refused as usual: known keys are trusted for a while."""
     peer.say("/keys", jwks(OLD))
     verifier = JWTVerifier(issuer=ISSUER, audience=AUDIENCE, jwks_uri=peer.url("/keys"))
     await verifier.verify(signed(), REQUEST)
@@ -290,7 +290,7 @@ async def test_bad_signatures_while_the_issuer_is_silent(peer, ticks):
 
 
 async def test_what_is_signed_and_wrong_fetches_nothing(peer, ticks):
-    """No other key could make it better."""
+    """A signed token with wrong claims causes no fetch, as another key would not help."""
     peer.say("/keys", jwks(OLD))
     verifier = JWTVerifier(issuer=ISSUER, audience=AUDIENCE, jwks_uri=peer.url("/keys"))
     await verifier.verify(signed(), REQUEST)
@@ -314,7 +314,7 @@ async def test_very_old_keys_are_no_longer_trusted(peer, key_set, ticks):
 
 
 async def test_without_any_keys(peer, key_set, ticks):
-    """Nobody can say: it is tried again soon, but not for each request."""
+    """The verifier is unavailable; it tries again soon, but not for each request."""
     peer.say("/keys", b"", status=503)
 
     for _ in range(3):
@@ -327,7 +327,7 @@ async def test_without_any_keys(peer, key_set, ticks):
 
 
 async def test_who_waited_for_a_failure_does_not_try_again(peer, key_set):
-    """Else twenty requests would wait for twenty failures in a row."""
+    """Otherwise twenty requests would wait for twenty failures in sequence."""
     peer.say("/keys", b"", status=503)
     peer.go = trio.Event()
     failures = []
@@ -348,7 +348,7 @@ async def test_who_waited_for_a_failure_does_not_try_again(peer, key_set):
 
 
 async def test_a_fetcher_that_never_returns(autojump_clock, ticks):
-    """It is given up after a time of ours, whatever it promises."""
+    """The fetch ends after our own timeout, whatever the fetcher does."""
 
     class Stuck:
         async def fetch(self, request: FetchRequest) -> FetchResponse:
@@ -362,7 +362,7 @@ async def test_a_fetcher_that_never_returns(autojump_clock, ticks):
 
 
 class Slow:
-    """Gives a document, after some seconds."""
+    """Returns a document after some seconds."""
 
     def __init__(self):
         self.document = json.dumps(jwks(OLD)).encode()
@@ -382,7 +382,7 @@ def slow():
 
 @pytest.fixture
 def slow_set(slow, monkeypatch):
-    """A set whose keys come slowly, on the clock of the run."""
+    """A set whose keys arrive slowly, on the clock of the test run."""
     monkeypatch.setattr(time, "monotonic", trio.current_time)
     read = load_jose().read_key_set
     return KeySet("https://a.example", slow, read, ttl=TTL, cooldown=COOLDOWN)
@@ -396,7 +396,7 @@ async def took(key_set, kid):
 
 
 async def test_known_keys_wait_a_moment_for_newer_ones(autojump_clock, slow, slow_set, reasons):
-    """One request in each cool-down waits, not longer than that; the key is used on."""
+    """One request in each cool-down waits briefly; then the known key is used."""
     await names(slow_set)
     slow.seconds = 60
     await trio.sleep(TTL)
@@ -412,7 +412,7 @@ async def test_known_keys_wait_a_moment_for_newer_ones(autojump_clock, slow, slo
 
 
 async def test_who_needs_a_new_key_waits_for_a_slow_issuer(autojump_clock, slow, slow_set):
-    """A fetch that others gave up does not delay the next one."""
+    """A fetch that other requests stopped waiting for does not delay the next one."""
     await names(slow_set)
     slow.seconds, slow.document = 3, json.dumps(jwks(NEW)).encode()
     await trio.sleep(TTL)
@@ -423,7 +423,7 @@ async def test_who_needs_a_new_key_waits_for_a_slow_issuer(autojump_clock, slow,
 
 
 async def test_a_slow_issuer_is_heard_at_last(autojump_clock, slow, slow_set):
-    """It may have withdrawn a key, and nobody may ask for another one."""
+    """Overdue keys are fetched again, though no new key is requested, as one may be withdrawn."""
     await names(slow_set)
     slow.seconds, slow.document = 3, json.dumps(jwks(NEW)).encode()
     await trio.sleep(TTL + JWKS_OVERDUE - 2 * COOLDOWN)
@@ -435,7 +435,7 @@ async def test_a_slow_issuer_is_heard_at_last(autojump_clock, slow, slow_set):
 
 
 async def test_a_fetcher_that_is_broken(ticks):
-    """Its exception is no matter of keys, and is not raised for each request in a flood."""
+    """An unexpected exception is not raised for each request of a flood."""
     calls = []
 
     class Broken:

@@ -1,4 +1,4 @@
-"""JWTs of an issuer: real keys, and every trick that is known."""
+"""JWTs of an issuer: real keys, and known attacks."""
 
 import base64
 import hashlib
@@ -50,12 +50,12 @@ def segment(value):
 
 
 def forged(header, payload=None, signature=b""):
-    """A token put together by hand."""
+    """Build a token by hand."""
     return f"{segment(header)}.{segment(payload or claims())}.{segment(signature)}"
 
 
 def signed_bytes(payload, kind="rsa", alg="RS256", **headers):
-    """A token whose payload is any bytes."""
+    """Sign any bytes as the payload of a token."""
     return jwt.PyJWS().encode(payload, private(kind), alg, headers)
 
 
@@ -67,7 +67,7 @@ def signed_bytes(payload, kind="rsa", alg="RS256", **headers):
     ],
 )
 async def test_good_tokens(kind, alg):
-    """Each algorithm, with a key by name and without."""
+    """Each algorithm is accepted, with a named key and without a name."""
     for headers in ({"kid": kind}, None):
         token = signed(kind, alg, headers=headers, scope="read write", client_id="app")
         who = await verifier().verify(token, REQUEST)
@@ -91,7 +91,7 @@ async def test_good_tokens(kind, alg):
     ids=["pem", "text", "object", "jwk", "set", "list"],
 )
 async def test_forms_of_keys(keys):
-    """A key without a name may be the one of any name."""
+    """A key without a name matches any name."""
     token = signed(headers={"kid": "rotating"})
 
     assert (await verifier(keys=keys).verify(token, REQUEST)).subject == "ada"
@@ -126,14 +126,14 @@ async def test_forms_of_keys(keys):
         (jwks(*[jwk("rsa")] * 65), "more than 64 keys"),
     ],
 )
-def test_keys_that_are_none(keys, message):
-    """Private, secret, weak and foreign keys are errors where they are written."""
+def test_unusable_keys(keys, message):
+    """Private, symmetric, weak and malformed keys are refused where they are written."""
     with pytest.raises(ValueError, match=message):
         verifier(keys=keys)
 
 
 def test_keys_of_a_set_that_are_not_understood_are_left_out():
-    """RFC 7517 section 5: an issuer may have keys for other things."""
+    """An issuer may have keys for other purposes (RFC 7517 section 5)."""
     found = load_jose().read_key_set(
         jwks("?", {"kty": "new"}, jwk("k1"), jwk("rsa", use="enc"), jwk("p256", kid=5))
     )
@@ -157,7 +157,7 @@ members = st.sampled_from(["kty", "crv", "x", "y", "n", "e", "alg", "use", "key_
     st.lists(json_values, max_size=2),
 )
 def test_any_document_is_a_key_set_or_an_error(kind, changed, others):
-    """A document of an issuer raises nothing but `ValueError`."""
+    """A document of an issuer raises only `ValueError`."""
     try:
         keys = load_jose().read_key_set(jwks({**jwk(kind), **changed}, *others))
     except ValueError:
@@ -191,7 +191,7 @@ def test_what_is_not_safe_cannot_be_made(options, message):
 
 
 async def test_a_public_key_is_no_secret():
-    """The classic: HMAC over the token, with the public key as its secret."""
+    """HMAC with the public key as its secret is refused."""
     for pem in (public_pem("rsa"), public_pem("rsa").strip()):
         text = f"{segment({'alg': 'HS256', 'typ': 'JWT'})}.{segment(claims())}"
         signature = hmac.digest(pem, text.encode(), hashlib.sha256)
@@ -202,12 +202,12 @@ async def test_a_public_key_is_no_secret():
 
 @pytest.mark.parametrize("alg", ["none", "None", "NONE", "nOnE", "", "HS256", "rs256", "XX"])
 async def test_algorithms_that_are_not_allowed(alg):
-    """They verify nothing, whatever the token says."""
+    """Such tokens are refused, whatever their header says."""
     assert "is not allowed" in await refusal(forged({"alg": alg}))
 
 
 async def test_the_configuration_chooses_the_algorithm():
-    """A good signature of an algorithm that is not in the list does not count."""
+    """A valid signature with an algorithm that is not listed is refused."""
     for allowed in (["PS256", "ES256"], "PS256"):
         options = {"algorithms": allowed, "keys": public("rsa")}
         assert "is not allowed" in await refusal(signed("rsa", "RS256"), **options)
@@ -216,7 +216,7 @@ async def test_the_configuration_chooses_the_algorithm():
 
 
 async def test_a_key_is_for_its_own_algorithm():
-    """The name of a key of another kind, or one that is pinned to another algorithm."""
+    """A key does not verify another algorithm, by its kind or its `alg`."""
     pinned = jwks(jwk("rsa", kid="rsa", alg="PS256"))
 
     reason = await refusal(signed("rsa", headers={"kid": "p256"}))
@@ -235,19 +235,19 @@ async def test_a_key_is_for_its_own_algorithm():
     ids=lambda header: next(iter(header)),
 )
 async def test_keys_that_tokens_bring_along_are_not_used(header):
-    """RFC 8725 section 3.10: who forges a token could bring the key for it."""
+    """A forged token could bring its own key (RFC 8725 section 3.10)."""
     assert await refusal(signed("rsa-2", headers=header)) == NOT_SIGNED
 
 
 async def test_signatures():
-    """Of another key, of another text, cut, or not there at all."""
+    """Signatures of other keys or texts, cut ones, and missing ones are refused."""
     head, payload, signature = signed().split(".")
 
     assert await refusal(signed("rsa-2")) == NOT_SIGNED
     assert await refusal(f"{head}.{segment(claims(sub='eve'))}.{signature}") == NOT_SIGNED
     assert await refusal(f"{head}.{payload}.") == NOT_SIGNED
     assert await refusal(f"{head}.{payload}.{signature[:-2]}") == NOT_SIGNED
-    # An EC signature of nothing but zeros was once good for every text.
+    # An EC signature of zeros was once valid for every text.
     for alg, size in (
         ("ES256", 64),
         ("ES256", 3),
@@ -277,7 +277,7 @@ async def test_signatures():
     ids=range(16),
 )
 async def test_malformed_tokens(token):
-    """Each of them is refused, and nothing else is raised."""
+    """Each is refused, and no other exception is raised."""
     assert await refusal(token)
 
 
@@ -296,7 +296,7 @@ names = st.sampled_from(["iss", "aud", "sub", "exp", "nbf", "iat", "scope", "scp
 @settings(max_examples=100, deadline=None)
 @given(st.dictionaries(names, json_values, min_size=1))
 async def test_signed_garbage(changed):
-    """Claims of any type make a principal or `InvalidToken`, nothing else."""
+    """Claims of any type make a principal or raise `InvalidToken`."""
     payload = {**claims(), **changed}
     token = signed_bytes(json.dumps(payload).encode(), "ed", "EdDSA")
     try:
@@ -310,7 +310,7 @@ async def test_signed_garbage(changed):
 
 @pytest.mark.parametrize("payload", [b"", b"[]", b"5", b"{", b"\xff", b"[" * 200 + b"]" * 200])
 async def test_signed_texts_that_are_no_claims(payload):
-    """A signature alone makes no token."""
+    """A signature alone is not enough for a token."""
     assert (await refusal(signed_bytes(payload))).startswith("its claims are not")
 
 
@@ -353,7 +353,7 @@ async def test_signed_texts_that_are_no_claims(payload):
     ],
 )
 async def test_claims_that_are_wrong(changed, reason):
-    """Each is refused for its own reason; the log says which."""
+    """Each is refused for its own reason, which is logged."""
     assert reason in await refusal(signed_bytes(json.dumps(claims(**changed)).encode()))
 
 
@@ -373,7 +373,7 @@ async def test_the_last_of_two_claims_counts(claim):
 
 @pytest.mark.parametrize("value", ["NaN", "-Infinity", "1e999", '"\\ud800"', "9" * 5000])
 async def test_json_that_python_reads_and_others_do_not(value):
-    """PyJWT reads it; a server must not."""
+    """PyJWT accepts it; a server must not."""
     text = json.dumps(claims(extra="value")).replace('"value"', value)
 
     assert (await refusal(signed_bytes(text.encode()))).startswith("its claims are not JSON")
@@ -396,7 +396,7 @@ async def test_null_is_not_a_registered_claim(claim, reason):
 
 
 async def test_a_token_has_three_parts():
-    """PyJWT ignores the dot in a payload of two parts; other readers take the first part."""
+    """PyJWT ignores the dot in a payload of two parts; other readers use the first part."""
     header, payload, _ = signed().split(".")
     text = f"{header}.{payload[:8]}.{payload[8:]}".encode()
     algorithm = jwt.get_algorithm_by_name("RS256")
@@ -407,7 +407,7 @@ async def test_a_token_has_three_parts():
 
 
 async def test_a_time_beyond_all_times():
-    """JSON can write 1e999, and Python reads infinity."""
+    """JSON allows 1e999, which Python reads as infinity."""
     text = json.dumps(claims(exp="end")).replace('"end"', "1e999")
 
     assert "its claims are not JSON" in await refusal(signed_bytes(text.encode()))
@@ -448,12 +448,12 @@ async def test_clocks_may_differ_by_the_leeway(claim, after, leeway, reason):
     ],
 )
 async def test_scopes(changed, expected):
-    """`scope`, else `scp`; as text or as a list."""
+    """`scope` is used, or else `scp`; as a string or a list."""
     assert (await verifier().verify(signed(**changed), REQUEST)).scopes == expected
 
 
 async def test_audiences():
-    """One of the server's names in one place of the token is enough."""
+    """One of the server's names in the audience is enough."""
     check = verifier(audience=["urn:mcp", AUDIENCE])
 
     for aud in ("urn:mcp", [AUDIENCE], ["x", "urn:mcp"]):
@@ -461,7 +461,7 @@ async def test_audiences():
 
 
 async def test_required_claims():
-    """A token of a client, without a user, where that is wanted; other claims where they are."""
+    """A token without a user is accepted if configured; other claims can be required."""
     machines = verifier(required_claims=())
     who = await machines.verify(signed(sub=None, azp="robot"), REQUEST)
 
@@ -473,7 +473,7 @@ async def test_required_claims():
 
 
 async def test_types_of_tokens():
-    """A logout token or a proof signed by the same issuer is not an access token."""
+    """A logout token or a proof of the same issuer is not an access token."""
     untyped = signed_bytes(json.dumps(claims()).encode(), typ=None)
     strict = verifier(only_access_tokens=True)
 
@@ -488,7 +488,7 @@ async def test_types_of_tokens():
 
 
 async def test_the_log_shows_what_a_client_chose_on_one_line():
-    """Nobody writes lines of his own into it."""
+    """Claims and headers from a client are logged in one short line."""
     line = "x\n2026-01-01 all is well" + "y" * 500
     for token in (
         signed(headers={"kid": line}),
@@ -504,7 +504,7 @@ async def test_the_log_shows_what_a_client_chose_on_one_line():
 
 
 def test_the_library_may_be_missing(monkeypatch):
-    """Then the message says what to install."""
+    """The error says what to install."""
     monkeypatch.setitem(sys.modules, "noizu_mcp.auth._jose", None)
     monkeypatch.delattr("noizu_mcp.auth._jose", raising=False)
 
@@ -530,13 +530,13 @@ def test_the_library_may_be_missing(monkeypatch):
         ),
     ],
 )
-def test_options_that_are_none(options, message):
-    """A number that compares with nothing would let every old token in, for ever."""
+def test_invalid_options(options, message):
+    """NaN compares with nothing, and would accept every old token."""
     with pytest.raises(ValueError, match=message):
         verifier(**options)
 
 
 def test_options_at_their_bounds():
-    """They are taken, whole numbers too."""
+    """Integers and limits of options are accepted."""
     assert verifier(leeway=300, jwks_ttl=1, jwks_cooldown=0.5, required_claims=())
     assert verifier(leeway=0, required_claims={"sub"})

@@ -1,4 +1,4 @@
-"""Strategies for machines: secrets, keys, workloads, and people whom a company has logged in."""
+"""Strategies for machines: secrets, keys, workloads, and users whom a company has logged in."""
 
 import sys
 from functools import partial
@@ -46,7 +46,7 @@ def robot(world, **options):
 
 
 async def token_of(strategy, challenge=SCOPED):
-    """Let a strategy meet a refusal; returns the token that it gives the next request."""
+    """Let a strategy handle a refusal; return the token of its next request."""
     credentials = strategy.bind(SERVER)
     assert await credentials.headers(REQUEST) == {}
     assert await credentials.handle(refusal(challenge))
@@ -55,7 +55,7 @@ async def token_of(strategy, challenge=SCOPED):
 
 
 async def test_a_secret(world):
-    """A machine gets a token for the server and the scopes that it asks for."""
+    """A machine gets a token for the server and the requested scopes."""
     claims = await token_of(robot(world))
     (form,) = world.of("token")
 
@@ -69,7 +69,7 @@ async def test_a_secret(world):
 
 
 async def test_a_secret_in_the_form(world):
-    """The secret goes into the form if the authorization server does not take Basic."""
+    """The secret is sent in the form if the authorization server does not support Basic."""
     world.login.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"]
     await token_of(robot(world))
 
@@ -78,12 +78,12 @@ async def test_a_secret_in_the_form(world):
 
 @pytest.mark.parametrize("scopes", [["write", "list"], "write list"])
 async def test_scopes_of_the_program(world, scopes):
-    """The scopes of the strategy are requested besides those of the server."""
+    """The scopes of the strategy are requested in addition to the scopes of the server."""
     assert (await token_of(robot(world, scopes=scopes)))["scope"] == "write list read"
 
 
 async def test_a_store_is_shared(world):
-    """A second client with the store has the token at once; another machine has not."""
+    """A second client with the store has the token at once; another machine does not."""
     store = MemoryStore()
     first = robot(world, store=store).bind(SERVER)
     await first.handle(refusal())
@@ -96,7 +96,7 @@ async def test_a_store_is_shared(world):
 
 
 async def test_a_token_that_ended(world, monkeypatch):
-    """A machine asks for another token; it needs no refresh token."""
+    """A machine requests another token, without a refresh token."""
     credentials = robot(world).bind(SERVER)
     await credentials.handle(refusal())
     first = await credentials.headers(REQUEST)
@@ -108,7 +108,7 @@ async def test_a_token_that_ended(world, monkeypatch):
 
 
 async def test_the_issuer_is_fixed(world):
-    """Another authorization server than the one of the credentials gets no request at all."""
+    """Another authorization server than the configured issuer gets no request."""
     strategy = robot(world, issuer="https://elsewhere.example.com")
 
     with pytest.raises(AuthError, match=r"credentials belong to https://elsewhere\.example\.com"):
@@ -117,7 +117,7 @@ async def test_the_issuer_is_fixed(world):
 
 
 async def test_the_issuer_of_a_server_of_2025_03_26(world):
-    """A server without metadata is its own authorization server: it gets no secret of another."""
+    """A server without metadata is its own authorization server: no other secret is sent to it."""
     world.resource = None
     world.logins.append(AuthorizationServer(SERVER.origin))
 
@@ -127,14 +127,14 @@ async def test_the_issuer_of_a_server_of_2025_03_26(world):
 
 
 async def test_the_issuer_is_found_among_several(world):
-    """It need not be the first one that the server names."""
+    """The issuer may be any of the server's authorization servers."""
     world.resource["authorization_servers"] = ["https://evil.example.com", LOGIN]
 
     assert (await token_of(robot(world)))["sub"] == "robot"
 
 
 async def test_tokens_of_another_issuer_are_not_used(world):
-    """A store may have tokens from the time before the configuration changed."""
+    """Tokens in a store from before a change of the configuration are not used."""
     store = MemoryStore()
     await robot(world, store=store).bind(SERVER).handle(refusal())
 
@@ -144,7 +144,7 @@ async def test_tokens_of_another_issuer_are_not_used(world):
 
 
 async def test_the_first_issuer_stays(world):
-    """A key may be used without an issuer; then the first one that gave a token is the only one."""
+    """Without a configured issuer the issuer of the first token is the only one."""
     credentials = PrivateKeyJWT("signer", private("p256"), fetcher=world).bind(SERVER)
     await credentials.handle(refusal())
     sent = await credentials.headers(REQUEST)
@@ -157,7 +157,7 @@ async def test_the_first_issuer_stays(world):
 
 
 async def test_a_refusal_is_final(world):
-    """A wrong secret is one error, with the words of the authorization server."""
+    """A wrong secret is one exception, with the error text of the authorization server."""
     strategy = robot(world, client_secret="wrong")
 
     with pytest.raises(AuthError, match="refused: invalid_client: the client is refused"):
@@ -181,7 +181,7 @@ async def test_a_key(world, form):
 
 
 async def test_a_key_without_support(world):
-    """An authorization server that lists other ways is not asked."""
+    """An authorization server that lists other methods gets no request."""
     world.login.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic"]
 
     with pytest.raises(AuthError, match="takes no private_key_jwt, but client_secret_basic"):
@@ -199,7 +199,7 @@ async def test_a_key_without_support(world):
     ],
 )
 def test_algorithm_of_a_key(kind, algorithm, expected):
-    """A key has a usual algorithm; another one that fits may be named."""
+    """A key has a default algorithm; another matching one may be set."""
     assert read_private_key(private(kind), algorithm)[1] == expected
 
 
@@ -220,7 +220,7 @@ def test_wrong_key(key, algorithm, text):
 
 
 def test_without_pyjwt(monkeypatch):
-    """A strategy that signs says which extra it needs."""
+    """The error names the required extra."""
     monkeypatch.setitem(sys.modules, "noizu_mcp.auth.client._signing", None)
     monkeypatch.delattr("noizu_mcp.auth.client._signing", raising=False)
 
@@ -241,7 +241,7 @@ def workload(world, token):
 
 @pytest.mark.parametrize("source", ["token", "function", "async", "file"])
 async def test_a_workload(world, tmp_path, source):
-    """The token of a platform is exchanged, wherever it comes from."""
+    """The token of a platform is exchanged, from each of its sources."""
     world.login.trust(PLATFORM)
     token = await platform_token()
     path = tmp_path / "token"
@@ -264,7 +264,7 @@ async def test_a_workload_that_is_refused(world):
 
 
 async def test_no_token_of_a_workload(world, tmp_path):
-    """A file that is missing or empty is one error that names it."""
+    """A missing or empty file is one exception with its name."""
     path = tmp_path / "token"
     strategy = workload(world, path)
     with pytest.raises(AuthError, match=f"the token in {path} cannot be read"):
@@ -298,7 +298,7 @@ def managed(world, company, **options):
 
 
 async def test_a_managed_person(world, company):
-    """The provider turns the ID token into an assertion, and that becomes a token."""
+    """The provider turns the ID token into an assertion, which is exchanged for a token."""
     claims = await token_of(managed(world, company))
     (first,) = world.of("token", company)
     (second,) = world.of("token")
@@ -309,7 +309,7 @@ async def test_a_managed_person(world, company):
 
 
 async def test_people_with_one_store(world, company):
-    """The tokens of one person are never those of another."""
+    """Tokens of one user are never used for another."""
     store = MemoryStore()
     ada, bob = (
         managed(
@@ -329,7 +329,7 @@ async def test_people_with_one_store(world, company):
 
 
 async def test_a_provider_that_refuses(world, company):
-    """The words of the provider are in the error, and the other server is not asked."""
+    """The provider's text is in the error, and the other server gets no request."""
     strategy = managed(world, company, id_token=company.issue_id_token("robot", exp=0))
 
     with pytest.raises(AuthError, match=r"idp\.example\.com/token refused.*expired"):
@@ -347,7 +347,7 @@ async def test_a_provider_without_id_jag(world, company):
 
 
 async def test_resource_of_an_old_server(world, company):
-    """A server without resource metadata is named by its URL."""
+    """A server without resource metadata is identified by its URL."""
     world.resource = None
     world.logins.append(AuthorizationServer("https://api.example.com"))
     world.logins[-1].trust(company)
@@ -374,25 +374,25 @@ async def test_resource_of_an_old_server(world, company):
     ],
 )
 def test_wrong_option(make, text):
-    """An option that is malformed is refused when the strategy is made."""
+    """A malformed option is refused when the strategy is made."""
     with pytest.raises(ValueError, match=text):
         make()
 
 
 def test_unknown_option():
-    """An option that does not exist is a mistake of the program."""
+    """An unknown option raises `TypeError`."""
     with pytest.raises(TypeError, match="ClientCredentials has no option 'scope'"):
         ClientCredentials("a", "x", scope="read")
 
 
 def test_the_url_must_be_safe(world):
-    """No token goes to a server without TLS."""
+    """No token is sent to a server without TLS."""
     with pytest.raises(ValueError, match="must be https"):
         robot(world).bind(ProtectedServer("http://api.example.com/mcp"))
 
 
 def test_secrets_are_not_shown(world):
-    """Neither a secret nor a key is in the text of a strategy."""
+    """The `repr` of a strategy contains neither secrets nor keys."""
     assert repr(robot(world)) == "ClientCredentials('robot', …)"
 
 
@@ -400,7 +400,7 @@ def test_secrets_are_not_shown(world):
 
 
 async def test_bound_tokens(world):
-    """A token is bound to a key, and each request brings a proof of its own."""
+    """A token is bound to a key, and each request has its own proof."""
     credentials = robot(world, dpop=True).bind(SERVER)
     await credentials.handle(refusal('DPoP error="invalid_token"'))
     first, second = [await credentials.headers(REQUEST) for _ in range(2)]
@@ -420,7 +420,7 @@ async def test_bound_tokens(world):
 
 @pytest.mark.parametrize("make", ["secret", "key"])
 async def test_nonce_of_the_authorization_server(make):
-    """The request for a token is sent again with the nonce, and with another assertion."""
+    """The request for a token is repeated with the nonce, and with another assertion."""
     world = World(dpop_nonces=True)
     world.login.add_client("robot", secret="s3cret")
     world.login.add_client("signer", key=public("p256"))
@@ -441,7 +441,7 @@ def nonce_of(headers):
 
 
 async def test_nonce_of_the_server(world):
-    """A refusal that wants nothing but a nonce costs no token, also for several requests."""
+    """A refusal that only demands a nonce requests no token, also for concurrent requests."""
     credentials = robot(world, dpop=True).bind(SERVER)
     await credentials.handle(refusal())
     sent = await credentials.headers(REQUEST)
@@ -474,7 +474,7 @@ async def test_a_nonce_is_wanted_without_a_token(world):
 
 @pytest.mark.parametrize("dpop", [True, False])
 async def test_nonce_of_any_answer(world, dpop):
-    """A nonce that comes with an answer is in the next proof; others do not look at answers."""
+    """A nonce of any response is in the next proof; other strategies ignore responses."""
     auth = RequestAuth(robot(world, dpop=dpop), SERVER)
     answer = FetchResponse(200, headers={"dpop-nonce": "n2"})
     assert await auth.handle("POST", MCP, FetchResponse(401), sent={}, operation="", attempt=1)
@@ -487,7 +487,7 @@ async def test_nonce_of_any_answer(world, dpop):
 
 
 async def test_a_new_nonce_beside_another_refusal(world):
-    """A refusal of the token that also brings a nonce leads to another token."""
+    """A refusal of the token with a new nonce leads to another token."""
     credentials = robot(world, dpop=True).bind(SERVER)
     await credentials.handle(refusal())
     sent = await credentials.headers(REQUEST)
@@ -514,7 +514,7 @@ async def test_the_key_is_stored(world):
 
 
 async def test_no_token_without_a_key(world):
-    """An authorization server that gives a bearer token instead is refused."""
+    """A bearer token from the authorization server is refused."""
     answer = {"access_token": "x", "token_type": "Bearer"}
     world.documents[f"{LOGIN}/token"] = (200, answer)
 
@@ -523,7 +523,7 @@ async def test_no_token_without_a_key(world):
 
 
 async def test_dpop_of_a_person(world):
-    """OAuth binds its tokens, too, and renews them with the key."""
+    """`OAuth` binds its tokens, too, and renews them with the key."""
     credentials = world.oauth(dpop=True).bind(SERVER)
     await credentials.handle(refusal())
     first = await credentials.headers(REQUEST)
@@ -579,7 +579,7 @@ async def test_connect(version):
 
 
 async def test_step_up():
-    """A tool that needs another scope gets a token with both."""
+    """A tool that needs another scope causes a token with both."""
     async with (
         serve_authorization(scopes=["read", "write"]) as login,
         serve_protected(Docs, partial(login.auth_for, required_scopes=["read"])) as url,

@@ -1,4 +1,4 @@
-"""`OAuth`: a person logs in, and the client keeps, renews and widens the tokens."""
+"""`OAuth`: a user logs in, and the client keeps, renews and widens the tokens."""
 
 import logging
 from urllib.parse import parse_qsl, urlsplit
@@ -28,7 +28,7 @@ async def failure(world, **options):
 
 
 async def test_a_login():
-    """The person approves, and the requests carry the token from then on."""
+    """The user approves, and later requests carry the token."""
     world = World()
 
     credentials, headers = await logged_in(world)
@@ -44,7 +44,7 @@ async def test_a_login():
     (redeemed,) = world.of("token")
     assert [asked["redirect_uri"]] == registered["redirect_uris"] == [redeemed["redirect_uri"]]
     assert asked["redirect_uri"].startswith("http://127.0.0.1:")
-    # Byte for byte that of the metadata, in both requests.
+    # Exactly as in the metadata, in both requests.
     assert (asked["resource"], redeemed["resource"]) == (MCP, MCP)
     assert asked["code_challenge_method"] == "S256"
     assert len(asked["state"]) >= 43
@@ -54,7 +54,7 @@ async def test_a_login():
 
 
 async def test_the_resource_is_that_of_the_metadata():
-    """Also if it is shorter than the URL of the server, or ends in a slash."""
+    """It may be shorter than the URL of the server, or end in a slash."""
     world = World()
     world.resource["resource"] = "https://api.example.com/"
 
@@ -65,7 +65,7 @@ async def test_the_resource_is_that_of_the_metadata():
 
 
 async def test_a_server_of_2025_03_26():
-    """It has no resource metadata; the requests name no resource, and need no promise of PKCE."""
+    """Without resource metadata requests have no resource, and PKCE need not be announced."""
     world = World()
     world.resource = None
     login = AuthorizationServer(SERVER.origin)
@@ -80,7 +80,7 @@ async def test_a_server_of_2025_03_26():
 
 
 async def test_a_registered_client():
-    """Its secret goes where the authorization server wants it; nothing is registered."""
+    """Its secret is sent as the authorization server demands; nothing is registered."""
     world = World()
     world.login.add_client("me", secret="s3cret")
 
@@ -94,7 +94,7 @@ async def test_a_registered_client():
 
 
 async def test_a_metadata_document():
-    """Its URL is the name of the client, where that is supported; else the client registers."""
+    """Its URL is the client id, if that is supported; otherwise the client registers."""
     url = "https://app.example.com/client.json"
     world = World()
     await logged_in(world, client_metadata_url=url)
@@ -118,7 +118,7 @@ async def test_a_metadata_document():
     ],
 )
 async def test_the_scopes_of_a_login(listed, challenge, scopes, requested):
-    """Those of the challenge, else of the program, else of the metadata, else none."""
+    """They come from the challenge, else the program, else the metadata, else there are none."""
     world = World()
     world.resource["scopes_supported"] = listed
 
@@ -128,7 +128,7 @@ async def test_the_scopes_of_a_login(listed, challenge, scopes, requested):
 
 
 async def test_a_login_for_long():
-    """`offline_access` is requested where the authorization server has it, with consent."""
+    """`offline_access` is requested with consent, if the authorization server has it."""
     world = World(scopes=["a", "offline_access"])
     world.resource["scopes_supported"] = ["a"]
     await logged_in(world)
@@ -141,7 +141,7 @@ async def test_a_login_for_long():
 
 
 async def test_an_endpoint_with_a_query():
-    """It keeps its query."""
+    """Its query is kept."""
     world = World()
     world.login.metadata["authorization_endpoint"] = f"{LOGIN}/authorize?tenant=1"
 
@@ -169,7 +169,7 @@ async def test_an_endpoint_with_a_query():
     ],
 )
 async def test_answers_that_are_not_used(change, said):
-    """The code is never redeemed."""
+    """The code is never exchanged."""
     world = World()
     world.login.redirect = change
 
@@ -181,7 +181,7 @@ async def test_answers_that_are_not_used(change, said):
 
 
 async def test_an_issuer_that_promises_no_name():
-    """Then none is needed, but a wrong one is still refused."""
+    """A missing `iss` is accepted then, but a wrong one is refused."""
     world = World()
     world.login.metadata["authorization_response_iss_parameter_supported"] = False
     world.login.redirect = {"iss": None}
@@ -192,7 +192,7 @@ async def test_an_issuer_that_promises_no_name():
 
 
 async def test_a_person_who_says_no():
-    """The error quotes the authorization server."""
+    """The error has the text of the authorization server."""
     world = World(approve=lambda params: False)
 
     said = await failure(world)
@@ -202,7 +202,7 @@ async def test_a_person_who_says_no():
 
 @pytest.mark.parametrize("methods", [None, [], ["plain"]])
 async def test_no_pkce(methods):
-    """The person is not asked."""
+    """Without PKCE the user is not asked."""
     world = World()
     world.login.metadata["code_challenge_methods_supported"] = methods
 
@@ -211,7 +211,7 @@ async def test_no_pkce(methods):
 
 
 async def test_no_logins():
-    """An authorization server for machines."""
+    """An authorization server without the code grant is refused."""
     world = World()
     del world.login.metadata["authorization_endpoint"]
 
@@ -219,7 +219,7 @@ async def test_no_logins():
 
 
 async def test_no_registration():
-    """The error says what to give."""
+    """The error says what to configure."""
     world = World(registration=False)
 
     said = await failure(world)
@@ -228,7 +228,7 @@ async def test_no_registration():
 
 
 async def test_a_refused_registration():
-    """The error quotes the authorization server."""
+    """The error has the text of the authorization server."""
     world = World()
     world.login.fail("register", status=400, error="invalid_redirect_uri")
     assert "refused to register this program: invalid_redirect_uri: a" in await failure(world)
@@ -239,7 +239,7 @@ async def test_a_refused_registration():
 
 @pytest.mark.parametrize("broken", ["metadata", "register", "token"])
 async def test_an_authorization_server_that_fails(broken):
-    """Each failure is one error, and the next request begins anew."""
+    """Each failure is one exception, and the next request begins again."""
     world = World()
     world.login.fail(broken, times=2)
 
@@ -251,7 +251,7 @@ async def test_an_authorization_server_that_fails(broken):
 
 
 async def test_the_network_fails_at_the_registration():
-    """One error."""
+    """It is one exception."""
     world = World()
 
     async def fetch(request):
@@ -263,11 +263,11 @@ async def test_the_network_fails_at_the_registration():
     assert "registration at https://login.example.com/register cannot be" in await failure(world)
 
 
-# The person
+# The user
 
 
-async def test_nobody_comes(autojump_clock):
-    """The login ends, and the next one registers again: the issuer may have lost the client."""
+async def test_a_login_that_times_out(autojump_clock):
+    """The login ends, and the next one registers again, as the issuer may have lost the client."""
     world = World()
     store = MemoryStore()
 
@@ -288,7 +288,7 @@ async def test_nobody_comes(autojump_clock):
 
 @pytest.mark.parametrize("opened", [True, False])
 async def test_the_answer_comes_by_the_redirect(caplog, opened):
-    """As from a real browser. Without one the URL is in the log."""
+    """The redirect works as from a real browser. Without a browser the URL is logged."""
     world = World()
 
     def open_browser(url):
@@ -323,7 +323,7 @@ async def test_the_answer_comes_by_the_redirect(caplog, opened):
 
 
 async def test_a_browser_of_the_program():
-    """It may be async, and return the URL, or the code and the state."""
+    """`open_browser` may be async, and return the URL, or the code and the state."""
     world = World()
 
     async def open_browser(url):
@@ -341,7 +341,7 @@ async def test_a_browser_of_the_program():
 
 
 async def test_a_browser_that_fails():
-    """Its error is raised as it is."""
+    """The exception of `open_browser` is raised unchanged."""
 
     def open_browser(url):
         raise RuntimeError("no display")
@@ -351,7 +351,7 @@ async def test_a_browser_that_fails():
 
 
 async def test_a_redirect_to_elsewhere():
-    """Nobody listens, so the program must return the answer; it is a web application."""
+    """Without a listener `open_browser` must return the answer; the client is of type `web`."""
     world = World()
     uri = "https://app.example.com/back"
 
@@ -369,7 +369,7 @@ async def test_a_redirect_to_elsewhere():
 
 
 async def test_an_issuer_that_does_not_say_how_clients_authenticate():
-    """The registration leaves it to the issuer."""
+    """The registration leaves the method to the issuer."""
     world = World()
     del world.login.metadata["token_endpoint_auth_methods_supported"]
 
@@ -379,7 +379,7 @@ async def test_an_issuer_that_does_not_say_how_clients_authenticate():
 
 
 async def test_a_registration_is_used_again():
-    """With the port that it names."""
+    """A registration is reused with its port."""
     world, store = World(), MemoryStore()
     await logged_in(world, store=store)
     await store.delete(f"login {MCP}")
@@ -391,7 +391,7 @@ async def test_a_registration_is_used_again():
 
 
 async def test_a_registration_with_a_secret(clock):
-    """It is used until the secret expires, and for the port that it names."""
+    """It is used until the secret expires, and for its port."""
     world, store = World(), MemoryStore()
     answer = {"client_id": "c", "client_secret": "s", "client_secret_expires_at": 1_000_500}
     world.documents[f"{LOGIN}/register"] = 201, answer
@@ -432,7 +432,7 @@ async def test_a_client_that_the_issuer_has_lost():
 
 
 async def test_a_token_is_renewed_before_its_end(clock):
-    """By its refresh token, which is new each time; nobody is asked."""
+    """It is renewed by its refresh token, which rotates, without another login."""
     world = World(token_ttl=3600)
     credentials, first = await logged_in(world)
 
@@ -452,7 +452,7 @@ async def test_a_token_is_renewed_before_its_end(clock):
 
 
 async def test_a_refresh_token_that_stays(clock):
-    """Without rotation it is kept."""
+    """Without rotation the refresh token is kept."""
     world = World(token_ttl=3600, rotate=False)
     credentials, _ = await logged_in(world)
     for _ in range(2):
@@ -463,7 +463,7 @@ async def test_a_refresh_token_that_stays(clock):
 
 
 async def test_a_refresh_token_that_was_revoked(clock):
-    """The next request goes without a token, and its refusal leads to a login."""
+    """The next request is sent without a token, and its refusal leads to a login."""
     world = World(token_ttl=3600)
     credentials, first = await logged_in(world)
     world.login.revoke_tokens()
@@ -478,7 +478,7 @@ async def test_a_refresh_token_that_was_revoked(clock):
 
 
 async def test_a_token_endpoint_that_fails(clock):
-    """The old token is used to its end; then the failure is one error."""
+    """The old token is used until it expires; then the failure is one exception."""
     world = World(token_ttl=3600)
     credentials, first = await logged_in(world)
     world.login.fail("token", status=503, error="temporarily_unavailable", times=2)
@@ -492,7 +492,7 @@ async def test_a_token_endpoint_that_fails(clock):
 
 
 async def test_a_token_without_a_refresh_token(clock):
-    """It is used to its end."""
+    """It is used until it expires."""
     world = World()
     world.documents[f"{LOGIN}/token"] = (
         200,
@@ -507,7 +507,7 @@ async def test_a_token_without_a_refresh_token(clock):
 
 
 async def test_clients_share_a_store(clock, tmp_path):
-    """One login, and one refresh, for all of them."""
+    """Clients with a shared store need one login, and one refresh."""
     world = World(token_ttl=3600)
     store = FileStore(tmp_path / "credentials.json")
     _, first = await logged_in(world, store=store)
@@ -532,7 +532,7 @@ async def test_clients_share_a_store(clock, tmp_path):
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_a_call_that_is_cancelled_while_it_renews(clock, moment):
-    """The new refresh token is kept, since the old one is used up; nobody is asked."""
+    """The new refresh token is stored, since the old one is used up; no login follows."""
     store = MemoryStore()
 
     class Slow(World):
@@ -544,7 +544,7 @@ async def test_a_call_that_is_cancelled_while_it_renews(clock, moment):
             scope.cancel()
             return answer
 
-    scope = trio.CancelScope()  # of no call yet
+    scope = trio.CancelScope()  # replaced by that of a call
     world = Slow(token_ttl=3600)
     credentials, first = await logged_in(world, store=store)
     clock.now += 3590
@@ -562,7 +562,7 @@ async def test_a_call_that_is_cancelled_while_it_renews(clock, moment):
 
 
 async def test_a_token_that_another_client_got():
-    """A refusal of an older one finds it in the store."""
+    """If an older token is refused, the token in the store is used."""
     world, store = World(), MemoryStore()
     other = world.oauth(store=store).bind(SERVER)
     assert await other.headers(REQUEST) == {}
@@ -575,7 +575,7 @@ async def test_a_token_that_another_client_got():
 
 
 async def test_a_token_that_another_task_got():
-    """A refusal of an older one is met by a new try."""
+    """If an older token is refused, the request is sent again."""
     world = World()
     credentials, first = await logged_in(world)
 
@@ -584,7 +584,7 @@ async def test_a_token_that_another_task_got():
 
 
 async def test_a_token_that_is_refused_early():
-    """It is renewed; a new one that is refused leads to a login; then there is an error."""
+    """It is renewed; a refused new one leads to a login; a third refusal is an error."""
     world = World()
     credentials, first = await logged_in(world)
     challenge = 'Bearer error="invalid_token", error_description="the key has changed"'
@@ -609,7 +609,7 @@ async def test_a_token_that_is_refused_early():
 
 
 async def test_more_scopes():
-    """A step up asks for the old ones, too."""
+    """A step-up requests the old scopes, too."""
     world = World()
     credentials, first = await logged_in(world, scopes=["files:read"])
 
@@ -623,7 +623,7 @@ async def test_more_scopes():
 
 
 async def test_scopes_that_are_not_granted():
-    """Nobody is asked again for what was requested already."""
+    """Scopes that were already requested cause no other login."""
     world = World()
     credentials, _ = await logged_in(world)
     await credentials.handle(refusal(STEP_UP, 403, await credentials.headers(REQUEST)))
@@ -640,7 +640,7 @@ async def test_scopes_that_are_not_granted():
 
 
 async def test_a_server_that_always_wants_more():
-    """At most three logins for one request."""
+    """One request causes at most three logins."""
     world = World()
     auth = RequestAuth(world.oauth(), SERVER)
     count = 0
@@ -656,7 +656,7 @@ async def test_a_server_that_always_wants_more():
 
 
 async def test_other_refusals():
-    """403 for another reason has nothing to do with tokens."""
+    """A 403 for another reason does not concern tokens."""
     credentials = World().oauth().bind(SERVER)
 
     assert not await credentials.handle(refusal("Bearer", 403))
@@ -667,7 +667,7 @@ async def test_other_refusals():
 
 
 async def test_a_server_that_moves_to_another_issuer():
-    """The client registers there; nothing of the first one is sent."""
+    """The client registers there, and sends nothing of the first one."""
     world, store = World(), MemoryStore()
     credentials, first = await logged_in(world, store=store)
     old = await store.load(f"login {MCP}")
@@ -698,7 +698,7 @@ async def test_a_server_that_moves_to_another_issuer():
     ],
 )
 async def test_a_registered_client_stays_at_its_issuer(options, said, asked):
-    """Its name and its secret go nowhere else; `issuer` counts for every client."""
+    """Its id and secret are sent to no other issuer; `issuer` applies to every client."""
     world = World()
     world.login.add_client("me", secret=options.get("client_secret"))
     credentials, first = await logged_in(world, **options)
@@ -726,7 +726,7 @@ async def test_a_client_with_another_name():
 
 
 async def test_logging_out(clock):
-    """The tokens are revoked and deleted; other clients of the store have none any more."""
+    """The tokens are revoked and deleted, also for other clients of the store."""
     world, store = World(token_ttl=100), MemoryStore()
     credentials, _ = await logged_in(world, store=store)
 
@@ -740,7 +740,7 @@ async def test_logging_out(clock):
 
 
 async def test_logging_out_without_a_revocation(caplog):
-    """They are deleted all the same."""
+    """Without a revocation endpoint they are only deleted."""
     world, store = World(), MemoryStore()
     await logged_in(world, store=store)
     world.login.fail("revoke", status=503)
@@ -770,18 +770,18 @@ async def test_logging_out_without_a_revocation(caplog):
     ],
 )
 def test_wrong_options(options, said):
-    """The mistake is said when the object is made."""
+    """Wrong options raise when the object is made."""
     with pytest.raises(ValueError, match=said):
         OAuth(**options)
 
 
 def test_a_server_without_https():
-    """No token goes there."""
+    """No token is sent there."""
     with pytest.raises(ValueError, match=r"the URL of the server .* must be https"):
         OAuth().bind(ProtectedServer("http://api.example.com/mcp"))
 
 
 def test_the_documented_default_of_the_browser():
-    """It is that of the system."""
+    """The default opens the system's browser."""
     assert OAuth().open_browser is _oauth.webbrowser.open
     assert RESOURCE.startswith(SERVER.origin)

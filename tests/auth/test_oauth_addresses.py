@@ -1,4 +1,4 @@
-"""Addresses that a client reaches for URLs that a server names."""
+"""Addresses that a client connects to for URLs from a server."""
 
 import ssl
 
@@ -15,7 +15,7 @@ PRIVATE = ProtectedServer("https://private.example:8443/mcp")
 
 @pytest.fixture(autouse=True)
 def names(monkeypatch):
-    """Names with one address each; the list of the look-ups."""
+    """Names with one address each; the list of the lookups."""
     addresses = {"public.example": "93.184.216.34", "private.example": "10.0.0.1"}
     looked_up = []
 
@@ -28,7 +28,7 @@ def names(monkeypatch):
 
 
 async def test_a_server_on_the_internet_names_no_private_address(peer):
-    """It could let the client send requests into its own network."""
+    """Otherwise it could make the client send requests into its own network."""
     fetcher = ClientFetcher(PUBLIC, allow_private=False)
 
     with pytest.raises(FetchError, match=r"127.0.0.1, which is no public address; allow_private="):
@@ -38,7 +38,7 @@ async def test_a_server_on_the_internet_names_no_private_address(peer):
 
 
 async def test_a_private_server_names_any_address(peer, names):
-    """Its client is in that network on purpose. The server is looked up once."""
+    """A client of a private server is in that network. The server is looked up once."""
     fetcher = ClientFetcher(PRIVATE, allow_private=False)
     for _ in range(2):
         assert (await fetcher.fetch(FetchRequest(url=peer.url("/")))).status == 404
@@ -47,7 +47,7 @@ async def test_a_private_server_names_any_address(peer, names):
 
 
 async def test_private_addresses_may_be_allowed(peer, names):
-    """Then nothing is looked up beforehand."""
+    """Then nothing is looked up in advance."""
     fetcher = ClientFetcher(PUBLIC, allow_private=True)
 
     assert (await fetcher.fetch(FetchRequest(url=peer.url("/")))).status == 404
@@ -55,7 +55,7 @@ async def test_private_addresses_may_be_allowed(peer, names):
 
 
 async def test_certificates_for_the_server_are_for_the_server(monkeypatch):
-    """Other origins are checked by those that the system trusts."""
+    """Other origins are verified with the system's certificates."""
     made = []
 
     class Fetcher:

@@ -19,7 +19,7 @@ async def failure(world, server=SERVER, challenge="Bearer"):
 
 
 async def test_the_challenge_says_where_to_begin():
-    """Its URL is asked first, and nothing else if it answers."""
+    """Its URL is requested first, and no other if it answers."""
     world = World()
     custom = "https://api.example.com/custom/metadata.json"
     world.documents[custom] = 200, world.resource
@@ -32,7 +32,7 @@ async def test_the_challenge_says_where_to_begin():
 
 
 async def test_without_it_the_path_comes_before_the_root():
-    """The well-known URL of the path, then that of the origin."""
+    """Without it the well-known URL of the path comes first, then that of the origin."""
     world = World()
     world.resource = None
     document = {"resource": "https://api.example.com", "authorization_servers": [LOGIN]}
@@ -46,7 +46,7 @@ async def test_without_it_the_path_comes_before_the_root():
 
 
 def test_the_metadata_of_an_issuer_is_at_these_urls():
-    """With a path there are three, without one two; never the root of an issuer with a path."""
+    """There are three URLs with a path, two without; never the root for an issuer with a path."""
     assert metadata_urls(LOGIN) == [OAUTH, OPENID]
     assert metadata_urls(f"{LOGIN}/") == [OAUTH, OPENID]
     assert metadata_urls(f"{LOGIN}/t1") == [
@@ -57,7 +57,7 @@ def test_the_metadata_of_an_issuer_is_at_these_urls():
 
 
 async def test_the_urls_are_asked_in_order():
-    """The last one may be the first with an answer."""
+    """Only the last one may have an answer."""
     world = World()
     issuer = f"{LOGIN}/t1"
     world.resource["authorization_servers"] = [issuer]
@@ -74,7 +74,7 @@ async def test_the_urls_are_asked_in_order():
 
 
 async def test_a_known_issuer_is_preferred():
-    """Several authorization servers: the one where the client has an account."""
+    """Of several authorization servers the one where the client is known is used."""
     world = World()
     world.resource["authorization_servers"] = ["https://other.example.com", LOGIN]
 
@@ -102,7 +102,7 @@ async def test_a_known_issuer_is_preferred():
     ],
 )
 def test_what_stands_for_a_server(resource, url, is_covered):
-    """Its URL, or one above it at the same origin."""
+    """The resource is the server's URL, or a parent of it at the same origin."""
     assert covers(resource, url) is is_covered
 
 
@@ -118,7 +118,7 @@ def test_what_stands_for_a_server(resource, url, is_covered):
     ],
 )
 async def test_wrong_resource_metadata(change, said):
-    """The client stops before it asks any authorization server."""
+    """The client stops before it requests anything from an authorization server."""
     world = World()
     world.resource.update(change)
 
@@ -149,7 +149,7 @@ async def test_wrong_metadata_of_an_issuer(change, said):
 
 
 async def test_no_metadata_at_all():
-    """The error lists the places that were asked."""
+    """The error lists the requested URLs."""
     world = World()
     world.logins = []
 
@@ -159,7 +159,7 @@ async def test_no_metadata_at_all():
 
 
 async def test_what_is_no_json():
-    """A web page in the place of a document."""
+    """An HTML page instead of a document is an error."""
     world = World()
     world.documents[f"{RESOURCE}/mcp"] = 200, b"<html>"
     assert await failure(world) == f"the metadata at {RESOURCE}/mcp is not a JSON object"
@@ -169,7 +169,7 @@ async def test_what_is_no_json():
 
 
 async def test_a_server_that_cannot_answer_now():
-    """It must not be taken for an old one."""
+    """A failure does not mean that the server is an old one."""
     world = World()
     world.documents[f"{RESOURCE}/mcp"] = 503, {}
     assert await failure(world) == f"the resource metadata at {RESOURCE}/mcp cannot be had: 503"
@@ -180,7 +180,7 @@ async def test_a_server_that_cannot_answer_now():
 
 
 async def test_a_url_without_https_is_not_asked():
-    """Nor is one that a challenge names."""
+    """A URL without https in a challenge is refused, too."""
     world = World()
 
     said = await failure(world, challenge='Bearer resource_metadata="http://api.example.com/x"')
@@ -190,7 +190,7 @@ async def test_a_url_without_https_is_not_asked():
 
 
 async def test_a_server_of_2025_03_26():
-    """It is its own authorization server, with metadata under a name that may be wrong."""
+    """It is its own authorization server; the issuer in its metadata may differ."""
     world = World()
     world.resource = None
     origin = SERVER.origin
@@ -206,7 +206,7 @@ async def test_a_server_of_2025_03_26():
 
 
 async def test_a_server_of_2025_03_26_without_metadata():
-    """The default endpoints at the origin."""
+    """The default endpoints are at its origin."""
     world = World()
     world.resource = None
 

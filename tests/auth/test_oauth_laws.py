@@ -1,4 +1,4 @@
-"""Laws of credentials: no scope gets lost, and no token leaves its origin."""
+"""Laws of credentials: no scope is lost, and no token is sent to another origin."""
 
 import json
 from itertools import pairwise
@@ -27,7 +27,7 @@ URLS = st.builds("".join, st.tuples(st.sampled_from(["https://", "http://"]), HO
 
 @given(st.lists(SCOPES))
 def test_a_union_loses_no_scope(several):
-    """And has each one once, in the order of their first place."""
+    """Each scope is in the union once, in the order of first appearance."""
     joined = union(*several)
 
     assert set(joined) == {scope for scopes in several for scope in scopes}
@@ -39,7 +39,7 @@ def test_a_union_loses_no_scope(several):
 @settings(max_examples=40)
 @given(st.lists(SCOPES, min_size=1, max_size=3))
 def test_a_step_up_loses_no_scope(challenges):
-    """Whatever a server asks for, each login asks for all of it, and more than the one before."""
+    """Each login requests all scopes of the server's challenges, and more than the one before."""
     world = World()
 
     async def main():
@@ -62,7 +62,7 @@ def test_a_step_up_loses_no_scope(challenges):
 
 @given(URLS, URLS)
 def test_a_token_stays_at_its_origin(server, url):
-    """Headers are given for URLs of the origin of the server, and for no other."""
+    """Headers are made for URLs at the origin of the server, and for no others."""
     try:
         auth = RequestAuth(Bearer("secret"), ProtectedServer(server))
     except ValueError:
@@ -81,7 +81,7 @@ def test_a_token_stays_at_its_origin(server, url):
 
 @given(URLS, URLS)
 def test_a_resource_covers_only_its_origin(resource, url):
-    """And itself, and what lies below it."""
+    """A resource covers itself and what is below it, at its origin."""
     if covers(resource, url):
         assert origin_of(resource) == origin_of(url)
         assert urlsplit(url).path.startswith(urlsplit(resource).path.rstrip("/"))
@@ -135,7 +135,7 @@ def changed(document, changes):
     st.sampled_from([200, 200, 200, 201, 302, 400, 404, 500]),
 )
 def test_a_login_ends_in_a_token_or_in_one_error(wrong, changes, answer, status):
-    """Whatever the servers and the browser say."""
+    """This holds for any answers of servers and browsers."""
     world = World()
     world.documents = {url: (200, document) for url, document in DOCUMENTS.items()}
     body = json.dumps(changed(DOCUMENTS[wrong], changes)).encode()

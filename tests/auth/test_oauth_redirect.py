@@ -1,4 +1,4 @@
-"""The listener that takes the answer of a browser, over real sockets."""
+"""The listener for the redirect of a browser, over real sockets."""
 
 import socket
 from contextlib import asynccontextmanager, suppress
@@ -12,7 +12,7 @@ from noizu_mcp.auth.client._redirect import open_listener
 
 
 async def say(port, data, host="127.0.0.1"):
-    """Send bytes, with the port of the listener in them, and return all that comes back."""
+    """Send bytes with the port of the listener, and return the whole response."""
     stream = await trio.open_tcp_stream(host, port)
     async with stream:
         await stream.send_all(data.replace(b"PORT", str(port).encode()))
@@ -24,7 +24,7 @@ def get(target, method="GET", host="127.0.0.1:PORT"):
 
 
 def is_answer(answer):
-    """Tell whether an answer belongs to the login of these tests."""
+    """Tell whether a query belongs to the login of these tests."""
     return answer.get("state", "s") == "s"
 
 
@@ -34,7 +34,7 @@ def port_of(listener):
 
 @asynccontextmanager
 async def listening(*args):
-    """Give a listener, its port, and the answers that it returned."""
+    """Open a listener; yields its port, and its results."""
     answers = []
 
     async def wait():
@@ -47,7 +47,7 @@ async def listening(*args):
 
 
 async def test_an_answer():
-    """Its parameters come back, and the person gets a page without scripts."""
+    """Its parameters are returned, and the page for the user has no scripts."""
     async with listening("", 0) as (port, answers):
         page = await say(port, get("/callback?code=a%20b&state=s&iss="))
 
@@ -62,7 +62,7 @@ async def test_an_answer():
 
 
 async def test_a_refusal_is_an_answer_too():
-    """The page shows it, as text."""
+    """The page shows the error as text."""
     async with listening("", 0) as (port, answers):
         page = await say(port, get("/callback?error=%3Cscript%3E&state=s"))
 
@@ -91,7 +91,7 @@ async def test_a_refusal_is_an_answer_too():
     ],
 )
 async def test_other_requests_are_no_answer(data, status):
-    """The listener goes on to wait."""
+    """The listener continues to wait."""
     async with listening("", 0) as (port, answers):
         assert (await say(port, data)).startswith(f"HTTP/1.1 {status}\r\n")
         assert answers == []
@@ -100,8 +100,8 @@ async def test_other_requests_are_no_answer(data, status):
     assert answers == [{"code": "x"}]
 
 
-async def test_silent_connections_hold_nobody_up(monkeypatch):
-    """Browsers open some that bring nothing; above a number they are closed at once."""
+async def test_silent_connections_do_not_block(monkeypatch):
+    """Browsers open connections without requests; above a number they are closed at once."""
     monkeypatch.setattr(_redirect, "MAX_CONNECTIONS", 2)
     async with listening("", 0) as (port, answers):
         silent = await trio.open_tcp_stream("127.0.0.1", port)
@@ -118,7 +118,7 @@ async def test_silent_connections_hold_nobody_up(monkeypatch):
 
 
 async def test_a_connection_that_breaks():
-    """The next one brings the answer, even if it ends early."""
+    """The next connection brings the answer, even if it ends early."""
     async with listening("", 0) as (port, answers):
         broken = socket.create_connection(("127.0.0.1", port))
         # Closed with a reset.
@@ -135,7 +135,7 @@ async def test_a_connection_that_breaks():
 
 
 async def test_the_port_of_before_is_best():
-    """If it is free; otherwise any other."""
+    """The previous port is used if it is free, and otherwise any other."""
     async with open_listener("", 0) as first:
         port = port_of(first)
         async with open_listener("", 0, port) as other:
@@ -145,7 +145,7 @@ async def test_the_port_of_before_is_best():
 
 
 async def test_a_port_that_is_in_use():
-    """A fixed one has no substitute."""
+    """A fixed port has no alternative."""
     async with open_listener("", 0) as first:
         port = port_of(first)
         with pytest.raises(AuthError, match=f"cannot be received on port {port}"):
@@ -154,7 +154,7 @@ async def test_a_port_that_is_in_use():
 
 
 async def test_a_fixed_uri():
-    """Its host, port and path are those of the listener."""
+    """The listener uses its host, port and path."""
     async with open_listener("", 0) as first:
         port = port_of(first)
     uri = f"http://127.0.0.1:{port}/back"

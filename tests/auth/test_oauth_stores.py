@@ -40,7 +40,7 @@ class Keyring:
 
 @pytest.fixture
 def keyring(monkeypatch, tmp_path):
-    """A keyring in memory, in the place of that of the system."""
+    """Replace the keyring of the system by one in memory."""
     made = Keyring()
     monkeypatch.setitem(sys.modules, "keyring", made)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
@@ -56,7 +56,7 @@ def store(request, tmp_path, keyring):
 
 
 async def test_values_come_back(store):
-    """Under their key, as they were; deleted ones are gone."""
+    """A value is loaded unchanged by its key, until it is deleted."""
     assert await store.load("a") is None
     await store.save("a", {"x": [1, "é"], "y": None})
     await store.save("b", {})
@@ -70,7 +70,7 @@ async def test_values_come_back(store):
 
 
 async def test_one_at_a_time(store):
-    """A lock keeps others out, for one key."""
+    """A lock excludes others, for one key."""
     inside, most = 0, 0
 
     async def enter():
@@ -90,7 +90,7 @@ async def test_one_at_a_time(store):
 
 
 async def test_the_file_belongs_to_its_owner(tmp_path):
-    """Nobody else can read it, or the files beside it."""
+    """The folder and the files in it are accessible to their owner only."""
     store = FileStore(tmp_path / "new" / "credentials.json")
     await store.save("a", {"token": "secret"})
 
@@ -102,7 +102,7 @@ async def test_the_file_belongs_to_its_owner(tmp_path):
 
 
 async def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    """Whole, and without a half of the new one beside it."""
+    """The old file is complete, and no partial new one remains."""
     store = FileStore(tmp_path / "credentials.json")
     await store.save("a", {"x": 1})
 
@@ -121,7 +121,7 @@ async def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("text", ["[]", "{", ""])
 async def test_a_file_of_something_else(tmp_path, text):
-    """It is left as it is."""
+    """A file with other content is not changed."""
     store = FileStore(tmp_path / "credentials.json")
     store.path.write_text(text)
 
@@ -133,7 +133,7 @@ async def test_a_file_of_something_else(tmp_path, text):
 
 
 async def test_a_value_of_something_else(tmp_path, keyring):
-    """It counts as none."""
+    """A value of another form counts as missing."""
     store = FileStore(tmp_path / "credentials.json")
     store.path.write_text('{"a": 5}')
     assert await store.load("a") is None
@@ -145,7 +145,7 @@ async def test_a_value_of_something_else(tmp_path, keyring):
 
 
 async def test_a_folder_that_cannot_be_made(tmp_path):
-    """The error is one of credentials."""
+    """It raises `AuthError`."""
     (tmp_path / "file").write_text("")
     store = FileStore(tmp_path / "file" / "credentials.json")
 
@@ -154,7 +154,7 @@ async def test_a_folder_that_cannot_be_made(tmp_path):
 
 
 async def test_a_keyring_that_is_locked(keyring):
-    """The error is one of credentials."""
+    """It raises `AuthError`."""
     keyring.is_locked = True
 
     with pytest.raises(AuthError, match="the keyring cannot be used: the keyring is locked"):
@@ -170,7 +170,7 @@ def test_without_the_package(monkeypatch):
 
 
 def test_the_file_of_all_programs(monkeypatch, tmp_path):
-    """It is in the folder for data of programs."""
+    """It is in the system's folder for program data."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert FileStore().path == tmp_path / "noizu-mcp" / "credentials.json"
 
@@ -194,7 +194,7 @@ trio.run(main)
 
 @pytest.mark.slow
 async def test_a_lock_holds_among_processes(tmp_path, autojump_clock):
-    """It ends with the process at the latest; its change is seen then."""
+    """A lock ends with its process at the latest; other processes then see its changes."""
     store = FileStore(tmp_path / "credentials.json")
     command = [sys.executable, "-c", OTHER, str(store.path)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -212,7 +212,7 @@ async def test_a_lock_holds_among_processes(tmp_path, autojump_clock):
 
 
 def test_locks_where_there_is_no_fcntl(monkeypatch):
-    """Windows has another module for the same."""
+    """Windows has another module for locks."""
     taken = []
 
     def locking(descriptor, mode, size):

@@ -1,4 +1,4 @@
-"""Requests to a token endpoint, and what comes back."""
+"""Requests to a token endpoint, and their responses."""
 
 import base64
 import json
@@ -44,7 +44,7 @@ def issuer(*methods):
 
 
 class Endpoint:
-    """A fetcher that answers every request in one way."""
+    """A fetcher with one response for every request."""
 
     def __init__(self, document=GOOD, status=200):
         self.document, self.status, self.requests = document, status, []
@@ -68,7 +68,7 @@ async def request(endpoint, **client):
 
 
 async def test_a_client_without_a_secret():
-    """Its name goes into the form; empty parameters are left out."""
+    """Its id is sent in the form; empty parameters are left out."""
     endpoint = Endpoint()
     await request(endpoint)
 
@@ -79,7 +79,7 @@ async def test_a_client_without_a_secret():
 
 
 async def test_a_secret_in_the_form():
-    """client_secret_post."""
+    """`client_secret_post` sends it in the form."""
     endpoint = Endpoint()
     await request(endpoint, client_secret="s", auth_method="client_secret_post")
 
@@ -87,7 +87,7 @@ async def test_a_secret_in_the_form():
 
 
 async def test_a_secret_in_the_header():
-    """client_secret_basic: both are form-encoded, and not in the form."""
+    """`client_secret_basic` sends both, form-encoded, in the header only."""
     endpoint = Endpoint()
     await request(endpoint, client_secret="s é", auth_method="client_secret_basic")
 
@@ -111,12 +111,12 @@ async def test_a_secret_in_the_header():
     ],
 )
 def test_the_way_to_authenticate(methods, secret, registered, chosen):
-    """The registration decides, then the metadata, and basic by default."""
+    """The registration decides, then the metadata; the default is Basic."""
     assert choose_auth_method(issuer(*methods), secret, registered) == chosen
 
 
 def test_no_way_to_authenticate():
-    """The error names the ways of the server."""
+    """The error lists the methods of the server."""
     with pytest.raises(AuthError, match="takes no client secret, but private_key_jwt"):
         choose_auth_method(issuer("private_key_jwt"), "s")
 
@@ -140,7 +140,7 @@ def read(document, status=200, requested=("a",)):
     ],
 )
 def test_the_end_of_a_token(clock, expires_in, expires_at, renew_at):
-    """It is renewed before its end, but not at once if it is short-lived."""
+    """It is renewed before it expires, but a short-lived token not at once."""
     tokens = read({**GOOD, "expires_in": expires_in})
 
     assert (tokens.expires_at, tokens.renew_at) == (expires_at, renew_at)
@@ -149,14 +149,14 @@ def test_the_end_of_a_token(clock, expires_in, expires_at, renew_at):
 
 
 def test_the_scopes_of_a_token():
-    """Those that are granted, or those that were requested."""
+    """They are the granted scopes, or the requested ones."""
     assert read(GOOD).scopes == ("a",)
     assert read({**GOOD, "scope": "b c"}).scopes == ("b", "c")
     assert read({**GOOD, "scope": 5}).scopes == ("a",)
 
 
 def test_the_type_of_a_token():
-    """Bearer and DPoP, in any case."""
+    """Bearer and DPoP are accepted in any case."""
     assert read({**GOOD, "token_type": "BEARER"}).token_type == "Bearer"
     assert read({**GOOD, "token_type": "dpop"}).token_type == "DPoP"
 
@@ -174,13 +174,13 @@ def test_the_type_of_a_token():
     ],
 )
 def test_what_is_no_token(document, said):
-    """It never reaches a header."""
+    """An invalid token is never put into a header."""
     with pytest.raises(AuthError, match=said):
         read(document)
 
 
 def test_a_refusal():
-    """Its code and description, on one line."""
+    """The error has its code and description, on one line."""
     with pytest.raises(TokenRefused) as caught:
         read({"error": "invalid_grant", "error_description": "used\ntwice"}, 400)
     assert (
@@ -193,13 +193,13 @@ def test_a_refusal():
 
 
 async def test_an_endpoint_that_hangs(autojump_clock):
-    """The request ends by itself, also with a fetcher that does not."""
+    """The request has its own timeout, besides that of the fetcher."""
     with pytest.raises(AuthError, match=f"{URL} did not answer within 30 s"):
         await request(Endpoint(None))
 
 
 async def test_revocation():
-    """The refresh token, if there is one; without an endpoint nothing happens."""
+    """The refresh token is revoked, if there is one; without an endpoint nothing is sent."""
     endpoint = Endpoint()
     await TokenClient(endpoint).revoke(LOGIN)
     form, _ = endpoint.sent
@@ -220,7 +220,7 @@ async def test_revocation():
 
 
 def test_records_go_through_json():
-    """And show no secret."""
+    """Records are restored from JSON, and their `repr` shows no secret."""
     assert Login.from_json(json.loads(json.dumps(LOGIN.to_json()))) == LOGIN
     assert "'t'" not in repr(LOGIN)
     assert "'r'" not in repr(LOGIN)
@@ -240,5 +240,5 @@ def test_records_go_through_json():
     ],
 )
 def test_records_of_another_form(document):
-    """They count as none: an older or newer release may have written them."""
+    """An older or newer release may have written them: they count as missing."""
     assert Login.from_json(document) is None

@@ -31,7 +31,7 @@ class Docs(Server, name="docs", version="1"):
 
 
 class Impatient(TokenVerifier):
-    """Accepts each token a few times, after its issuer has called it active."""
+    """Accepts each token a few times, if its issuer reports it as active."""
 
     def __init__(self, login, url, uses):
         login.add_client("docs", secret="s")
@@ -84,7 +84,7 @@ async def echo(client, text):
 
 
 async def test_revoked():
-    """A person logs in again when everything was revoked; the call is answered."""
+    """A user logs in again after everything was revoked; the call is answered."""
     async with (
         serve_authorization() as login,
         serve_protected(Docs, Authorizer(login)) as url,
@@ -99,7 +99,7 @@ async def test_revoked():
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_one_refresh_for_many_calls(version):
-    """Calls that meet an expired token together are all answered, after one refresh."""
+    """Calls with an expired token are all answered, after one refresh."""
     answers = {}
 
     async def call(client, number):
@@ -139,7 +139,7 @@ async def test_rotation_among_clients():
 
 
 async def test_an_endpoint_that_fails():
-    """A failure is one error with the words of the server; the next call is answered."""
+    """A failure is one exception with the text of the server; the next call is answered."""
     async with serve_authorization() as login:
         authorizer, auth = Authorizer(login), OAuth(open_browser=login.open_browser)
         async with serve_protected(Docs, authorizer) as url, connect(url, auth=auth) as client:
@@ -151,7 +151,7 @@ async def test_an_endpoint_that_fails():
 
 
 async def test_an_endpoint_that_hangs():
-    """A token endpoint that does not answer is one error, and no call waits for it for ever."""
+    """It is one exception, and no call waits for ever."""
     async with serve_authorization() as login, serve_protected(Docs, Authorizer(login)) as url:
         login.hang("token")
         fetcher = HTTPFetcher(timeout=0.2)

@@ -34,7 +34,7 @@ class Raising(TokenVerifier):
 
 
 async def test_the_first_that_takes_it():
-    """In order; those behind it are not asked."""
+    """They are called in order, until one accepts the token."""
     last = Raising(InvalidToken("last"))
     verifier = AnyVerifier(StaticVerifier({"a": ADA}), StaticVerifier({"a": CI, "b": CI}), last)
 
@@ -50,7 +50,7 @@ async def test_the_first_that_takes_it():
 
 
 async def test_tokens_reach_only_who_reads_their_header():
-    """An API key is not sent to an issuer, nor a token taken for a key."""
+    """An API key is not sent to an issuer, nor a token used as a key."""
     bearer = Raising(InvalidToken("no"))
     verifier = AnyVerifier(bearer, APIKeyVerifier({KEY: CI}, header="X-API-Key"))
 
@@ -64,7 +64,7 @@ async def test_tokens_reach_only_who_reads_their_header():
 
 
 async def test_who_cannot_say_counts_last():
-    """Another one may know; if none does, nobody can say that the token is bad."""
+    """If a verifier is unavailable and no other one accepts the token, that is raised."""
     down = Raising(VerifierUnavailable("down"))
     no = Raising(InvalidToken("no"))
 
@@ -75,7 +75,7 @@ async def test_who_cannot_say_counts_last():
 
 
 async def test_who_is_known_and_may_not_is_not_tried_elsewhere():
-    """Missing scopes are an answer."""
+    """Missing scopes are raised at once."""
     last = Raising(InvalidToken("last"))
 
     with pytest.raises(InsufficientScope):
@@ -85,7 +85,7 @@ async def test_who_is_known_and_may_not_is_not_tried_elsewhere():
 
 @pytest.mark.parametrize("answer", [None, {"sub": "ada"}])
 async def test_what_is_no_principal_is_no_answer(answer):
-    """One behind it must not be asked either: a broken verifier is not hidden by another."""
+    """Later verifiers are not called, so that a broken one is not hidden."""
 
     class Giving(TokenVerifier):
         async def verify(self, token, request):
@@ -100,6 +100,6 @@ async def test_what_is_no_principal_is_no_answer(answer):
 
 
 def test_none_is_an_error():
-    """It would let nobody in, and nobody would know why."""
+    """An empty list would refuse every request, so it raises."""
     with pytest.raises(ValueError, match="at least one verifier"):
         AnyVerifier()

@@ -141,7 +141,7 @@ class Docs(Server, name="docs", version="1", requires="docs:read"):
 
 
 class Exchange:
-    """One HTTP request in process, and what has been answered so far."""
+    """One HTTP request in process, and its response so far."""
 
     def __init__(self, body):
         self.status = None
@@ -170,7 +170,7 @@ class Exchange:
         await trio.lowlevel.checkpoint()
 
     async def until(self, condition):
-        """Wait until something holds for what has been answered."""
+        """Wait until a condition on the response holds."""
         while not condition(self):
             await self._changed.wait()
 
@@ -195,7 +195,7 @@ class Http:
         self._nursery = nursery
 
     def open(self, method, path="/mcp", *, token=None, body=b"", headers=()):
-        """Send a request, and go on before it is answered."""
+        """Send a request, and return before the response."""
         named = {"host": "localhost", "content-type": "application/json"} | dict(headers)
         if token is not None:
             named["authorization"] = f"Bearer {token}"
@@ -212,7 +212,7 @@ class Http:
         return exchange
 
     async def send(self, method, path="/mcp", **options):
-        """Send a request, and wait for the whole answer."""
+        """Send a request, and wait for the whole response."""
         exchange = self.open(method, path, **options)
         await exchange.until(lambda each: each.complete)
         return exchange
@@ -232,13 +232,13 @@ class Http:
         return self.open("POST", token=token, body=body, headers=headers)
 
     async def stateless(self, method, params=None, **options):
-        """Send a request of 2026-07-28, and wait for the whole answer."""
+        """Send a request of 2026-07-28, and wait for the whole response."""
         exchange = self.open_stateless(method, params, **options)
         await exchange.until(lambda each: each.complete)
         return exchange
 
     async def initialize(self, token=None, version="2025-11-25"):
-        """Begin a session; gives the headers of its requests."""
+        """Begin a session; return the headers of its requests."""
         params = {
             "protocolVersion": version,
             "capabilities": {},
@@ -267,7 +267,7 @@ def make_auth(verifier=None, **options):
 
 @asynccontextmanager
 async def serving(server=None, *, auth=None, **options):
-    """Run a server as an ASGI application; gives what sends requests to it."""
+    """Run a server as an ASGI application; yields an object that sends requests to it."""
     app = HttpApp(server or Docs(), HttpOptions(auth=auth, **options))
     async with app.lifespan(), trio.open_nursery() as nursery:
         yield Http(app, nursery)
@@ -294,12 +294,12 @@ def serve_app():
 
 @pytest.fixture
 def tokens():
-    """Give who the bearer of each token is."""
+    """Return the principal of each token."""
     return TOKENS
 
 
 @pytest.fixture
 def pipe_stream():
-    """Make a stream to two descriptors that a server takes over, and those."""
+    """Make a stream over two descriptors that a server can own; return it with them."""
     (there, write_fd), (read_fd, back) = os.pipe(), os.pipe()
     return LineStream(there, back), read_fd, write_fd

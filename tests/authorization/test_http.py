@@ -1,4 +1,4 @@
-"""HTTP with authorisation: who is let in, what others hear, and what belongs to whom."""
+"""HTTP with authorization: accepted and refused requests, and the owners of sessions and tasks."""
 
 import asyncio
 import json
@@ -42,8 +42,8 @@ def call(name, id_=7):
 
 
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE", "PUT"])
-async def test_nobody_comes_in_without_a_token(serve_app, bearer, method):
-    """Each method is answered with 401, and where to get one."""
+async def test_a_request_without_a_token_is_refused(serve_app, bearer, method):
+    """Each method is answered with 401 and the metadata URL."""
     async with serve_app(auth=bearer(required_scopes=["docs:read"])) as http:
         answer = await http.send(method)
 
@@ -56,7 +56,7 @@ async def test_nobody_comes_in_without_a_token(serve_app, bearer, method):
 
 
 async def test_clients_hear_at_once_what_the_server_requires(serve_app, bearer):
-    """In the first challenge and in the document: one token is enough, not two."""
+    """The first challenge and the document have all scopes, so that one token is enough."""
     shared = bearer(required_scopes=["app"])
     async with serve_app(auth=shared) as http:
         answers = [await http.send("POST"), await http.send("POST", token="unknown")]
@@ -65,7 +65,7 @@ async def test_clients_hear_at_once_what_the_server_requires(serve_app, bearer):
 
     assert [challenge_of(each)["scope"] for each in (*answers, missing)] == ["app docs:read"] * 3
     assert document.json["scopes_supported"] == ["app", "docs:read"]
-    # Another server with the same `BearerAuth` hears nothing of it.
+    # Another server with the same `BearerAuth` does not have them.
     with pytest.raises(Challenge) as caught:
         await shared.authenticate(AuthRequest("POST", "/mcp"))
     assert b'scope="app"' in dict(caught.value.headers)[b"www-authenticate"]
@@ -73,7 +73,7 @@ async def test_clients_hear_at_once_what_the_server_requires(serve_app, bearer):
 
 
 async def test_the_small_set_of_the_author_stays_as_it_is(serve_app, bearer):
-    """`scopes_supported` is what clients ask for at first, whatever is required."""
+    """`scopes_supported` has the initial scopes of the author, whatever is required."""
     async with serve_app(auth=bearer(scopes_supported=["basic"])) as http:
         document = await http.send("GET", DOCUMENT)
         answer = await http.send("POST")
@@ -83,7 +83,7 @@ async def test_the_small_set_of_the_author_stays_as_it_is(serve_app, bearer):
 
 
 def test_a_refresh_token_is_no_matter_of_a_server(bearer):
-    """2026-07-28 basic/authorization: `offline_access` stands in no challenge."""
+    """`offline_access` is not in a challenge (2026-07-28 basic/authorization)."""
 
     class Offline(Server, name="offline", version="1", requires=["read", "offline_access"]):
         pass
@@ -93,7 +93,7 @@ def test_a_refresh_token_is_no_matter_of_a_server(bearer):
 
 
 async def test_a_page_may_send_each_header_of_a_verifier(serve_app, bearer):
-    """Browsers ask first; each name stands there once."""
+    """A preflight response lists each header of a verifier once."""
     keys = APIKeyVerifier({"k" * 20: Principal(subject="ci")}, header="X-API-Key")
     verifier = AnyVerifier(StaticVerifier({}), keys)
     async with serve_app(auth=bearer(verifier), allowed_origins=[PAGE["origin"]]) as http:
@@ -106,7 +106,7 @@ async def test_a_page_may_send_each_header_of_a_verifier(serve_app, bearer):
 
 
 async def test_a_token_lets_in(serve_app, bearer):
-    """Requests of both eras are served, and know who is calling."""
+    """Requests of both eras are served, and have the principal."""
     async with serve_app(auth=bearer()) as http:
         modern = await http.stateless("tools/call", {"name": "whoami"}, token="ada-reads")
         session = await http.initialize("bob-writes")
@@ -126,7 +126,7 @@ async def test_a_token_lets_in(serve_app, bearer):
     ],
 )
 async def test_who_is_not_let_in_hears_why(serve_app, bearer, header, status, error):
-    """Each way to fail has its status and its challenge."""
+    """Each failure has its status and its challenge."""
     async with serve_app(auth=bearer(required_scopes=["docs:read"])) as http:
         answer = await http.send("POST", headers={"authorization": header})
 
@@ -147,8 +147,8 @@ class Failing(TokenVerifier):
 @pytest.mark.parametrize(
     ("error", "status"), [(VerifierUnavailable("down"), 503), (KeyError("bug"), 500)]
 )
-async def test_a_verifier_that_fails_lets_nobody_in(serve_app, bearer, error, status):
-    """It is not the token that is to blame, and there is no challenge."""
+async def test_a_verifier_that_fails_refuses_all_requests(serve_app, bearer, error, status):
+    """The status does not blame the token, and there is no challenge."""
     async with serve_app(auth=bearer(Failing(error))) as http:
         answer = await http.stateless("tools/list", token="ada-reads")
 
@@ -157,8 +157,8 @@ async def test_a_verifier_that_fails_lets_nobody_in(serve_app, bearer, error, st
 
 
 @pytest.mark.parametrize("answer", [None, {"sub": "ada"}])
-async def test_a_verifier_that_knows_nobody_lets_nobody_in(serve_app, bearer, answer):
-    """No handler runs when a verifier returns something else than a principal."""
+async def test_a_verifier_without_a_principal_refuses(serve_app, bearer, answer):
+    """No handler runs if a verifier returns anything but a principal."""
 
     class Giving(TokenVerifier):
         async def verify(self, token, request):
@@ -172,7 +172,7 @@ async def test_a_verifier_that_knows_nobody_lets_nobody_in(serve_app, bearer, an
 
 
 async def test_a_verifier_sees_the_request(serve_app, bearer):
-    """Method, path, client and each header, as they came."""
+    """It gets method, path, client and each header unchanged."""
     seen = []
 
     class Watching(TokenVerifier):
@@ -201,7 +201,7 @@ async def test_metadata_needs_no_token(serve_app, bearer, path):
 
 
 async def test_a_resource_behind_a_prefix_has_its_document(serve_app):
-    """A proxy takes the prefix away; the last slash is the client's to write."""
+    """A proxy removes the prefix; clients may add the last slash."""
     auth = BearerAuth(
         StaticVerifier({}),
         resource="https://mcp.example.com/docs/",
@@ -222,7 +222,7 @@ MOUNTED = BearerAuth(
 
 @pytest.mark.parametrize("way", ["/.well-known", DOCUMENT, f"{DOCUMENT}/api"])
 async def test_a_mounted_application_knows_its_document(serve_app, way):
-    """However the path that the challenge names is brought to it; the endpoint is not there."""
+    """It is found with any handling of the mount path; the endpoint is not there."""
     async with serve_app(auth=MOUNTED) as http:
         mounts = [Mount(path, app=http.app) for path in (way, "/api")]
         http.app = Starlette(routes=mounts)
@@ -252,7 +252,7 @@ async def test_a_mounted_application_knows_its_document(serve_app, way):
     ],
 )
 async def test_a_document_is_known_with_and_without_its_mount_point(serve_app, root, path):
-    """Hosts of ASGI before version 2.4 take the mount point away, others leave it in front."""
+    """ASGI hosts before 2.4 remove the mount path, others keep it."""
     async with serve_app(auth=MOUNTED) as http:
         inner = http.app
 
@@ -266,7 +266,7 @@ async def test_a_document_is_known_with_and_without_its_mount_point(serve_app, r
 
 
 async def test_nothing_else_is_found_by_its_whole_path(serve_app):
-    """A document of somebody else, or the endpoint by the path of its mount, is not there."""
+    """Other documents, and the endpoint at its full path, are not found."""
     async with serve_app(auth=MOUNTED) as http:
         http.app = Starlette(routes=[Mount("/.well-known", app=http.app)])
         answers = [
@@ -279,7 +279,7 @@ async def test_nothing_else_is_found_by_its_whole_path(serve_app):
 
 @pytest.mark.parametrize("method", ["POST", "DELETE", "OPTIONS"])
 async def test_metadata_is_only_read(serve_app, bearer, method):
-    """Another method is 405."""
+    """Other methods are answered with 405."""
     async with serve_app(auth=bearer()) as http:
         answer = await http.send(method, DOCUMENT, token="ada-reads")
 
@@ -287,7 +287,7 @@ async def test_metadata_is_only_read(serve_app, bearer, method):
 
 
 async def test_there_is_no_document_without_authorization(serve_app):
-    """Nor for a server that asks for keys which nobody issues online."""
+    """There is no document, either, for keys without an authorization server."""
     async with serve_app() as http:
         answer = await http.send("GET", DOCUMENT)
 
@@ -295,7 +295,7 @@ async def test_there_is_no_document_without_authorization(serve_app):
 
 
 async def test_pages_of_allowed_origins_may_read(serve_app, bearer):
-    """Challenges and documents have the headers of CORS; a preflight has no token."""
+    """Challenges and documents have CORS headers; a preflight has no token."""
     options = {"auth": bearer(), "allowed_origins": [PAGE["origin"]]}
     async with serve_app(**options) as http:
         answers = [
@@ -314,7 +314,7 @@ async def test_pages_of_allowed_origins_may_read(serve_app, bearer):
 
 
 async def test_a_session_belongs_to_who_began_it(serve_app, bearer):
-    """For others it is not there; another token of the same user is as good."""
+    """For others it does not exist; another token of the same user works."""
     async with serve_app(auth=bearer()) as http:
         session = await http.initialize("ada-reads")
         answers = [
@@ -331,8 +331,8 @@ async def test_a_session_belongs_to_who_began_it(serve_app, bearer):
     assert (nobody.status, owner.status) == (401, 200)
 
 
-async def test_the_scopes_are_those_of_the_request(serve_app, bearer):
-    """Not those with which the session began."""
+async def test_each_request_has_its_own_scopes(serve_app, bearer):
+    """The token that began the session does not count."""
     async with serve_app(auth=bearer()) as http:
         session = await http.initialize("ada-writes")
         answers = [
@@ -344,7 +344,7 @@ async def test_the_scopes_are_those_of_the_request(serve_app, bearer):
 
 
 async def test_init_knows_who_begins_a_session(serve_app, bearer):
-    """`ctx.auth` is there before the first request is."""
+    """`ctx.auth` is set in `init`."""
     seen = []
 
     class Greeting(Server, name="greeting", version="1"):
@@ -361,7 +361,7 @@ async def test_init_knows_who_begins_a_session(serve_app, bearer):
 
 
 async def test_a_missing_scope_is_403_with_a_challenge(serve_app, bearer):
-    """It names all scopes: of the application, of the server, of the tool; in both eras."""
+    """It lists the scopes of application, server and tool, in both eras."""
     auth = bearer(required_scopes=["docs:read"])
     async with serve_app(auth=auth) as http:
         session = await http.initialize("ada-reads")
@@ -387,7 +387,7 @@ async def test_a_missing_scope_is_403_with_a_challenge(serve_app, bearer):
 
 
 async def test_one_challenge_is_enough(serve_app, bearer):
-    """A challenge for scopes of the server names the scopes of the tool, too."""
+    """A challenge for scopes of the server includes the scopes of the tool."""
     async with serve_app(auth=bearer()) as http:
         answer = await http.stateless("tools/call", {"name": "write"}, token="cyd-mails")
 
@@ -408,7 +408,7 @@ async def test_a_scope_found_missing_late_is_an_error_in_the_stream(serve_app, b
 
 
 async def test_in_an_array_it_is_an_error_among_answers(serve_app, bearer):
-    """Each request of 2025-03-26 has its own answer."""
+    """Each request of an array (2025-03-26) has its own answer."""
     async with serve_app(auth=bearer()) as http:
         session = await http.initialize("ada-reads", "2025-03-26")
         body = [call("write", 1), call("whoami", 2)]
@@ -423,7 +423,7 @@ async def test_in_an_array_it_is_an_error_among_answers(serve_app, bearer):
 
 
 async def test_without_authorization_scopes_refuse_everybody(serve_app, caplog):
-    """There is nowhere to get a token, so there is no challenge; the log says what to do."""
+    """Without an authorization server there is no challenge; the log says what to do."""
     async with serve_app() as http:
         answer = await http.stateless("tools/call", {"name": "write"})
         found = await http.stateless("server/discover")
@@ -436,7 +436,7 @@ async def test_without_authorization_scopes_refuse_everybody(serve_app, caplog):
 
 
 async def test_sealed_state_belongs_to_who_was_asked(serve_app, bearer):
-    """Another user cannot go on with it; the same one can, with another token."""
+    """Another user cannot retry with it; the same user can, with another token."""
     asks = {"elicitation": {"form": {}}}
     async with serve_app(auth=bearer()) as http:
         asked = await http.stateless(
@@ -459,7 +459,7 @@ async def test_sealed_state_belongs_to_who_was_asked(serve_app, bearer):
 
 
 async def test_a_task_belongs_to_who_began_it(serve_app, bearer):
-    """For others there is none of that id; another token of the same user is as good."""
+    """For others its id is unknown; another token of the same user works."""
 
     class Slow(Tool, task="required"):
         """Take some time."""
@@ -493,7 +493,7 @@ def for_seconds(seconds, subject="ada"):
 async def test_a_listen_request_ends_with_its_token(
     serve_app, bearer, autojump_clock, left, least, most
 ):
-    """In order, with its result; one that is nearly over gets half a minute."""
+    """It ends with its result; a token that is about to expire gets half a minute."""
     who = for_seconds(left)
     async with serve_app(auth=bearer(StaticVerifier({"short": who}))) as http:
         start = trio.current_time()
@@ -507,7 +507,7 @@ async def test_a_listen_request_ends_with_its_token(
 
 
 async def test_one_principal_cannot_use_up_the_room_of_another(serve_app, bearer):
-    """Each has its own bound on the requests that are answered at once."""
+    """Each principal has its own limit on concurrent requests."""
     params = {"notifications": {"toolsListChanged": True}}
     async with serve_app(auth=bearer(), limits=HttpLimits(streams=1)) as http:
         listening = http.open_stateless("subscriptions/listen", params, token="ada-reads")
@@ -524,7 +524,7 @@ async def test_one_principal_cannot_use_up_the_room_of_another(serve_app, bearer
 
 
 async def test_a_listen_request_that_opens_late_ends_too(serve_app, bearer, autojump_clock):
-    """The server's own code may take longer than the token lives."""
+    """The server's hook may take longer than the token is valid."""
 
     class Slow(Server, name="slow", version="1", tool_timeout=None):
         resources = []
@@ -547,7 +547,7 @@ async def test_a_listen_request_that_opens_late_ends_too(serve_app, bearer, auto
 
 
 async def test_a_standing_stream_ends_with_its_token(serve_app, bearer, autojump_clock):
-    """The session goes on: who comes with another token gets another stream."""
+    """The session goes on: another token opens another stream."""
     verifier = StaticVerifier({"short": for_seconds(600), "long": for_seconds(90_000)})
     async with serve_app(auth=bearer(verifier)) as http:
         session = await http.initialize("short")
@@ -564,7 +564,7 @@ async def test_a_standing_stream_ends_with_its_token(serve_app, bearer, autojump
 async def test_a_stream_whose_reader_never_expires_is_to_be_asked_for_again(
     serve_app, bearer, autojump_clock
 ):
-    """A token that was revoked meanwhile opens no other stream."""
+    """It ends after `stream_life`, so that a revoked token can open no other stream."""
     limits = HttpLimits(stream_life=100)
     async with serve_app(auth=bearer(), limits=limits) as http:
         session = await http.initialize("ada-reads")
@@ -589,12 +589,12 @@ async def test_a_stream_whose_reader_never_expires_is_to_be_asked_for_again(
     ],
 )
 def test_how_long_a_stream_may_live(principal, left):
-    """Its token bounds it, and something else where that says nothing or too much."""
+    """Its lifetime is the token's, with a lower and an upper bound."""
     assert time_left(principal, 1000) == left
 
 
 async def test_a_client_that_leaves_a_standing_stream_is_let_go(serve_app, bearer):
-    """Before its token ends, and without one that ends."""
+    """The session can be ended at once, with or without an expiring token."""
     async with serve_app(auth=bearer()) as http:
         session = await http.initialize("ada-reads")
         standing = http.open("GET", token="ada-reads", headers=session)
@@ -607,7 +607,7 @@ async def test_a_client_that_leaves_a_standing_stream_is_let_go(serve_app, beare
 
 
 async def test_what_is_no_scope_is_a_crash(serve_app, bearer, caplog):
-    """The author's mistake is in the log, and no header is broken by it."""
+    """The author's mistake is logged, and no header is malformed."""
     async with serve_app(auth=bearer()) as http:
         answer = await http.stateless("tools/call", {"name": "wrong"}, token="ada-reads")
 
@@ -616,7 +616,7 @@ async def test_what_is_no_scope_is_a_crash(serve_app, bearer, caplog):
 
 
 async def test_an_inline_handler_may_refuse(serve_app, bearer):
-    """By raising `InsufficientScope` with one name."""
+    """It may raise `InsufficientScope` with one name."""
     async with serve_app(auth=bearer()) as http:
         answer = await http.stateless("tools/call", {"name": "quick"}, token="ada-reads")
 
@@ -624,13 +624,13 @@ async def test_an_inline_handler_may_refuse(serve_app, bearer):
 
 
 def test_auth_is_a_bearer_auth(docs):
-    """Anything else is refused when the application is made, not when somebody calls."""
+    """Other values are refused when the application is made."""
     with pytest.raises(TypeError, match=r"auth must be a noizu_mcp\.auth\.BearerAuth, not 'token'"):
         HttpApp(docs, HttpOptions(auth="token"))
 
 
 def test_without_a_lifespan_it_says_so(docs, bearer, caplog):
-    """On asyncio, too, where no verifier could run: it is not the verifier that is to blame."""
+    """Also on asyncio, where no verifier can run: the error does not blame the verifier."""
     app = HttpApp(docs, HttpOptions(auth=bearer()))
     sent = []
 
@@ -646,7 +646,7 @@ def test_without_a_lifespan_it_says_so(docs, bearer, caplog):
 
 
 async def test_a_request_that_waits_for_its_verifier_may_come_too_late(serve_app, bearer):
-    """The application ends meanwhile: the client is told to come again."""
+    """If the application ends meanwhile, the client gets 503."""
     arrived, go = trio.Event(), trio.Event()
 
     class Slow(TokenVerifier):
@@ -680,7 +680,7 @@ async def test_the_extra_scopes_of_a_handler_reach_the_client(serve_app, bearer)
 
 
 async def test_results_are_not_touched(serve_app, bearer):
-    """A tool error stays a result, with 200 and no challenge."""
+    """A tool error remains a result with 200 and no challenge."""
 
     class Bad(Tool):
         """Fail."""

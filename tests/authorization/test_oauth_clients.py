@@ -1,4 +1,4 @@
-"""A person logs in, over real sockets: the client, the MCP server and the authorization server."""
+"""A user logs in, over real sockets: client, MCP server and authorization server."""
 
 import asyncio
 import logging
@@ -34,7 +34,7 @@ class Docs(Server, name="docs", version="1"):
 
 @asynccontextmanager
 async def world(**options):
-    """Give an authorization server and the URL of an MCP server."""
+    """Serve an authorization server and an MCP server; yields the former, and the MCP URL."""
     with trio.fail_after(120):
         async with AsyncExitStack() as stack:
             login = await stack.enter_async_context(serve_authorization(**options))
@@ -49,7 +49,7 @@ def logins(login):
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25", "2026-07-28"])
 async def test_a_person_logs_in(version):
-    """Once, for all requests; a tool that needs more asks for more."""
+    """One login is enough for all requests; a tool that needs more scopes causes another."""
     async with world() as (login, url):
         auth = OAuth(open_browser=login.open_browser)
         async with connect(url, auth=auth, version=version) as client:
@@ -66,7 +66,7 @@ async def test_a_person_logs_in(version):
 
 
 async def test_a_scope_that_is_not_granted():
-    """The call fails with one error that says so; other calls go on."""
+    """The call fails with one exception that says so; other calls go on."""
     async with (
         world(approve=lambda params: "write" not in params["scope"]) as (login, url),
         connect(url, auth=OAuth(open_browser=login.open_browser)) as client,
@@ -77,7 +77,7 @@ async def test_a_scope_that_is_not_granted():
 
 
 async def test_a_store_outlives_the_program(tmp_path):
-    """The next program needs no person."""
+    """The next program needs no login."""
     async with world() as (login, url):
         for _ in range(2):
             auth = OAuth(
@@ -105,7 +105,7 @@ trio.run(main, *sys.argv[1:])
 
 @pytest.mark.slow
 async def test_processes_renew_a_token_once(tmp_path):
-    """A refresh token that is used twice would end the login of all of them."""
+    """Using a refresh token twice would end the login of all processes."""
     store = FileStore(tmp_path / "credentials.json")
     async with world() as (login, url):
         auth = OAuth(store=store, open_browser=login.open_browser)
@@ -132,7 +132,7 @@ async def test_processes_renew_a_token_once(tmp_path):
 
 
 async def test_nothing_secret_is_logged(caplog):
-    """No token, code, verifier or state, at any level, also when it fails."""
+    """No token, code, verifier or state is logged, at any level, also in failures."""
     store = MemoryStore()
     with caplog.at_level(logging.DEBUG):
         async with world() as (login, url):
@@ -155,7 +155,7 @@ async def test_nothing_secret_is_logged(caplog):
 
 
 async def test_a_token_endpoint_that_hangs():
-    """The call ends with one error, in the time of the fetcher."""
+    """The call ends with one exception, after the fetcher's timeout."""
     async with world() as (login, url):
         login.hang("token")
         auth = OAuth(open_browser=login.open_browser, fetcher=HTTPFetcher(timeout=0.05))
@@ -165,7 +165,7 @@ async def test_a_token_endpoint_that_hangs():
 
 
 async def test_leaving_during_a_login():
-    """A client that is cancelled waits for nobody."""
+    """A client that is cancelled during a login ends at once."""
     asked = trio.Event()
 
     async def open_browser(url):
@@ -184,7 +184,7 @@ async def test_leaving_during_a_login():
 
 
 async def test_plain_code_and_asyncio():
-    """`SyncClient`, and `aio.connect` with a browser on the loop of the program."""
+    """`SyncClient`, and `aio.connect` with a browser on the loop of the program, can log in."""
     async with world() as (login, url):
 
         def plain():

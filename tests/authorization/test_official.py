@@ -1,4 +1,4 @@
-"""The official Python client against a protected server: a fixed token, and OAuth with step-up."""
+"""The official Python client with a protected server: a fixed token, and OAuth with step-up."""
 
 import base64
 import hashlib
@@ -26,7 +26,7 @@ CALLBACK = "http://127.0.0.1:9/callback"
 
 
 class Issuer:
-    """A small authorization server; whoever asks is Ada, and gets what is asked for."""
+    """A small authorization server; every user is Ada, and gets the requested scopes."""
 
     def __init__(self):
         self.url = ""
@@ -35,7 +35,7 @@ class Issuer:
         self._codes = {}
 
     def approve(self, url):
-        """Do what Ada does in her browser; gives the code, and what comes back beside it."""
+        """Approve as Ada would in her browser; return the code and the state."""
         asked = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
         assert asked["code_challenge_method"] == "S256"
         code = f"code-{len(self._codes)}"
@@ -95,7 +95,7 @@ class Issuer:
 
 
 class Memory:
-    """Keeps what the client must remember."""
+    """Stores the tokens and the registration of the client."""
 
     def __init__(self):
         self.tokens = self.client = None
@@ -114,14 +114,14 @@ class Memory:
 
 
 def official(url, mode, **options):
-    """Make the official client, on an HTTP client of its own."""
+    """Make the official client, with its own HTTP client."""
     http_client = httpx2.AsyncClient(timeout=10, **options)
     return http_client, Client(streamable_http_client(url, http_client=http_client), mode=mode)
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_a_fixed_token(docs, tokens, mode):
-    """It is sent as a header, and good for what its scopes allow."""
+    """It is sent in the header, and allows what its scopes allow."""
     async with trio.open_nursery() as nursery:
         auth = BearerAuth(
             StaticVerifier(tokens), resource="http://127.0.0.1/mcp", authorization_servers=()
@@ -143,7 +143,7 @@ async def test_a_fixed_token(docs, tokens, mode):
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_oauth_with_step_up(docs, mode, tmp_path):
-    """From nothing but the URL: the document, the issuer, a token, and another one with more."""
+    """From the URL alone the client finds document and issuer, gets a token, and one with more."""
     issuer = Issuer()
     visits = []
 
@@ -157,7 +157,7 @@ async def test_oauth_with_step_up(docs, mode, tmp_path):
     async with trio.open_nursery() as nursery:
         login = await nursery.start(partial(serve_asgi, issuer, port=0))
         issuer.url = login.urls[0]
-        # The name of the server must be known before it listens: no port may be left to chance.
+        # The URL of the server must be known before it listens, so the port is chosen first.
         url, path = "http://localhost/mcp", str(tmp_path / "mcp")
         verifier = JWTVerifier(issuer=issuer.url, audience=url, jwks_uri=f"{issuer.url}/keys")
         auth = BearerAuth(

@@ -1,4 +1,4 @@
-"""The option `requires`: read where it is written, and asked before anything of the author runs."""
+"""The option `requires`: where it is read, and checks before any code of the author."""
 
 import sys
 from functools import partial
@@ -36,14 +36,14 @@ WRITER = Principal(subject="ada", scopes=["docs:read", "docs:write"])
 
 
 async def refused(work):
-    """Give the scopes for want of which a request is refused."""
+    """Return the scopes that a refused request lacks."""
     with pytest.raises(McpError) as caught:
         await work
     assert caught.value.code == INSUFFICIENT_SCOPE
     return caught.value.data["requiredScopes"]
 
 
-# Where it is written
+# Where it is set
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_every_component_takes_it(given):
 
 
 def test_a_registration_replaces_it():
-    """None takes it away; nothing leaves it as it is."""
+    """None removes it; without the option it stays."""
 
     class Read(Tool, requires="a"):
         def call(self): ...
@@ -131,7 +131,7 @@ def test_a_registration_replaces_it():
     ],
 )
 def test_what_is_wrong_is_said_by_the_class(given, text):
-    """Of a tool, and of a server."""
+    """The class statement of a tool or a server refuses it."""
     with pytest.raises(DefinitionError) as of_tool:
 
         class Bad(Tool, requires=given):
@@ -146,12 +146,12 @@ def test_what_is_wrong_is_said_by_the_class(given, text):
     assert f"Worse.requires: {text}" in str(of_server.value)
 
 
-# What is asked
+# What is checked
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_tool_is_called_by_who_may(docs, version):
-    """Others hear all scopes that it takes, before their arguments are looked at."""
+    """Other callers get all required scopes, before arguments are checked."""
     async with connect(docs, version=version, principal=READER) as client:
         scopes = await refused(client.call_tool("write", {"bad": 1}))
         free = await client.call_tool("draft")
@@ -163,7 +163,7 @@ async def test_a_tool_is_called_by_who_may(docs, version):
 
 
 async def test_one_scope_may_stand_for_another(docs):
-    """A `hierarchy` of scopes holds for calls."""
+    """A `hierarchy` of scopes applies to calls."""
     admin = Principal(subject="ada", scopes=["docs:read", "docs:admin"])
     async with connect(docs, principal=admin) as client:
         result = await client.call_tool("write")
@@ -173,7 +173,7 @@ async def test_one_scope_may_stand_for_another(docs):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_everything_else_is_asked_too(docs, version):
-    """Resources, templates, prompts and completion; whatever has no scope goes on."""
+    """Resources, templates, prompts and completion are checked; items without scopes are free."""
     prompt_, page = Reference.prompt("review"), Reference.resource("docs://pages/{name}")
     async with connect(docs, version=version, principal=READER) as client:
         denied = [
@@ -204,7 +204,7 @@ async def test_everything_else_is_asked_too(docs, version):
 
 
 async def test_lists_show_what_takes_scopes(docs):
-    """Else nobody could ask for them; what a template computes is left out."""
+    """Items that need scopes are listed, but not what their templates compute."""
     async with connect(docs, principal=READER) as client:
         tools = [each.name for each in await client.list_tools()]
         prompts = [each.name for each in await client.list_prompts()]
@@ -220,7 +220,7 @@ async def test_lists_show_what_takes_scopes(docs):
 
 
 async def test_handlers_reach_no_more_than_their_callers(docs):
-    """`ctx.read_resource` reads in the name of the request."""
+    """`ctx.read_resource` reads with the principal of the request."""
     async with connect(docs, principal=READER) as client:
         scopes = await refused(client.call_tool("peek"))
     async with connect(docs, principal=WRITER) as client:
@@ -236,7 +236,7 @@ async def test_who_may_not_read_may_not_watch(docs):
     async with connect(docs, version="2025-11-25", principal=READER) as client:
         scopes = await refused(client.subscribe(uris[0]))
         await client.subscribe(uris[1])
-        await client.unsubscribe(uris[0])  # what is not watched is fine
+        await client.unsubscribe(uris[0])  # other URIs are accepted
     agreed = []
     for who in (READER, WRITER):
         async with (
@@ -250,7 +250,7 @@ async def test_who_may_not_read_may_not_watch(docs):
 
 
 async def test_a_server_may_refuse_to_be_watched():
-    """`InsufficientScope` of its `subscribe` leaves the resource out."""
+    """`InsufficientScope` from `subscribe` leaves the resource out."""
 
     class Own(Server, name="own", version="1"):
         async def read_resource(self, uri, ctx):
@@ -269,7 +269,7 @@ async def test_a_server_may_refuse_to_be_watched():
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_server_asks_for_every_request(docs, version):
-    """But for those by which a client finds out what there is."""
+    """Only discovery and `ping` are exempt."""
     async with connect(docs, version=version, principal=Principal(subject="cyd")) as client:
         scopes = [await refused(client.list_tools()), await refused(client.call_tool("write"))]
         scopes.append(await refused(client.call_tool("nothing")))
@@ -291,7 +291,7 @@ async def test_a_server_asks_for_every_request(docs, version):
     ],
 )
 async def test_malformed_requests_take_what_the_server_does(docs, method, params):
-    """And who holds it hears what is wrong with them."""
+    """They need the scopes of the server; with them the error is the usual one."""
     async with connect(docs, principal=Principal(subject="cyd")) as client:
         scopes = await refused(client.request(method, params))
     async with connect(docs, principal=READER) as client:
@@ -320,7 +320,7 @@ class Overriding(Server, name="overriding", version="1"):
 
 
 async def test_overrides_are_asked_like_the_rest(docs):
-    """A registered component keeps its scopes, whichever override computes the answer."""
+    """A registered component keeps its scopes, whichever override answers."""
 
     class Own(Overriding, name="own", version="1"):
         tools, resources, prompts = type(docs).tools, type(docs).resources, type(docs).prompts
@@ -346,7 +346,7 @@ async def test_overrides_are_asked_like_the_rest(docs):
 
 
 async def test_an_override_that_computes_is_asked_before(docs):
-    """A registered resource keeps its scopes, also where an override answers for its `read`."""
+    """A registered resource keeps its scopes, also if an override replaces its `read`."""
 
     class Computing(Server, name="computing", version="1"):
         tools, resources = type(docs).tools, type(docs).resources
@@ -363,7 +363,7 @@ async def test_an_override_that_computes_is_asked_before(docs):
 
 
 async def test_what_is_registered_later_is_asked_too():
-    """The running set of a server may bring the first scope."""
+    """The first component with scopes may be added while the server runs."""
 
     class Write(Tool, requires="docs:write"):
         def call(self): ...
@@ -391,7 +391,7 @@ async def test_what_is_registered_later_is_asked_too():
     ],
 )
 async def test_a_task_may_find_a_scope_missing(scope, code, text):
-    """It begins for who may call it, and fails with what its handler finds."""
+    """It begins for allowed callers, and fails if its handler lacks a scope."""
 
     class Slow(Tool, requires="docs:read", task="required"):
         async def call(self):
@@ -413,12 +413,12 @@ async def test_a_task_may_find_a_scope_missing(scope, code, text):
     assert ended["error"]["message"] == text
 
 
-# Who is calling where nobody verifies it
+# Callers without authentication
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_nobody_holds_no_scope(docs, version, caplog):
-    """Unless the program that serves says who is calling, scopes refuse."""
+async def test_anonymous_callers_hold_no_scopes(docs, version, caplog):
+    """Unless the serving program passes a principal, scopes refuse."""
     async with connect(docs, version=version) as client:
         with pytest.raises(McpError, match="nobody has verified who is calling"):
             await client.call_tool("whoami")
@@ -428,7 +428,7 @@ async def test_nobody_holds_no_scope(docs, version, caplog):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_program_says_who_is_calling(docs, version):
-    """In memory."""
+    """It is passed to `connect` in memory."""
     async with connect(docs, version=version, principal=READER) as client:
         result = await client.call_tool("whoami")
 
@@ -436,7 +436,7 @@ async def test_the_program_says_who_is_calling(docs, version):
 
 
 async def test_the_program_says_who_is_calling_on_descriptors(docs, pipe_stream):
-    """The principal is passed like that of `serve_stdio` on stdin and stdout."""
+    """It is passed as to `serve_stdio`."""
     stream, read_fd, write_fd = pipe_stream
     async with trio.open_nursery() as nursery:
         serve = partial(serve_descriptors, docs, read_fd, write_fd, principal=READER)
@@ -463,7 +463,7 @@ Program().run(principal=Principal(subject="ada", scopes=["read"]))
 
 
 async def test_the_program_says_who_is_calling_on_stdio():
-    """The caller on stdio is the principal that the program passes to `run`."""
+    """On stdio it is passed to `run`."""
     async with connect(Stdio(sys.executable, "-c", PROGRAM)) as client:
         result = await client.call_tool("whoami")
 
@@ -471,7 +471,7 @@ async def test_the_program_says_who_is_calling_on_stdio():
 
 
 async def test_init_hears_it(docs):
-    """`ctx.auth` is there in `init`."""
+    """`ctx.auth` is set in `init`."""
     seen = []
 
     class Greeting(Server, name="greeting", version="1"):
@@ -486,7 +486,7 @@ async def test_init_hears_it(docs):
 
 
 async def test_a_principal_is_for_servers_in_memory():
-    """Every other server finds out by itself who is calling."""
+    """Every other server authenticates by itself."""
     ours, _ = memory_pair()
     for target in (Stdio("true"), ours):
         with pytest.raises(TypeError, match="principal= is for a server in memory"):
@@ -494,7 +494,7 @@ async def test_a_principal_is_for_servers_in_memory():
                 pass
 
 
-# What caches may do with it
+# Caching
 
 
 EVERYTHING_PUBLIC = Cache(ttl=300, scope="public")
@@ -516,14 +516,14 @@ class Minutes(ResourceTemplate, uri_template="docs://minutes/{day}", requires="d
 
 
 async def scope_of(client, method, **params):
-    """Give who may share a result, as the client reads it."""
+    """Return the cache scope of a result, as the client reads it."""
     result = await client.request(method, params)
     assert result["ttlMs"] == 300_000
     return result["cacheScope"]
 
 
 async def test_what_needs_scopes_is_for_its_caller_only():
-    """A result that needs scopes is private, whatever `cache` says: shared caches check none."""
+    """It is private, whatever `cache` says, since shared caches check no scopes."""
 
     class Docs(Server, name="docs", version="1", cache=EVERYTHING_PUBLIC):
         resources = [Open, Board, Minutes]
@@ -540,7 +540,7 @@ async def test_what_needs_scopes_is_for_its_caller_only():
         "docs://board": "private",
         "docs://minutes/monday": "private",
     }
-    assert listed == "public"  # what needs scopes is listed to everybody
+    assert listed == "public"  # its definition is listed to every caller
 
 
 async def test_an_override_guards_no_less():
@@ -558,7 +558,7 @@ async def test_an_override_guards_no_less():
 
 
 async def test_what_a_server_requires_guards_all_but_discovery():
-    """Lists, too: who holds no scope gets none. `server/discover` answers everybody."""
+    """Lists are protected, too; only `server/discover` answers every caller."""
 
     class Docs(Server, name="docs", version="1", cache=EVERYTHING_PUBLIC, requires="docs:read"):
         resources = [Open, Minutes]
@@ -571,7 +571,7 @@ async def test_what_a_server_requires_guards_all_but_discovery():
 
 
 async def test_a_list_that_is_computed_for_somebody_is_theirs():
-    """By an override or by a template; where nobody is verified it is the same for all."""
+    """Overrides and templates make lists private; without authentication they are public."""
 
     class Days(Minutes, uri_template="docs://days/{day}", requires="docs:write"):
         def list(self, ctx):

@@ -1,4 +1,4 @@
-"""Tasks of calls that need scopes: who looks at them must hold those, too."""
+"""Tasks of calls that need scopes: their requests need the same scopes."""
 
 import pytest
 import trio
@@ -98,7 +98,7 @@ class Desk:
         return scopes
 
     async def listen(self, *ids, token="ada-writes"):
-        """Listen to tasks; gives the request, once it is agreed on."""
+        """Listen to tasks; return the request, once it is acknowledged."""
         params = {"notifications": {"taskIds": ids}}
         listening = self.http.open_stateless(
             "subscriptions/listen", params, token=token, capabilities=KNOWS
@@ -123,7 +123,7 @@ async def desk(serve_app, bearer, kit):
 
 
 async def test_what_the_call_needed_is_needed_for_its_task(desk):
-    """By each request of it; the same user with another token hears what to get."""
+    """Each request needs them; the same user with another token gets the missing scopes."""
     id_ = await desk.begin("write")
     for method in ("tasks/get", "tasks/update", "tasks/cancel"):
         assert await desk.refused(id_, method) == ["docs:read", "docs:write"]
@@ -134,7 +134,7 @@ async def test_what_the_call_needed_is_needed_for_its_task(desk):
 
 
 async def test_who_may_not_see_a_task_may_not_listen_to_it(desk):
-    """It is left out of what is agreed on."""
+    """The task is left out of the acknowledged filter."""
     id_ = await desk.begin("write")
     agreed = []
     for token in ("ada-reads", "ada-writes"):
@@ -145,7 +145,7 @@ async def test_who_may_not_see_a_task_may_not_listen_to_it(desk):
 
 
 async def test_what_a_task_asked_for_on_its_way_is_needed_from_then_on(desk, kit):
-    """A resource that it read; who was listening before hears no more."""
+    """After the task reads a resource, listeners need its scopes, too."""
     id_ = await desk.begin("read")
     narrow = await desk.listen(id_, token="ada-reads")
     wide = await desk.listen(id_)
@@ -160,7 +160,7 @@ async def test_what_a_task_asked_for_on_its_way_is_needed_from_then_on(desk, kit
 
 
 async def test_what_a_handler_asks_for_itself_is_needed_too(desk):
-    """`ctx.require` is remembered, from threads as well; what is refused shows nothing."""
+    """`ctx.require` is recorded, also from threads; a refused request gets no information."""
     id_ = await desk.begin("demand")
     assert (await desk.end(id_))["result"]["content"][0]["text"] == "written"
     assert await desk.refused(id_) == ["docs:read", "docs:write"]
@@ -173,7 +173,7 @@ async def test_what_a_handler_asks_for_itself_is_needed_too(desk):
 
 
 async def test_asking_for_scopes_in_a_request(desk):
-    """It ends as every other way to lack them does."""
+    """It ends like any other refusal."""
     refused = await desk.ask("tools/call", "ada-reads", name="demand_at_once")
     assert refused.status == 403
     served = await desk.ask("tools/call", "ada-writes", name="demand_at_once")
@@ -181,7 +181,7 @@ async def test_asking_for_scopes_in_a_request(desk):
 
 
 async def test_an_override_may_call_what_needs_more(serve_app, bearer):
-    """The scopes of the tool that an override calls count, not only those of the named tool."""
+    """The scopes of the tool that an override calls count, too."""
     async with serve_app(Renaming(), auth=bearer()) as http:
         desk = Desk(http)
         id_ = await desk.begin("refuse")

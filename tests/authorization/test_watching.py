@@ -1,4 +1,4 @@
-"""Updates of a resource that needs scopes go to subscribers that hold them when it changes."""
+"""Updates of a resource with scopes are sent to readers that hold them at that time."""
 
 from contextlib import asynccontextmanager
 
@@ -21,7 +21,7 @@ class Public(Resource, uri=PUBLIC, subscribable=True):
 
 
 class Watcher:
-    """One session whose requests have different tokens."""
+    """A session whose requests have different tokens."""
 
     def __init__(self, http, server, headers):
         self.http = http
@@ -67,7 +67,7 @@ async def watcher(autojump_clock, serve_app, bearer, docs):
 
 
 async def test_a_reader_with_fewer_scopes_does_not_hear(watcher):
-    """The rest goes on; who holds them hears both."""
+    """It gets the other updates; a reader with the scopes gets both."""
     narrow = await watcher.read("ada-reads")
     await watcher.touch(SECRET, PUBLIC)
     assert heard(narrow) == [PUBLIC]
@@ -78,7 +78,7 @@ async def test_a_reader_with_fewer_scopes_does_not_hear(watcher):
 
 
 async def test_what_was_kept_is_not_for_every_reader(watcher):
-    """Neither what nobody has read, nor what is asked for again."""
+    """Neither unread nor resent updates go to a reader without the scopes."""
     await watcher.touch(SECRET, PUBLIC)
     narrow = await watcher.read("ada-reads")
     await trio.testing.wait_all_tasks_blocked()
@@ -93,7 +93,7 @@ async def test_what_was_kept_is_not_for_every_reader(watcher):
 async def test_a_reader_who_gets_a_better_token_comes_back_with_it(
     autojump_clock, serve_app, bearer, docs
 ):
-    """A subscription that its stream could not tell of ends the stream, in order."""
+    """A subscription that needs a better token than its stream's ends the stream normally."""
     async with serve_app(docs, auth=bearer()) as http:
         watcher = Watcher(http, docs, await http.initialize("ada-reads"))
         narrow = await watcher.read("ada-reads")
@@ -110,7 +110,7 @@ async def test_a_reader_who_gets_a_better_token_comes_back_with_it(
 
 
 async def test_a_reader_who_holds_enough_stays(autojump_clock, serve_app, bearer, docs):
-    """And so it is where nobody reads."""
+    """Subscriptions that its token allows do not end the stream, whether or not it is read."""
     async with serve_app(docs, auth=bearer()) as http:
         watcher = Watcher(http, docs, await http.initialize("ada-writes"))
         await watcher.subscribe(SECRET, "ada-writes")
@@ -133,8 +133,8 @@ class Ear(ClientHandler):
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
-async def test_what_needs_scopes_later_is_told_to_who_holds_them(autojump_clock, docs, version):
-    """On a pipe and in a listen request, too: what counts is what holds when it changes."""
+async def test_scopes_count_at_the_time_of_the_change(autojump_clock, docs, version):
+    """On a pipe and in a listen request, too, the scopes at the time of the change count."""
     seen = []
     for scopes in (["docs:read"], ["docs:read", "docs:late"]):
         ear = Ear()

@@ -94,12 +94,12 @@ SEVERAL = {
 
 
 def by_hand(name, schema=NAMES):
-    """Make a question as a handler writes it that asks by hand."""
+    """Make a question like a handler that asks by hand."""
     return InputRequest("elicitation/create", {"message": name, "requestedSchema": schema})
 
 
 def described(answer):
-    """Write an answer as JSON can."""
+    """Describe an answer as JSON."""
     if isinstance(answer, Accept):
         content = answer.content
         return ["accept", content if content is None else content.name]
@@ -213,7 +213,7 @@ class Questions(Toolkit):
         return await ctx.step(self.slow_effect, what)
 
     async def _until(self, what, ctx):
-        """Ask in a loop, until somebody accepts."""
+        """Ask in a loop, until a question is accepted."""
         rounds = 0
         while not isinstance(await ctx.elicit(what, Name), Accept):
             rounds += 1
@@ -236,7 +236,7 @@ class Questions(Toolkit):
         return {"did": name, "times": self.effects.count(name)}
 
     async def slow_effect(self, name):
-        self.effects.append(name)  # what was begun counts, also if its end never comes
+        self.effects.append(name)  # a started step counts, even if its end never comes
         await trio.sleep(0.01)
         return ["slow", name]
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-#: What a client can that can everything, in the words of every revision.
+#: All client capabilities, as every revision spells them.
 EVERYTHING = {
     "elicitation": {"form": {}, "url": {}},
     "sampling": {"tools": {}},
@@ -26,11 +26,11 @@ def accept(**content: Any) -> dict[str, Any]:
 
 
 class Person:
-    """Drives requests to their end and answers what the server asks on the way.
+    """Drives requests to their end and answers questions of the server meanwhile.
 
     Args:
         wire: The client.
-        answer: Says the answer to a question.
+        answer: Returns the answer to a question.
 
     Attributes:
         rounds: The questions of each round, in order; a live question is a round of its own.
@@ -45,11 +45,11 @@ class Person:
 
     @property
     def asked(self) -> list[dict[str, Any]]:
-        """All questions, in order."""
+        """Return all questions, in order."""
         return [question for each in self.rounds for question in each]
 
     async def request(self, method: str, params: Any = None) -> dict[str, Any]:
-        """Send a request; gives its final answer, the whole message."""
+        """Send a request; return its final response, the whole message."""
         if not self.wire.stateless:
             return await self._live(await self.wire.begin(method, params))
         more: dict[str, Any] = {}
@@ -81,12 +81,12 @@ class Person:
                 await wire.respond(question, result=self._answer(question))
 
     async def call(self, name: str, args: Any = None) -> dict[str, Any]:
-        """Call a tool; gives its result without the envelope of its era."""
+        """Call a tool; return its result without the envelope of its era."""
         answer = await self.request("tools/call", {"name": name, "arguments": args or {}})
         assert "result" in answer, answer
         return self.wire.bare(answer["result"])
 
     async def text(self, name: str, args: Any = None) -> str:
-        """Call a tool; gives its one text."""
+        """Call a tool; return its one text."""
         (block,) = (await self.call(name, args))["content"]
         return block["text"]

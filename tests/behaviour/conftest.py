@@ -1,4 +1,4 @@
-"""One server, four revisions, three transports; everything that we send is checked by schema."""
+"""One server, four revisions, three transports; all of our messages are checked by schema."""
 
 import importlib.util
 import json
@@ -30,14 +30,14 @@ from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions, serve_as
 from noizu_mcp.transports.http.client import _network
 
 HERE = Path(__file__).parent
-#: In memory, where the Python schema engine judges everything.
+#: In memory, where the Python schema engine validates everything.
 PYTHON = "memory, python engine"
 _UNLIMITED = Limits(message_size=2**40, message_values=2**40, message_depth=10_000, batch=2**31)
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def load(name: str) -> ModuleType:
-    """Load a module that stands beside this file."""
+    """Load a module from this folder."""
     full = f"behaviour_{name}"
     if full not in sys.modules:
         spec = importlib.util.spec_from_file_location(full, HERE / f"{name}.py")
@@ -45,7 +45,7 @@ def load(name: str) -> ModuleType:
         assert spec.loader is not None
         sys.modules[full] = module = importlib.util.module_from_spec(spec)
         before = list(sys.path)
-        sys.path[:0] = [str(HERE), str(HERE.parent)]  # it imports what stands there
+        sys.path[:0] = [str(HERE), str(HERE.parent)]  # it imports modules of its folder
         try:
             spec.loader.exec_module(module)
         finally:
@@ -108,24 +108,24 @@ def revision(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-#: The library leaves the generators of its answers unclosed; over HTTP/1.1 it has none.
+#: The library does not close the generators of its responses; over HTTP/1.1 there are none.
 _quiet = pytest.mark.filterwarnings("ignore:Async generator 'http(core|x)2:ResourceWarning")
 
 
 @pytest.fixture(params=["memory", "stdio", "http", pytest.param("http2", marks=_quiet), PYTHON])
 def transport(request: pytest.FixtureRequest) -> str:
-    """Name the transport; HTTP/2 is a form of HTTP, on hypercorn."""
+    """Return the transport; HTTP/2 is a form of HTTP, on hypercorn."""
     return request.param.removesuffix("2")
 
 
 @pytest.fixture
 def http_2(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Tell whether HTTP/2 is spoken; then the client speaks it, too."""
+    """Tell whether HTTP/2 is used, by the client, too."""
     if request.node.callspec.params.get("transport") != "http2":
         return False
 
     def speak(context: Any, limits: httpx2.Limits) -> httpx2.AsyncHTTPTransport:
-        # No TLS is spoken, and to load the authorities of the system takes long.
+        # TLS is not used, and loading the system's certificates takes long.
         return httpx2.AsyncHTTPTransport(verify=_NO_TLS, http1=False, http2=True, limits=limits)
 
     monkeypatch.setattr(_network, "JoiningTransport", speak)
@@ -136,7 +136,7 @@ def http_2(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> b
 
 @asynccontextmanager
 async def in_memory(server: Any, grace: float) -> AsyncIterator[tuple[MessageStream, Any]]:
-    """Serve in this process; at the end nothing may be left."""
+    """Serve in this process; at the end nothing may remain."""
     tasks = trio.lowlevel.current_statistics().tasks_living
     ours, theirs = memory_pair(theirs=server.options.limits)
     async with (
@@ -149,7 +149,7 @@ async def in_memory(server: Any, grace: float) -> AsyncIterator[tuple[MessageStr
         finally:
             await ours.aclose()
     assert await load("leaks").leaks(connection) == []
-    # The task of the test itself may have ended before this, in the fixture of a connection.
+    # The task of the test may have ended before, in the fixture of a connection.
     assert trio.lowlevel.current_statistics().tasks_living <= tasks
 
 
@@ -157,7 +157,7 @@ async def in_memory(server: Any, grace: float) -> AsyncIterator[tuple[MessageStr
 async def in_a_process(
     zygote: Zygote, name: str, grace: float, *, stderr: Any
 ) -> AsyncIterator[MessageStream]:
-    """Serve in a process of its own; it must end by itself, with status 0 and nothing left."""
+    """Serve in a separate process, which must exit with status 0 and without leftovers."""
     child_in, our_out = os.pipe()
     our_in, child_out = os.pipe()
     pid = zygote.run(name, grace, [child_in, child_out, stderr.fileno()])
@@ -179,9 +179,9 @@ async def in_a_process(
 
 
 class Spoken(HttpStream):
-    """Sends any bytes, and hands on every error of the protocol as a message, as pipes do."""
+    """Sends any bytes, and passes every protocol error on as a message, as on pipes."""
 
-    #: The revision of the handshake; before one, notifications are of 2026-07-28.
+    #: The revision of the handshake; before it notifications belong to 2026-07-28.
     revision = STATELESS
 
     async def send(self, messages: Sequence[bytes]) -> None:
@@ -202,18 +202,18 @@ class Spoken(HttpStream):
             result = each.message.result if isinstance(each.message, Response) else {}
             self.revision = REVISIONS.get(result.get("protocolVersion"), self.revision)
         failed = [each for each in arrived if isinstance(each, Unanswered)]
-        # A pipe says nothing of an answer that never comes.
+        # On a pipe a missing answer is not reported.
         errors = {id(each.error): each.error for each in failed if "broke off" not in str(each[1])}
         found += [
             read_message(_as_message(error, [each.id for each in failed if each[1] is error]))
             for error in errors.values()
         ]
-        # Nothing at all would be the end.
+        # An empty list would mean EOF.
         return found or (await self.receive() if arrived else [])
 
 
 def _as_message(error: Exception, ids: list[Any]) -> bytes:
-    """Write an error that came without an id: whose it is is known if that was one request."""
+    """Convert an error without an id to a message: its request is known if there was just one."""
     if not isinstance(error, McpError):
         raise error
     whole = {"jsonrpc": "2.0", "error": {"code": error.code, "message": error.message}}
@@ -224,7 +224,7 @@ def _as_message(error: Exception, ids: list[Any]) -> bytes:
 async def over_http(
     server: Any, grace: float, http_2: bool
 ) -> AsyncIterator[tuple[HttpStream, HttpApp]]:
-    """Serve on a socket of this machine; at the end nothing may be left."""
+    """Serve on a local socket; at the end nothing may remain."""
     tasks = trio.lowlevel.current_statistics().tasks_living
     app = HttpApp(server, HttpOptions(limits=HttpLimits(grace=grace or 0.01)))
     serve_on = serve_hypercorn if http_2 else serve_asgi
@@ -246,13 +246,13 @@ async def over_http(
 
 @pytest.fixture(scope="session")
 def loaded() -> Any:
-    """Give what loads a module that stands beside this file."""
+    """Return a function that loads a module from this folder."""
     return load
 
 
 @pytest.fixture(scope="session")
 def served(servers: ModuleType, official: Official) -> Any:
-    """Give what serves a class of `servers.py` in this process, for a client of a revision."""
+    """Return a function that serves a class of `servers.py` in this process, for one revision."""
 
     @asynccontextmanager
     async def serve(name: str, revision: str, grace: float) -> AsyncIterator[Wire]:
@@ -267,7 +267,7 @@ def served(servers: ModuleType, official: Official) -> Any:
 
 @pytest.fixture(scope="session")
 def forked(zygote: Zygote, official: Official) -> Any:
-    """Give what serves a class of `servers.py` in a process of its own."""
+    """Return a function that serves a class of `servers.py` in a separate process."""
 
     @asynccontextmanager
     async def serve(name: str, revision: str, grace: float) -> AsyncIterator[Wire]:
@@ -280,7 +280,7 @@ def forked(zygote: Zygote, official: Official) -> Any:
 
 @pytest.fixture(scope="session")
 def hosted(servers: ModuleType, official: Official) -> Any:
-    """Give what serves a class of `servers.py` over HTTP, in this process."""
+    """Return a function that serves a class of `servers.py` over HTTP, in this process."""
 
     @asynccontextmanager
     async def serve(
@@ -306,7 +306,7 @@ def opened(
     servers: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Any:
-    """Give what opens a connection to a server, by the name of its class in `servers.py`."""
+    """Return a function that connects to a server by the name of its class in `servers.py`."""
     over_network = partial(hosted, http_2=http_2)
     ways = {"memory": served, "stdio": forked, "http": over_network, PYTHON: served}
 
@@ -317,7 +317,7 @@ def opened(
         if transport == PYTHON:
             cls = getattr(servers, name)
             monkeypatch.setattr(cls, "options", cls.options._replace(schema_engine="python"))
-            # For what no server lists: forms, and the checks of the client.
+            # For schemas that no server lists: forms, and checks of the client.
             monkeypatch.setenv("NOIZU_MCP_SCHEMA_ENGINE", "python")
         async with ways[transport](name, revision, grace) as wire:
             if start:
@@ -335,7 +335,7 @@ async def kitchen(opened: Any) -> AsyncIterator[Wire]:
 
 @pytest.fixture
 def connected(opened: Any, revision: str, official: Official) -> Any:
-    """Give what connects `noizu_mcp`'s own client; its messages are checked too."""
+    """Return a function that connects `noizu_mcp`'s own client; its messages are checked, too."""
 
     @asynccontextmanager
     async def open_client(name: str, **options: Any) -> AsyncIterator[Any]:

@@ -1,4 +1,4 @@
-"""Messages that no client should send, and what a server owes for each of them."""
+"""Messages that no client should send, and the answers that a server must give."""
 
 import copy
 import json
@@ -43,12 +43,12 @@ NOTIFICATIONS = [
     "notifications/nope",
     "tools/list",
 ]
-#: What stands where something else should; repeated use of a few ids makes them collide.
+#: Replacements for other values; few ids, so that they collide.
 JUNK = [
     None, True, False, 0, 1, -1, 2**70, 1.5, 1e300, "", "x", "1", "é\u2028", "\ufffd", [], [[]], {},
     {"a": None}, [1, "x", None], {"_meta": 5}, "x" * 5000, {"requestId": 1}, "notifications/x",
 ]  # fmt: skip
-#: Bytes that are no JSON, or no JSON for us.
+#: Bytes that are not JSON, or are beyond our limits.
 TEXTS = [
     b"{", b"}", b"[", b"nul", b"NaN", b"\xff\xfe", b"\x00", b'"', b"{}", b"[]", b"[[[]]]", b"5",
     b"1e400", b"-", b'{"a":1}{"b":2}', b"\xef\xbb\xbf5", b"[" * 100_000, b'{"a":' * 2000,
@@ -63,7 +63,7 @@ TEXTS = [
 
 
 def request(choose: random.Random) -> dict[str, Any]:
-    """Make a request as a client of either era might send it."""
+    """Draw a request of a client of either era."""
     method = choose.choice([*METHODS, "tools/call", "tools/call", "tools/list"])
     params: dict[str, Any] = {}
     if method == "tools/call":
@@ -95,7 +95,7 @@ def request(choose: random.Random) -> dict[str, Any]:
 
 
 def completion(choose: random.Random) -> dict[str, Any]:
-    """Make the params of `completion/complete`."""
+    """Draw the params of `completion/complete`."""
     refs = [
         {"type": "ref/prompt", "name": choose.choice(PROMPTS)},
         {"type": "ref/resource", "uri": "item://{number}{?unit}"},
@@ -107,7 +107,7 @@ def completion(choose: random.Random) -> dict[str, Any]:
 
 
 def other(choose: random.Random) -> dict[str, Any]:
-    """Make a notification or an answer."""
+    """Draw a notification or a response."""
     if choose.random() < 0.5:
         id_ = choose.choice([1, "1", 0, "", 77, None, [1]])
         params = choose.choice([{"requestId": id_}, {"progressToken": id_, "progress": 1}, {}])
@@ -125,7 +125,7 @@ def other(choose: random.Random) -> dict[str, Any]:
 
 
 def mutate(choose: random.Random, message: dict[str, Any]) -> dict[str, Any]:
-    """Change, remove or add something somewhere in a message."""
+    """Change, remove or add something anywhere in a message."""
     changed = copy.deepcopy(message)
     node: Any = changed
     while True:
@@ -146,7 +146,7 @@ def mutate(choose: random.Random, message: dict[str, Any]) -> dict[str, Any]:
 
 
 def line(choose: random.Random) -> bytes:
-    """Make one line that a server may be sent."""
+    """Draw one line for a server."""
     kind = choose.random()
     if kind < 0.1:
         return choose.choice(TEXTS)
@@ -159,7 +159,7 @@ def line(choose: random.Random) -> bytes:
 
 
 def message(choose: random.Random) -> dict[str, Any]:
-    """Make one message, good or bad."""
+    """Draw one message, valid or not."""
     made = request(choose) if choose.random() < 0.7 else other(choose)
     for _ in range(choose.choice([0, 0, 1, 1, 2])):
         if made:
@@ -168,7 +168,7 @@ def message(choose: random.Random) -> dict[str, Any]:
 
 
 class Debts:
-    """The debt of a server for the lines it was sent: an answer for each request, by its id."""
+    """The answers that a server must give: one for each request, by its id."""
 
     def __init__(self, *, batches: bool) -> None:
         self._batches = batches
@@ -179,10 +179,10 @@ class Debts:
         self._cancelled: set[Any] = set()
 
     def add(self, data: bytes) -> None:
-        """Take one line."""
+        """Add the answer that a line demands."""
         value = _read(data)
         if value is _NO_JSON:
-            # Whose it was can be told only sometimes; what looks like an answer is not answered.
+            # Its id is only sometimes known; an apparent response is not answered.
             self._owe(None, sure=b'"result"' not in data and b'"error"' not in data)
         elif isinstance(value, list) and self._batches and 0 < len(value) <= 100:
             for each in value:
@@ -199,9 +199,9 @@ class Debts:
             self._cancelled.add(_key(value["params"].get("requestId")))
         is_call = type(method) is str and value.get("jsonrpc") == "2.0"
         if is_call and id_ is None and "id" not in value:
-            return  # a notification, well made or not
+            return  # a notification, well-formed or not
         if "method" not in value and ("result" in value or "error" in value):
-            return  # an answer
+            return  # a response
         self._owe(id_ if type(id_) in (int, str) else None)
 
     def _owe(self, id_: Any, *, sure: bool = True) -> None:
@@ -214,7 +214,7 @@ class Debts:
             self._least[_key(id_)] += 1
 
     def check(self, answers: list[dict[str, Any]]) -> None:
-        """Hold the answers against the debts.
+        """Compare the answers with the expected ones.
 
         Raises:
             AssertionError: A request has no answer, or more than one.

@@ -1,4 +1,4 @@
-"""Tools whose calls go on as tasks."""
+"""Tools whose calls become tasks."""
 
 from collections import defaultdict
 

@@ -1,4 +1,4 @@
-"""The tools of the servers under test. Tests steer them by calling some of them."""
+"""The tools of the servers under test. Tests control them by calling some of them."""
 
 import threading
 
@@ -124,14 +124,14 @@ class Returns(Toolkit):
 
 
 class Exiting(list):
-    """A list that ends the program when it is read."""
+    """A list that exits the program when it is read."""
 
     def __iter__(self):
         raise SystemExit("the secret of the author")
 
 
 class Unreadable(list):
-    """A list that cannot be read."""
+    """A list that raises when it is read."""
 
     def __iter__(self):
         raise RuntimeError("the secret of the author")

@@ -1,4 +1,4 @@
-"""Leftovers that a connection must not have; run in the test and in the child process alike."""
+"""Leftovers of a connection; checked in the test and in the child process alike."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ def _threads(server: Any) -> int:
 
 
 async def leaks(connection: Any) -> list[str]:
-    """Name what is left of a connection whose `run` has ended."""
+    """List what remains of a connection whose `run` has ended."""
     server, peer, feed = connection.running.server, connection.peer, connection.feed
     with trio.move_on_after(60):
         while _threads(server):  # noqa: ASYNC110 - nothing tells of it
@@ -33,7 +33,7 @@ async def leaks(connection: Any) -> list[str]:
 
 
 def http_leaks(server: Any, endpoint: Any) -> list[str]:
-    """Name what is left of an endpoint whose application has ended."""
+    """List what remains of an endpoint whose application has ended."""
     counts = {
         "sessions": len(endpoint.sessions),
         "requests": endpoint.open,

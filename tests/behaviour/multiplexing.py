@@ -1,9 +1,9 @@
 """HTTP/2 for the client of the tests, without two defects of httpcore2 2.16.
 
-In the library a task waits for a lock while another one reads from the network. It goes on waiting
-when its own event has arrived, if a third task got the lock first: three streams are enough for an
-answer that comes late or never. And the library does not reset a stream that is closed before its
-end, so that the server cannot know that a request was given up.
+In the library a task waits for a lock while another one reads from the network. It keeps waiting
+when its own event has arrived, if a third task gets the lock first: with three streams a response
+may come late or never. And the library does not reset a stream that is closed before its end, so
+that the server cannot know that a request was cancelled.
 """
 
 from contextlib import suppress

@@ -167,7 +167,7 @@ class Secret(ResourceTemplate, uri_template="secret://{x}", hidden=True, subscri
 
 
 async def languages(prefix, ctx):
-    """Complete by what is filled in already."""
+    """Complete depending on the other arguments."""
     await trio.lowlevel.checkpoint()
     known = {"web": ["js", "ts"], "data": ["python", "r"]}
     return [x for x in known.get(ctx.completion_arguments.get("field"), []) if x.startswith(prefix)]

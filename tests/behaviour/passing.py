@@ -2,7 +2,7 @@
 
 
 class PassesOn:
-    """The first base of a server: answers each request as the next class does."""
+    """The first base of a server: answers each request with `super()`."""
 
     async def call_tool(self, name, args, ctx):
         return await super().call_tool(name, args, ctx)

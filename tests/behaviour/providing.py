@@ -1,4 +1,4 @@
-"""A server whose tools a provider computes, and that mounts another one."""
+"""A server whose tools come from a provider, and which mounts another one."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -18,7 +18,7 @@ from noizu_mcp import Cache, Context, Icon, Limits, McpError, Server, Tool, prom
 from noizu_mcp.tools import Catalog
 from noizu_mcp.types import Page, ToolDefinition
 
-# The servers of other modules; tests find each by its name here.
+# The servers of other modules, which tests find here by name.
 __all__ = [
     "Punctual",
     "PunctualAlone",

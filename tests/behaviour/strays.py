@@ -1,4 +1,4 @@
-"""Handlers that raise what is not theirs to raise: a `Cancelled` kept from a scope that is over."""
+"""Handlers that raise exceptions they must not: a `Cancelled` kept from a scope that has ended."""
 
 import threading
 from collections import defaultdict

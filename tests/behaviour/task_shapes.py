@@ -1,6 +1,6 @@
 """The messages of the extension `io.modelcontextprotocol/tasks`, for the schema of 2026-07-28.
 
-After `schema/2026-07-28` of the extension; what a task must not carry is refused here, too.
+After `schema/2026-07-28` of the extension; members that a task must not have are refused here, too.
 """
 
 from typing import Any

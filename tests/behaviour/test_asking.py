@@ -1,4 +1,4 @@
-"""Handlers that ask: the same results in both eras, and what each one puts on the wire."""
+"""Handlers that ask: the same results in both eras, and their messages."""
 
 import json
 import logging
@@ -29,7 +29,7 @@ def server_name():
 
 @pytest.fixture
 async def asker(opened, revision, loaded, server_name):
-    """A connection to a server whose handlers ask, of a client that can everything."""
+    """Connect a client with all capabilities to a server whose handlers ask."""
     async with opened(server_name, start=False) as wire:
         wire.capabilities = loaded("asking").ABLE[revision]
         await wire.start()
@@ -38,7 +38,7 @@ async def asker(opened, revision, loaded, server_name):
 
 @pytest.fixture
 def person(asker, loaded):
-    """Give what makes a person who answers each question with what a function says."""
+    """Return a function that makes a user who answers each question by a function."""
 
     def make(answer):
         asking = loaded("asking")
@@ -61,7 +61,7 @@ def sampled(text="said", **more):
 
 @eliciting
 async def test_a_form_comes_back_as_an_instance(person):
-    """Every kind of field; what is left blank has its default, or is None."""
+    """Every kind of field arrives; a blank field has its default, or is None."""
     answers = {"name": "Ann", "mail": "ann@example.com", "age": 7}
     asked = person(accept(**answers))
     told = json.loads(await asked.text("form"))
@@ -73,7 +73,7 @@ async def test_a_form_comes_back_as_an_instance(person):
 
 @eliciting
 async def test_what_a_form_says(person, revision):
-    """Flat fields with titles, formats, bounds and choices; defaults only where they exist."""
+    """Fields are flat, with titles, formats, bounds and choices; defaults if they exist."""
     asked = person(accept(name="Ann", mail="ann@example.com", age=7))
     await asked.text("form")
     (question,) = asked.asked
@@ -93,7 +93,7 @@ async def test_what_a_form_says(person, revision):
 
 @eliciting
 async def test_choices_with_titles(person, revision):
-    """2025-06-18 has `enumNames`, later ones `oneOf`; the answer is the value."""
+    """2025-06-18 has `enumNames`, later revisions `oneOf`; the answer is the value."""
     asked = person(accept(level="2"))
     assert await asked.text("titled") == "2"
     field = asked.asked[0]["params"]["requestedSchema"]["properties"]["level"]
@@ -103,13 +103,13 @@ async def test_choices_with_titles(person, revision):
 
 @modern
 async def test_several_choices(person):
-    """A list of choices comes back as a list of members."""
+    """The answer to a list of choices is a list of members."""
     assert await person(accept(tags=["red", "blue"])).text("tags") == "red,blue"
 
 
 @pytest.mark.parametrize("revision", ["2025-06-18"], indirect=True)
 async def test_several_choices_are_too_new(person):
-    """Nothing is asked of a client whose revision has no such field; it hears why."""
+    """A client whose revision has no such field is not asked, and gets the reason."""
     text = (
         "Not supported by revision 2025-06-18: it has no form field for a choice of several values"
     )
@@ -125,7 +125,7 @@ async def test_several_choices_are_too_new(person):
 
 @eliciting
 async def test_what_is_not_flat_is_never_asked(person, caplog):
-    """A nested form is the author's mistake: the log has it, the client no question."""
+    """A nested form is the author's mistake: it is logged, and the client is not asked."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     asked = person(accept())
     assert await asked.text("nested") == "Tool execution failed"
@@ -143,7 +143,7 @@ async def test_what_is_not_flat_is_never_asked(person, caplog):
     ],
 )
 async def test_the_three_answers(person, answer, told):
-    """Accepted, declined, or gone away."""
+    """The handler gets "accept", "decline" and "cancel"."""
     assert await person(answer).text("name") == told
 
 
@@ -163,7 +163,7 @@ WRONG = [
 @eliciting
 @pytest.mark.parametrize("wrong", WRONG)
 async def test_what_is_no_answer_is_asked_again(person, wrong):
-    """Malformed, or against the form: the same question, until there is an answer."""
+    """A malformed answer, or an answer that does not fit the form, repeats the question."""
     answers = iter([wrong, wrong, accept(name="Ann")])
     asked = person(lambda _: next(answers))
     assert await asked.text("name") == "accept Ann"
@@ -173,7 +173,7 @@ async def test_what_is_no_answer_is_asked_again(person, wrong):
 
 @eliciting
 async def test_what_is_never_an_answer_is_not_asked_for_ever(person):
-    """Once and three times again; then the call has failed, and says at what."""
+    """After three repetitions the call fails with the reason."""
     asked = person(accept(name=5))
     answer = await asked.request("tools/call", {"name": "name", "arguments": {}})
     assert answer["error"]["code"] == -32602
@@ -184,7 +184,7 @@ async def test_what_is_never_an_answer_is_not_asked_for_ever(person):
 
 @eliciting
 async def test_the_last_answer_may_be_the_right_one(person):
-    """Three wrong ones are forgiven."""
+    """Three wrong answers are tolerated."""
     answers = iter([accept(name=5)] * 3 + [accept(name="Ann")])
     assert await person(lambda _: next(answers)).text("name") == "accept Ann"
 
@@ -192,7 +192,7 @@ async def test_the_last_answer_may_be_the_right_one(person):
 @stateless
 @pytest.mark.parametrize("responses", [None, {}, {"nope": {}}, 5, [], {"": None}])
 async def test_missing_answers_are_asked_again(asker, responses):
-    """A retry without the answer is no reason to fail."""
+    """A retry without the answer repeats the question."""
     params = {"name": "name", "arguments": {}}
     first = (await asker.ask("tools/call", params))["result"]
     (key,) = first["inputRequests"]
@@ -208,7 +208,7 @@ async def test_missing_answers_are_asked_again(asker, responses):
 
 @live
 async def test_a_retry_means_nothing_in_a_handshake(asker):
-    """Up to 2025-11-25 a state and answers are params without meaning, and are ignored."""
+    """Up to 2025-11-25 a state and answers are unknown params, and are ignored."""
     more = {"requestState": "no state at all", "inputResponses": {"q": accept(name="Ann")}}
     done = await asker.ask("tools/call", {"name": "done", "arguments": {}, **more})
     assert done["result"]["content"][0]["text"] == "[]"
@@ -216,7 +216,7 @@ async def test_a_retry_means_nothing_in_a_handshake(asker):
 
 @modern
 async def test_urls(person):
-    """Accepting is consent; there is no content, whatever a client sends."""
+    """Accepting is consent; any content from the client is ignored."""
     asked = person({"action": "accept"})
     assert await asked.text("url") == "accept None"
     params = asked.asked[0]["params"]
@@ -231,7 +231,7 @@ async def test_urls(person):
 
 
 async def test_a_model_answers(person):
-    """The answer of the client's model comes back as a value."""
+    """The answer of the client's model is returned as a value."""
     asked = person(sampled())
     assert await asked.text("sample") == "assistant m endTurn said"
     question = asked.asked[0]
@@ -242,7 +242,7 @@ async def test_a_model_answers(person):
 
 
 async def test_everything_that_a_model_can_be_asked(person):
-    """Messages in every form, and all options by their names on the wire."""
+    """Messages in every form, and all options with their names on the wire, are sent."""
     asked = person(sampled("ok"))
     assert await asked.text("sample_all") == "ok"
     params = asked.asked[0]["params"]
@@ -260,7 +260,7 @@ async def test_everything_that_a_model_can_be_asked(person):
 
 @modern
 async def test_a_model_with_tools(person):
-    """The tools and the choice go out, a call of one comes back."""
+    """The tools and the choice are sent, and a tool call is returned."""
     use = {"type": "tool_use", "id": "1", "name": "add", "input": {}}
     answer = {"role": "assistant", "content": [use], "model": "m", "stopReason": "toolUse"}
     asked = person(answer)
@@ -272,13 +272,13 @@ async def test_a_model_with_tools(person):
 
 @pytest.mark.parametrize("wrong", [{}, {"role": "assistant"}, {"role": 1, "model": "m"}])
 async def test_a_model_that_says_nothing_is_asked_again(person, wrong):
-    """A value that is no result is no answer."""
+    """A malformed result repeats the question."""
     answers = iter([wrong, {**sampled(), "content": 5}, sampled("at last")])
     assert await person(lambda _: next(answers)).text("sample") == "assistant m endTurn at last"
 
 
 async def test_roots(person):
-    """With their names; what is no list of roots is asked again."""
+    """Roots are returned with their names; a malformed list repeats the question."""
     found = {"roots": [{"uri": "file:///a", "name": "A"}, {"uri": "file:///b"}]}
     answers = iter([{}, {"roots": 5}, {"roots": [{"name": "no uri"}]}, found])
     asked = person(lambda _: next(answers))
@@ -290,7 +290,7 @@ async def test_roots(person):
 
 
 def by_message(question):
-    """Answer by what is asked; roots have nothing to go by."""
+    """Answer by the message; roots have none."""
     if question["method"] == "roots/list":
         return {"roots": [{"uri": "file:///w"}]}
     if question["method"] == "sampling/createMessage":
@@ -300,7 +300,7 @@ def by_message(question):
 
 @eliciting
 async def test_in_sequence_in_loops_and_at_once(person):
-    """One handler with everything in it; its side effects happen once."""
+    """In one handler with everything side effects happen once."""
     ops = [
         ["elicit", "a"],
         ["step", "s1"],
@@ -334,7 +334,7 @@ async def test_what_is_asked_at_once_goes_out_in_one_round(person):
 
 @eliciting
 async def test_steps_end_before_their_round_does(person):
-    """A side effect that was begun is done once, whatever asks beside it."""
+    """A side effect that has begun is completed once, whatever asks concurrently."""
     ops = [["both", [[["slow_step", "s1"]], [["slow_step", "s2"]], [["elicit", "a"]]]]]
     asked = person(by_message)
     result = await asked.call("script", {"ops": ops})
@@ -357,7 +357,7 @@ async def test_a_question_that_is_withdrawn(asker):
 
 @eliciting
 async def test_resources_and_prompts_ask_too(person):
-    """In both ways: with `ctx`, and by hand."""
+    """They can ask with `ctx`, and by hand."""
     answer = await person(by_message).request("resources/read", {"uri": "ask://one"})
     text = answer["result"]["contents"][0]["text"]
     assert text == "ask://one ['accept', 'to Which one?']"
@@ -375,7 +375,7 @@ async def test_resources_and_prompts_ask_too(person):
 
 @eliciting
 async def test_asking_by_hand(person):
-    """Answers by the handler's own keys, and its state, in both eras."""
+    """The answers have the handler's own keys, and its state is kept, in both eras."""
     asked = person(by_message)
     assert await asked.text("hand") == "to who ['file:///w'] st"
     assert {each["method"] for each in asked.asked} == {"elicitation/create", "roots/list"}
@@ -385,7 +385,7 @@ async def test_asking_by_hand(person):
 
 @eliciting
 async def test_a_form_by_hand_has_the_words_of_the_revision(person, revision):
-    """It has the words of a form of `ctx.elicit`; parts newer than 2025-06-18 go out unchanged."""
+    """Forms by hand are adapted like `ctx.elicit`; newer parts are sent unchanged."""
     asked = person(accept(level="2", age=7))
     assert await asked.text("form_by_hand") == "accept 2"
     schema = asked.asked[0]["params"]["requestedSchema"]
@@ -399,7 +399,7 @@ async def test_a_form_by_hand_has_the_words_of_the_revision(person, revision):
 
 @stateless
 async def test_the_keys_of_a_hand_stay(asker):
-    """The questions go out as the handler wrote them, under its keys."""
+    """The questions are sent as the handler wrote them, with its keys."""
     result = (await asker.call("hand"))["result"]
     assert set(result) == {"resultType", "inputRequests", "requestState", "_meta"}
     assert set(result["inputRequests"]) == {"who", "where"}
@@ -419,19 +419,19 @@ async def test_both_ways_in_one_handler(person):
 
 
 async def test_a_circle_ends(person, revision):
-    """A handler that comes back for ever ends after so many rounds."""
+    """A handler that always asks again ends after a maximum of rounds."""
     answer = await person(by_message).request("tools/call", {"name": "circle"})
     assert answer["error"]["code"] == -32602
     assert "50 rounds" in answer["error"]["message"]
 
 
 async def test_a_hand_without_context_is_a_mistake(person, caplog):
-    """It could never read its answers."""
+    """Such a handler could never read its answers."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     assert await person(None).text("hand_without_context") == "Tool execution failed"
 
 
-# What a client cannot do
+# Missing capabilities
 
 NEEDS = {
     "name": {"elicitation": {}},
@@ -444,7 +444,7 @@ NEEDS = {
 
 
 async def refused(wire, tool, needs):
-    """Call a tool that needs what the client does not have."""
+    """Call a tool that needs a missing capability."""
     answer = await wire.call(tool)
     if wire.stateless:
         assert answer["error"] == {
@@ -462,7 +462,7 @@ async def refused(wire, tool, needs):
 
 
 async def test_nothing_is_asked_of_a_client_that_cannot(opened):
-    """-32021 with what is needed, or a text for the model; before anything is sent."""
+    """Before anything is sent the call fails with -32021 and the capability, or with a text."""
     async with opened("Asker") as wire:
         for tool, needs in NEEDS.items():
             await refused(wire, tool, needs)
@@ -470,7 +470,7 @@ async def test_nothing_is_asked_of_a_client_that_cannot(opened):
 
 @modern
 async def test_half_of_a_capability_is_not_enough(opened):
-    """Forms without URLs, URLs without forms, a model without tools."""
+    """Forms without URLs, URLs without forms, and sampling without tools are refused."""
     async with opened("Asker", start=False) as wire:
         wire.capabilities = {"elicitation": {"url": {}}, "sampling": {}, "roots": True}
         await wire.start()
@@ -486,7 +486,7 @@ async def test_half_of_a_capability_is_not_enough(opened):
 
 @pytest.mark.parametrize("revision", ["2025-03-26"], indirect=True)
 async def test_a_revision_without_elicitation(opened):
-    """It has none, whatever its client says."""
+    """The capability is ignored in a revision without elicitation."""
     async with opened("Asker", start=False) as wire:
         wire.capabilities = {"elicitation": {}}
         await wire.start()
@@ -495,7 +495,7 @@ async def test_a_revision_without_elicitation(opened):
 
 
 async def test_resources_and_prompts_of_a_client_that_cannot(opened):
-    """They have no `isError`: an error of the protocol says it."""
+    """They have no `isError`, so they fail with a protocol error."""
     async with opened("Asker") as wire:
         for method, params in (
             ("resources/read", {"uri": "ask://one"}),
@@ -511,7 +511,7 @@ async def test_resources_and_prompts_of_a_client_that_cannot(opened):
 
 @live
 async def test_a_client_that_refuses(asker):
-    """The model reads why, unless the handler takes the error and does something of its own."""
+    """The model reads the reason, unless the handler catches the error."""
     error = {"code": -1, "message": "User rejected it", "data": {"k": 1}}
     for tool, method in (
         ("sample", "sampling/createMessage"),
@@ -534,7 +534,7 @@ async def test_a_client_that_refuses(asker):
 
 @live
 async def test_several_refusals(asker):
-    """Of questions that were asked at the same time the model reads of the first."""
+    """Of concurrent questions the model reads the first refusal."""
     call = await asker.begin_call("script", {"ops": [["both", [[["roots", ""]], [["roots", ""]]]]]})
     questions = [await asker.question(), await asker.question()]
     for question in questions:
@@ -546,7 +546,7 @@ async def test_several_refusals(asker):
 
 @live
 async def test_an_error_of_the_handler_is_one_of_the_protocol(asker):
-    """Also where it says on purpose what the client said."""
+    """An `McpError` of the handler is a protocol error, even with the client's own text."""
     call = await asker.begin_call("on_purpose")
     await asker.respond(await asker.question(), error={"code": -1, "message": "no"})
     error = {"code": 4001, "message": "no sample, no answer", "data": {"why": "no"}}
@@ -555,7 +555,7 @@ async def test_an_error_of_the_handler_is_one_of_the_protocol(asker):
 
 @live
 async def test_a_prompt_and_a_resource_let_a_refusal_out(asker):
-    """No model waits for them, and they have no result that could say so: it stays an error."""
+    """They have no error results for a model, so a refusal remains a protocol error."""
     for method, params in (
         ("prompts/get", {"name": "asked"}),
         ("resources/read", {"uri": "ask://one"}),
@@ -571,7 +571,7 @@ async def test_a_prompt_and_a_resource_let_a_refusal_out(asker):
 
 @eliciting
 async def test_the_time_of_a_person_is_not_the_handlers(asker, person):
-    """The clock of the handler stands while somebody answers; then it goes on."""
+    """The timeout of the handler is paused during a question, and then resumes."""
     if asker.stateless:
         assert await person(accept(name="Ann")).text("patient") == "Tool execution timed out"
         return
@@ -586,7 +586,7 @@ async def test_the_time_of_a_person_is_not_the_handlers(asker, person):
 
 @live
 async def test_a_client_that_never_answers(asker):
-    """Its request is cancelled; the handler goes on, or its call fails and says why."""
+    """The question is cancelled; the handler goes on, or its call fails with the reason."""
     for tool, told in (
         ("impatient", "went on"),
         ("gives_up", "The client did not answer in time: elicitation/create was not answered"),
@@ -613,9 +613,9 @@ async def test_a_client_that_never_answers(asker):
 @eliciting
 @replaying
 async def test_cancelling_ends_the_question(asker):
-    """At the client, by a notification, and in the handler; nothing of it is left."""
+    """Client and handler are cancelled, by a notification, and nothing remains."""
     if asker.stateless:
-        # The round has ended: nothing waits. What comes late is no longer a request.
+        # The round has ended: nothing waits. A late cancellation names no request.
         result = (await asker.call("watched"))["result"]
         assert result["resultType"] == "input_required"
     else:
@@ -637,7 +637,7 @@ async def test_cancelling_ends_the_question(asker):
 @eliciting
 @pytest.mark.parametrize("tool", ["watched", "hand", "script"])
 async def test_a_client_that_goes_away(opened, revision, loaded, tool, caplog):
-    """The end of the connection ends everything; what is left would be found by `opened`."""
+    """The end of the connection ends everything; `opened` would find leftovers."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     ops = [["both", [[["elicit", "a"]], [["elicit", "b"]], [["slow_step", "s"]]]]]
     async with opened("Asker", start=False, grace=0) as wire:
@@ -650,12 +650,12 @@ async def test_a_client_that_goes_away(opened, revision, loaded, tool, caplog):
             await wire.question()
 
 
-# Circles, and too much
+# Endless rounds, and large states
 
 
 @eliciting
 async def test_a_handler_that_never_stops_asking(person):
-    """After so many rounds it is over."""
+    """It ends after a maximum of rounds."""
     asked = person(accept(name="Ann"))
     answer = await asked.request("tools/call", {"name": "forever"})
     assert answer["error"]["code"] == -32602
@@ -665,7 +665,7 @@ async def test_a_handler_that_never_stops_asking(person):
 
 @eliciting
 async def test_too_much_to_carry(person, asker):
-    """A client of 2026-07-28 carries the state, so it has a size; a live one carries nothing."""
+    """On 2026-07-28 the state has a maximum size; live questions carry none."""
     result = await person(accept(name="Ann")).call("big")
     if asker.stateless:
         assert result["isError"] is True
@@ -677,7 +677,7 @@ async def test_too_much_to_carry(person, asker):
 
 @eliciting
 async def test_steps_are_json(person):
-    """Questions and answers must survive the way."""
+    """Questions and answers of steps must be JSON."""
     text = await person(accept(name="Ann")).text("bad_step")
     assert text.startswith("ctx.step needs JSON values as arguments of Questions.effect")
     assert "ctx.step needs a JSON value from object" in text
@@ -686,7 +686,7 @@ async def test_steps_are_json(person):
 @stateless
 @replaying
 async def test_a_handler_that_asks_something_else(person):
-    """The error names it, and what the handler may go by."""
+    """The error has the question, and says what handlers may depend on."""
     result = await person(accept(name="Ann")).call("forgetful")
     assert result["isError"] is True
     text = result["content"][0]["text"]
@@ -712,7 +712,7 @@ async def test_resources_say_it_with_an_error(person):
 
 @stateless
 async def test_the_shape_of_a_round(asker):
-    """`resultType`, the questions, the state, who answered; a new id for the retry."""
+    """It has `resultType`, questions, a state and the server info; the retry has a new id."""
     result = (await asker.call("name", None, progressToken=1))["result"]
     assert set(result) == {"resultType", "inputRequests", "requestState", "_meta"}
     assert result["resultType"] == "input_required"
@@ -734,7 +734,7 @@ async def test_the_shape_of_a_round(asker):
 @stateless
 @pytest.mark.parametrize("answers", ["same", "others", "none"])
 async def test_a_state_is_used_once(asker, answers):
-    """A second retry is refused, with a text that says what to do; a new call works."""
+    """A second retry is refused with a text that says what to do; a new call works."""
     for _ in range(2):
         result = (await asker.call("name"))["result"]
         (key,) = result["inputRequests"]
@@ -750,7 +750,7 @@ async def test_a_state_is_used_once(asker, answers):
 
 @stateless
 async def test_answers_without_a_state_are_not_trusted(asker):
-    """The handler asks; answers to other questions do not count."""
+    """The handler asks; answers to other questions are ignored."""
     (key,) = (await asker.call("name"))["result"]["inputRequests"]
     params = {"name": "name", "arguments": {}, "inputResponses": {key: accept(name="Eve")}}
     result = (await asker.ask("tools/call", params))["result"]
@@ -759,7 +759,7 @@ async def test_answers_without_a_state_are_not_trusted(asker):
 
 @stateless
 async def test_answers_to_what_was_not_asked_are_not_trusted(asker):
-    """A state that asked one thing does not vouch for the answer to another."""
+    """The state of one question does not allow the answer to another."""
     args = {"ops": [["elicit", "a"], ["elicit", "b"]]}
     answers = {}
     for _ in range(2):  # the second call knows the key of its second question
@@ -803,7 +803,7 @@ class Clerk(ClientHandler):
 
 @eliciting
 async def test_our_client_answers_everything(connected, revision):
-    """One handler of the client serves both eras, too."""
+    """One handler of the client serves both eras."""
     clerk = Clerk()
     ops = [
         ["elicit", "a"],
@@ -830,7 +830,7 @@ async def test_our_client_answers_everything(connected, revision):
 
 
 async def test_our_client_without_a_handler(connected, revision):
-    """A question that a revision does not have is refused before it is asked."""
+    """A question that the revision lacks is refused before it is sent."""
     async with connected("Asker") as client:
         if revision == STATELESS:
             with pytest.raises(McpError) as caught:
@@ -845,7 +845,7 @@ async def test_our_client_without_a_handler(connected, revision):
 
 @eliciting
 async def test_a_client_that_cancels_while_its_person_thinks(connected):
-    """The question ends at the client as the call does; the session goes on."""
+    """The question ends at the client with the call; the session goes on."""
     asked, ended = trio.Event(), trio.Event()
 
     class Slow(ClientHandler):

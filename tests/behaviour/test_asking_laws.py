@@ -1,6 +1,6 @@
-"""Both eras give the same result, for any questions of a handler and any answers.
+"""Both eras have the same result, for any questions of a handler and any answers.
 
-On 2026-07-28 also a handler that is run again for each answer.
+On 2026-07-28 this includes handlers that are run again for each answer.
 """
 
 import json
@@ -23,7 +23,7 @@ WRONG = {
     "sampling/createMessage": [{}, {"role": 5}, {"role": "user", "model": "m", "content": 5}],
 }
 RIGHT = st.sampled_from(["accept", "accept", "accept", "decline", "cancel"])
-#: For each question: how many bad answers come first, which, and what the good one is.
+#: For each question: the number of bad answers first, their kind, and the good one.
 ANSWERS = st.lists(st.tuples(st.integers(0, 3), RIGHT), min_size=5, max_size=5)
 
 LEAVES = st.sampled_from(["elicit", "elicit", "url", "sample", "roots", "step", "slow_step"])
@@ -40,9 +40,9 @@ OPS = st.recursive(
 
 
 class Script:
-    """A conversation: what the handler does, and what it is answered.
+    """A conversation: the operations of the handler, and its answers.
 
-    Names are unique, so that each question says who asks it.
+    Names are unique, so that each question identifies its origin.
     """
 
     def __init__(self, ops, answers):
@@ -69,7 +69,7 @@ class Script:
         return [op, name]
 
     def person(self):
-        """Make a function that answers: bad answers first, then a good one."""
+        """Return a function that answers: bad answers first, then a good one."""
         given = {}
 
         def answer(question):
@@ -122,6 +122,6 @@ def test_both_eras_give_the_same(ops, answers, served, loaded):
 
 
 def _said(question):
-    """Text of a question; an elicitation of a URL has an id of its own when it is live."""
+    """Return the text of a question; a live elicitation of a URL has an id of its own."""
     params = {k: v for k, v in question["params"].items() if k not in ("elicitationId", "_meta")}
     return [question["method"], params]

@@ -1,4 +1,4 @@
-"""Calls in flight: progress, logging, cancellation, timeouts, sessions; nothing delays the rest."""
+"""Concurrent calls: progress, logging, cancellation, timeouts, sessions, and no mutual delays."""
 
 import logging
 
@@ -22,7 +22,7 @@ stateless = pytest.mark.parametrize("revision", [STATELESS], indirect=True)
 
 @pytest.mark.parametrize("token", [0, "", 7, "abc"])
 async def test_progress_goes_to_its_token_and_increases(kitchen, token):
-    """Only what increases is sent, before the answer, also for the tokens 0 and ""."""
+    """Only increasing values are sent, before the result, also for the tokens 0 and ""."""
     call = await kitchen.begin_call("progress", progressToken=token)
     seen = [await kitchen.receive() for _ in range(4)]
     assert [m.get("method") for m in seen] == [PROGRESS, PROGRESS, PROGRESS, None]
@@ -35,7 +35,7 @@ async def test_progress_goes_to_its_token_and_increases(kitchen, token):
 
 
 async def test_progress_from_threads_and_inline(kitchen):
-    """Sync handlers report in order too, inline ones in the reader's task."""
+    """Sync handlers report in order, too, inline ones in the reader's task."""
     for name, steps in (("progress_in_thread", [1, 2, 3]), ("progress_inline", [1])):
         await kitchen.call(name, progressToken=name)
         assert [n["params"]["progress"] for n in kitchen.notices] == steps
@@ -43,14 +43,14 @@ async def test_progress_from_threads_and_inline(kitchen):
 
 
 async def test_no_token_no_progress(kitchen):
-    """Without a token, or with one of a wrong type, nothing is sent."""
+    """Without a token, or with a token of a wrong type, nothing is sent."""
     for meta in ({}, {"progressToken": None}, {"progressToken": 1.5}, {"progressToken": [1]}):
         await kitchen.call("progress", **meta)
     assert kitchen.notices == []
 
 
 async def test_progress_that_is_no_number_is_refused(kitchen):
-    """NaN and texts never reach the wire: the author learns of it."""
+    """NaN and strings are not sent: the author gets an exception."""
     for value in ("", "half"):
         text = await kitchen.text("bad_progress", {"progress": value}, progressToken=1)
         assert text.startswith("progress must be a finite number")
@@ -58,7 +58,7 @@ async def test_progress_that_is_no_number_is_refused(kitchen):
 
 
 async def test_our_client_hears_progress(connected):
-    """`progress=` gets every report, as a value."""
+    """`progress=` gets every report as a value."""
     async with connected("Kitchen") as client:
         seen = []
         await client.call_tool("progress", progress=seen.append)
@@ -85,7 +85,7 @@ async def test_a_progress_callback_may_crash(connected, caplog):
 
 @handshake
 async def test_a_session_sets_the_level_of_its_log_messages(kitchen):
-    """Until `logging/setLevel` everything is sent, afterwards what is severe enough."""
+    """Before `logging/setLevel` all levels are sent, afterwards those from the level on."""
     await kitchen.call("log")
     assert [n["params"]["level"] for n in kitchen.notices] == LEVELS
     assert kitchen.notices[3]["params"]["logger"] == "my.logger"
@@ -102,7 +102,7 @@ async def test_a_session_sets_the_level_of_its_log_messages(kitchen):
 
 @stateless
 async def test_a_stateless_request_names_its_own_level(kitchen):
-    """Without `logLevel` nothing is sent, and nothing is remembered from request to request."""
+    """Without `logLevel` nothing is sent, and a level applies to its request only."""
     key = "io.modelcontextprotocol/logLevel"
     await kitchen.call("log")
     assert kitchen.notices == []
@@ -115,7 +115,7 @@ async def test_a_stateless_request_names_its_own_level(kitchen):
 
 
 async def test_an_unknown_level_is_the_mistake_of_the_author(kitchen):
-    """`ctx.log` knows eight levels."""
+    """`ctx.log` accepts the eight levels only."""
     assert (await kitchen.text("log_badly")).startswith("no log level 'loud'")
 
 
@@ -139,7 +139,7 @@ async def test_our_client_hears_log_messages(connected):
 
 
 async def test_a_cancelled_call_is_never_answered(kitchen):
-    """The handler is cancelled, no answer comes, and the id is free again."""
+    """The handler is cancelled, no response is sent, and the id is free again."""
     call = await kitchen.begin_call("hold", {"key": "a"}, progressToken=1)
     await kitchen.notice(PROGRESS)
     await kitchen.cancel(call)
@@ -150,7 +150,7 @@ async def test_a_cancelled_call_is_never_answered(kitchen):
 
 
 async def test_a_cancelled_thread_is_left_alone_and_told(kitchen):
-    """A sync handler cannot be stopped; it sees `ctx.cancelled`, and what it sends is dropped."""
+    """A sync handler cannot be stopped; it sees `ctx.cancelled`, and its messages are dropped."""
     call = await kitchen.begin_call("block", {"key": "b"}, progressToken=1)
     await kitchen.notice(PROGRESS)
     await kitchen.cancel(call)
@@ -161,7 +161,7 @@ async def test_a_cancelled_thread_is_left_alone_and_told(kitchen):
 
 
 async def test_cancelling_what_is_not_there_means_nothing(kitchen):
-    """Unknown ids, ids of a wrong type, and answered ones are ignored."""
+    """Unknown ids, ids of a wrong type, and ids of finished requests are ignored."""
     done = await kitchen.begin_call("quick")
     await kitchen.answer(done)
     for params in ({"requestId": done}, {"requestId": 999}, {"requestId": [1]}, {}, None):
@@ -171,7 +171,7 @@ async def test_cancelling_what_is_not_there_means_nothing(kitchen):
 
 
 async def test_one_is_not_the_text_of_one(kitchen):
-    """`1` and `"1"` are two requests; cancelling one leaves the other."""
+    """`1` and `"1"` are different ids."""
     await kitchen.begin_call("hold", {"key": "n"}, id_=11, progressToken=1)
     await kitchen.begin_call("hold", {"key": "s"}, id_="11", progressToken=2)
     await kitchen.notice(PROGRESS)
@@ -184,7 +184,7 @@ async def test_one_is_not_the_text_of_one(kitchen):
 
 
 async def test_a_crash_while_being_cancelled_is_no_answer(kitchen, caplog):
-    """An exception on the way out of a cancellation goes nowhere."""
+    """An exception during a cancellation is not sent."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     call = await kitchen.begin_call("shielded_crash", progressToken=1)
     await kitchen.notice(PROGRESS)
@@ -195,7 +195,7 @@ async def test_a_crash_while_being_cancelled_is_no_answer(kitchen, caplog):
 
 @handshake
 async def test_initialize_cannot_be_cancelled(opened):
-    """Its answer comes even where the cancellation comes with it."""
+    """Its response is sent even if a cancellation comes with it."""
     async with opened("Kitchen", start=False) as wire:
         params = {"protocolVersion": wire.revision, "capabilities": {}}
         params["clientInfo"] = {"name": "wire", "version": "0"}
@@ -211,12 +211,12 @@ async def test_initialize_cannot_be_cancelled(opened):
 
 @pytest.fixture
 def clock():
-    """A clock that is slow, and that a test moves when a timeout shall pass."""
+    """A slow clock, which a test moves when a timeout shall pass."""
     return MockClock(rate=0.1)
 
 
 async def test_our_client_cancels_what_it_no_longer_waits_for(connected, clock):
-    """A timeout raises, and tells the server; the session goes on."""
+    """A timeout raises, and cancels the request at the server; the session goes on."""
     async with connected("Kitchen") as client:
         with pytest.raises(RequestTimeout):
             await client.call_tool(
@@ -231,14 +231,14 @@ async def test_our_client_cancels_what_it_no_longer_waits_for(connected, clock):
 
 @pytest.mark.parametrize("name", ["too_slow", "too_slow_thread"])
 async def test_a_tool_has_its_own_timeout(kitchen, name):
-    """On expiry the handler is cancelled and the model reads that it took too long."""
+    """After it the handler is cancelled, and the model gets an error result."""
     result = await kitchen.result(name)
     text = {"type": "text", "text": "Tool execution timed out"}
     assert result == {"content": [text], "isError": True}
 
 
 async def test_the_server_has_a_timeout_for_all_tools(opened):
-    """It holds where a tool says nothing; `timeout=None` is no limit at all."""
+    """It applies to tools without their own; `timeout=None` means no limit."""
     async with opened("Welcoming", start=False) as wire:
         wire.switch(STATELESS)
         free = await wire.begin_call("block", {"key": "k"}, progressToken=1)
@@ -250,7 +250,7 @@ async def test_the_server_has_a_timeout_for_all_tools(opened):
 
 
 async def test_a_crash_on_the_way_out_of_a_timeout_is_an_answer(kitchen, caplog):
-    """Exactly one answer comes, an error whatever the handler does last."""
+    """There is exactly one response, an error, whatever the handler does last."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     result = await kitchen.result("crash_at_the_end")
     assert result["isError"] is True
@@ -258,7 +258,7 @@ async def test_a_crash_on_the_way_out_of_a_timeout_is_an_answer(kitchen, caplog)
 
 
 async def test_max_concurrency_queues_calls(kitchen):
-    """Of two calls of a tool with one place the second begins when the first has ended."""
+    """With `max_concurrency=1` the second of two calls begins when the first has ended."""
     ids = [
         await kitchen.begin_call("one_at_a_time", {"key": key}, progressToken=key) for key in "xy"
     ]
@@ -274,7 +274,7 @@ async def test_max_concurrency_queues_calls(kitchen):
 
 
 async def test_a_queued_call_can_be_cancelled(kitchen):
-    """A call that waits for its place leaves the queue when it is cancelled."""
+    """A waiting call leaves the queue when it is cancelled."""
     first = await kitchen.begin_call("one_at_a_time", {"key": "x"}, progressToken="x")
     await kitchen.notice(PROGRESS)
     second = await kitchen.begin_call("one_at_a_time", {"key": "y"}, progressToken="y")
@@ -287,7 +287,7 @@ async def test_a_queued_call_can_be_cancelled(kitchen):
 
 
 async def test_nothing_delays_the_rest(kitchen, caplog):
-    """With a slow task, a blocked thread and crashes, everything else is served at once."""
+    """With a slow task, a blocked thread and crashes other requests are served at once."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     slow = await kitchen.begin_call("hold", {"key": "slow"}, progressToken="slow")
     blocked = await kitchen.begin_call("block", {"key": "thread"}, progressToken="thread")
@@ -312,7 +312,7 @@ async def test_nothing_delays_the_rest(kitchen, caplog):
 
 
 async def test_many_calls_at_once_are_answered_each_once(kitchen):
-    """Two hundred requests in one go, of every kind, each with its own answer."""
+    """Two hundred requests at once, of every kind, have one response each."""
     names = ["text", "typed", "quick", "declared", "integers"] * 40
     messages = [kitchen.message("tools/call", {"name": name}) for name in names]
     await kitchen.send(*messages)
@@ -322,7 +322,7 @@ async def test_many_calls_at_once_are_answered_each_once(kitchen):
 
 
 async def test_a_duplicate_id_in_flight_is_refused(kitchen, transport):
-    """The second gets the error, the first goes on."""
+    """The second request gets an error, the first goes on."""
     if transport == "http" and kitchen.stateless:
         pytest.skip("each request of 2026-07-28 stands alone over HTTP: ids cannot meet")
     await kitchen.begin_call("hold", {"key": "d"}, id_="same", progressToken=1)
@@ -338,7 +338,7 @@ async def test_a_duplicate_id_in_flight_is_refused(kitchen, transport):
 
 @handshake
 async def test_session_state_is_for_later_requests(kitchen):
-    """A handler keeps its snapshot; the next request sees what was stored."""
+    """A handler keeps its snapshot; the next request sees the stored values."""
     for value, before in (("one", None), ("two", "one")):
         text = await kitchen.text("put", {"key": "k", "value": value})
         assert text == f"still {before}"
@@ -347,7 +347,7 @@ async def test_session_state_is_for_later_requests(kitchen):
 
 @stateless
 async def test_there_is_no_session_on_2026_07_28(opened, caplog, transport):
-    """Storing state is the mistake of the author: the model gets an error, and the log advice."""
+    """Storing state is the author's mistake: the model gets an error, and the log advice."""
     async with opened("Kitchen") as wire:
         result = await wire.result("put", {"key": "k", "value": "v"})
         assert result["isError"]
@@ -359,7 +359,7 @@ async def test_there_is_no_session_on_2026_07_28(opened, caplog, transport):
 
 @handshake
 async def test_sessions_open_hidden_tools(opened):
-    """An override of `list_tools` may show a session more than others."""
+    """A `list_tools` override may show more tools to one session."""
     async with opened("Gated") as wire:
         names = [tool["name"] for tool in (await wire.ask("tools/list"))["result"]["tools"]]
         assert "secret" not in names

@@ -1,4 +1,4 @@
-"""The running set of tools, and who hears of its changes."""
+"""The running set of tools, and notices of its changes."""
 
 import pytest
 import trio
@@ -36,7 +36,7 @@ async def names(wire):
 
 @handshake
 async def test_a_session_hears_of_every_kind_of_change(kitchen):
-    """`add`, `remove`, `replace` and `ctx.notify`, from tasks, threads and inline handlers."""
+    """`add`, `remove`, `replace` and `ctx.notify` work in tasks, threads and inline handlers."""
     for name, args, listed in (
         ("add", {"name": "new"}, True),
         ("replace", {"name": "new"}, True),
@@ -52,7 +52,7 @@ async def test_a_session_hears_of_every_kind_of_change(kitchen):
 
 @handshake
 async def test_nothing_is_pushed_before_the_handshake_is_complete(opened, revision):
-    """Until `notifications/initialized` a session gets no notifications."""
+    """Before `notifications/initialized` a session gets no notifications."""
     async with opened("Kitchen", start=False) as wire:
         await wire.initialize()
         wire.switch(STATELESS)
@@ -66,7 +66,7 @@ async def test_nothing_is_pushed_before_the_handshake_is_complete(opened, revisi
 
 
 async def test_bursts_are_merged(opened, revision):
-    """A hundred changes in one go: one notice at once, one more for all the others."""
+    """A hundred changes at once send one notice at once, and one for all others."""
     async with opened("Kitchen") as wire:
         if revision == STATELESS:
             await listen(wire, "l", toolsListChanged=True)
@@ -89,7 +89,7 @@ async def test_without_listening_nothing_is_heard(kitchen):
 
 @stateless
 async def test_listening_is_acknowledged_and_tagged(kitchen):
-    """Every notice names its subscription, by an id of the same type; others get none."""
+    """Every notice has its subscription id with its type; other clients get none."""
     assert await listen(kitchen, 5, toolsListChanged=True) == {"toolsListChanged": True}
     assert await listen(kitchen, "5", toolsListChanged=True) == {"toolsListChanged": True}
     unserved = {"promptsListChanged": True, "resourceSubscriptions": ["file:///a"]}
@@ -104,7 +104,7 @@ async def test_listening_is_acknowledged_and_tagged(kitchen):
 
 @stateless
 async def test_the_acknowledgement_comes_first(kitchen, transport):
-    """Also where a change happens in the same breath, and others listen already."""
+    """It precedes a concurrent change, also if others already listen."""
     if transport == "http":
         pytest.skip("requests of 2026-07-28 stand alone over HTTP: which is served first is open")
     request = kitchen.message(
@@ -119,7 +119,7 @@ async def test_the_acknowledgement_comes_first(kitchen, transport):
 
 @stateless
 async def test_a_cancelled_listen_request_is_silent(kitchen):
-    """No answer, no more notices, and the id is free again."""
+    """There is no response and no further notice, and the id is free again."""
     await listen(kitchen, "l", toolsListChanged=True)
     await kitchen.cancel("l")
     await kitchen.call("say")
@@ -129,8 +129,8 @@ async def test_a_cancelled_listen_request_is_silent(kitchen):
 
 
 @stateless
-async def test_filters_that_are_none_are_refused(kitchen):
-    """A filter must be an object, its URIs a list of texts."""
+async def test_malformed_filters_are_refused(kitchen):
+    """A filter must be an object, its URIs a list of strings."""
     for wanted in (None, [], "tools", {"resourceSubscriptions": [5]}):
         answer = await kitchen.ask("subscriptions/listen", {"notifications": wanted})
         assert answer["error"]["code"] == -32602
@@ -138,7 +138,7 @@ async def test_filters_that_are_none_are_refused(kitchen):
 
 
 async def test_one_call_reaches_both_eras(opened, revision):
-    """A session and a listen stream on one pipe hear of the same change, once each."""
+    """A session and a listen stream on one pipe get a notice of the same change, once each."""
     async with opened("Kitchen") as wire:
         session = "2025-11-25" if revision == STATELESS else revision
         if revision == STATELESS:
@@ -155,7 +155,7 @@ async def test_one_call_reaches_both_eras(opened, revision):
 
 
 async def test_wrong_changes_are_the_mistake_of_the_author(kitchen, caplog):
-    """A name that is taken, a tool that is not there: nothing changes, and there is no notice."""
+    """With a name that is taken, or unknown, nothing changes, and there is no notice."""
     caplog.set_level("CRITICAL", "noizu_mcp")
     before = await names(kitchen)
     for name, args in (("add", {"name": "echo"}), ("remove", {"name": "nope"})):
@@ -165,7 +165,7 @@ async def test_wrong_changes_are_the_mistake_of_the_author(kitchen, caplog):
 
 
 async def test_a_removed_tool_is_unknown(kitchen):
-    """After `remove` a call is -32602, as for any unknown name."""
+    """After `remove` a call fails with -32602, as for any unknown name."""
     assert await kitchen.text("quick") == "quick"
     await kitchen.call("remove", {"name": "quick"})
     assert (await kitchen.call("quick"))["error"]["message"] == "Unknown tool: quick"
@@ -173,7 +173,7 @@ async def test_a_removed_tool_is_unknown(kitchen):
 
 
 async def test_the_first_tool_of_an_empty_server_is_a_capability(opened):
-    """Capabilities are derived from what is registered now."""
+    """Capabilities follow from the current registrations."""
     async with opened("Empty", start=False) as wire:
         if wire.connection is None:
             return
@@ -197,7 +197,7 @@ LISTS = {
 
 
 async def control(wire, what):
-    """Let the server change its lists, whatever it offers."""
+    """Make the server change its lists, whatever it offers."""
     argument = {"name": what, "value": ""}
     params = {"ref": {"type": "ref/prompt", "name": "x"}, "argument": argument}
     answer = await wire.ask("completion/complete", params)
@@ -206,7 +206,7 @@ async def control(wire, what):
 
 @pytest.mark.parametrize("name", ["Bare", "Heir"])
 async def test_a_declared_list_offers_what_comes_later(opened, revision, name):
-    """Capability, empty lists and change notices, before anything is registered and after."""
+    """It has the capability, empty lists and notices, with and without registrations."""
     async with opened(name, start=False) as wire:
         offered = (await wire.start())["capabilities"]
         for kind in KINDS:
@@ -224,7 +224,7 @@ async def test_a_declared_list_offers_what_comes_later(opened, revision, name):
 
 
 async def test_what_was_offered_once_stays_offered(opened, revision):
-    """Clients can still read the list, now empty, after the last entry is removed."""
+    """After the last entry is removed clients can still read the empty list."""
     async with opened("Bare") as wire:
         for kind in KINDS:
             await control(wire, f"add {kind}")
@@ -250,7 +250,7 @@ async def test_what_was_offered_once_stays_offered(opened, revision):
 
 
 async def test_what_is_not_declared_is_not_offered(opened):
-    """A server that says nothing of a kind has no methods for it."""
+    """A server without a kind does not have its methods."""
     async with opened("Empty", start=False) as wire:
         assert set((await wire.start())["capabilities"]) == {"logging"}
         for kind in KINDS:
@@ -259,8 +259,8 @@ async def test_what_is_not_declared_is_not_offered(opened):
 
 
 @handshake
-async def test_a_change_within_the_handshake_is_told_at_its_end(opened, revision):
-    """Any change after `initialize` was read has a notice: once for each list, and not before."""
+async def test_a_change_within_the_handshake_is_sent_at_its_end(opened, revision):
+    """Changes after `initialize` was read cause one notice per list, after the handshake."""
     async with opened("Hurried", start=False) as wire:
         await wire.initialize()
         wire.switch(STATELESS)
@@ -279,8 +279,8 @@ async def test_a_change_within_the_handshake_is_told_at_its_end(opened, revision
 
 @handshake
 @pytest.mark.parametrize("transport", ["memory", "http"], indirect=True)
-async def test_a_change_right_after_connecting_is_told(opened, revision, transport):
-    """Every time, though `notifications/initialized` may still be on its way to the server."""
+async def test_a_change_right_after_connecting_is_sent(opened, revision, transport):
+    """A change is sent even if `notifications/initialized` has not reached the server yet."""
     for _ in range(40 if transport == "memory" else 4):
         handler = Hearing()
         async with opened("Bare", start=False) as wire:
@@ -294,7 +294,7 @@ async def test_a_change_right_after_connecting_is_told(opened, revision, transpo
 
 @in_memory
 async def test_a_change_from_any_thread_is_heard(opened, servers, revision):
-    """Threads that know nothing of trio may change the set, also while a connection ends."""
+    """Threads without trio may change the set, also while a connection ends."""
     async with opened("Kitchen") as wire:
         server = wire.connection.running.server
         if revision == STATELESS:
@@ -320,9 +320,9 @@ class Hearing(ClientHandler):
 
 
 async def test_our_client_listens(connected, revision):
-    """`listen` yields what was agreed on; notices come to the handler until the block ends.
+    """`listen` yields the accepted filter; notices reach the handler until the block ends.
 
-    In a session it sends nothing, and says what the server will tell anyway.
+    In a session it sends nothing, and yields what the server will report.
     """
     handler = Hearing()
     async with connected("Kitchen", handler=handler) as client:
@@ -339,7 +339,7 @@ async def test_our_client_listens(connected, revision):
 
 @stateless
 async def test_a_listen_request_may_be_refused(connected, transport):
-    """Too many subscriptions: the server's error is raised by itself."""
+    """With too many subscriptions the server's error is raised alone."""
     if transport == "http":
         pytest.skip("each request of 2026-07-28 stands alone over HTTP: no connection to bound")
     async with connected("Tight") as client:

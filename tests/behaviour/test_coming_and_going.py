@@ -1,4 +1,4 @@
-"""Tools of a provider come and go, and a mounted server answers: every revision and transport."""
+"""Tools of a provider that appear and vanish, and a mounted server: on every revision."""
 
 import pytest
 import trio
@@ -10,7 +10,7 @@ UPDATED = "notifications/resources/updated"
 
 @pytest.fixture
 async def workshop(opened, revision):
-    """Serve the workshop to a client that hears of changes."""
+    """Serve the workshop to a client that receives changes."""
     async with opened("Workshop") as wire:
         if revision == STATELESS:
             wanted = {"toolsListChanged": True, "resourceSubscriptions": ["store+stock://all"]}
@@ -28,7 +28,7 @@ async def skills(wire):
 
 
 async def test_a_skill_appears_changes_and_vanishes(workshop):
-    """Each time there is a notice, and then the new list; a skill that is gone is unknown."""
+    """Each change sends a notice, and the next list is new; a removed skill is unknown."""
     for count, text in ((1, "[dynamic] version 0"), (2, "[dynamic] version 1")):
         await workshop.call("learn", {"name": "a b", "count": count})
         await workshop.notice(CHANGED)
@@ -42,7 +42,7 @@ async def test_a_skill_appears_changes_and_vanishes(workshop):
 
 
 async def test_a_storm(workshop):
-    """A thousand changes are a handful of notices, and the last list is right."""
+    """A thousand changes cause few notices, and the last list is right."""
     await workshop.call("learn", {"name": "storm", "count": 1000})
     await workshop.notice(CHANGED)
     await workshop.notice(CHANGED)
@@ -52,10 +52,10 @@ async def test_a_storm(workshop):
 
 
 async def test_a_call_outlives_its_skill(workshop):
-    """A call that runs while its skill is removed ends as ever."""
+    """A call whose skill is removed meanwhile ends normally."""
     await workshop.call("learn", {"name": "slow"})
     await workshop.call("hold", {"key": "k"})
-    # So that the provider is not asked once more: the call would begin later.
+    # Otherwise the provider is asked once more, and the call begins later.
     assert "slow" in str(await skills(workshop))
     id_ = await workshop.begin_call("skill:slow", {"wait": "k"})
     await workshop.is_alive()
@@ -68,7 +68,7 @@ async def test_a_call_outlives_its_skill(workshop):
 
 
 async def test_a_mounted_server(workshop):
-    """Its tools, prompts, resources and templates answer under their new names."""
+    """Its tools, prompts, resources and templates have prefixed names."""
     assert await workshop.text("store_count") == "store open everything"
     for uri, text in (
         ("store+stock://all", "everything"),
@@ -83,7 +83,7 @@ async def test_a_mounted_server(workshop):
 
 
 async def test_notices_of_a_mounted_server(workshop, revision):
-    """Clients hear of its changes, under the names that they know."""
+    """Clients are notified of its changes, with the prefixed names."""
     if revision != STATELESS:
         await workshop.ask("resources/subscribe", {"uri": "store+stock://all"})
     await workshop.call("store_update")

@@ -31,7 +31,7 @@ class Waiting(Tool):
 
 @in_memory
 async def test_running_calls_get_a_grace_period(opened):
-    """After `stop` nothing is read; what runs may end and is answered."""
+    """After `stop` nothing is read; running calls may end and are answered."""
     async with opened("Empty", grace=5) as wire:
         tool = Waiting()
         wire.connection.running.server.tools.add(tool)
@@ -46,7 +46,7 @@ async def test_running_calls_get_a_grace_period(opened):
 
 @in_memory
 async def test_what_outlives_the_grace_period_is_answered_with_an_error(opened):
-    """No request is left without its one answer when the server stops."""
+    """Every request has one response when the server stops."""
     async with opened("Kitchen", grace=0.01) as wire:
         held = await wire.begin_call("hold", {"key": "k"}, progressToken=1)
         blocked = await wire.begin_call("block", {"key": "k"}, progressToken=2)
@@ -62,7 +62,7 @@ async def test_what_outlives_the_grace_period_is_answered_with_an_error(opened):
 @in_memory
 @stateless
 async def test_open_listen_requests_end_with_their_result(opened):
-    """On `stop` a listener gets both forms that the specification names."""
+    """On `stop` a listener gets both forms of the specification."""
     async with opened("Kitchen") as wire:
         for id_ in (5, "5"):
             await wire.begin("subscriptions/listen", {"notifications": {}}, id_=id_)
@@ -76,7 +76,7 @@ async def test_open_listen_requests_end_with_their_result(opened):
 
 
 async def test_the_end_of_the_input_ends_the_server(opened):
-    """Running calls, blocked threads, queued ones: all go, and nothing stays behind."""
+    """Running calls, blocked threads and queued calls end, and nothing remains."""
     async with opened("Kitchen", grace=0.01) as wire:
         for key in "ab":
             await wire.begin_call("one_at_a_time", {"key": key}, progressToken=key)
@@ -87,7 +87,7 @@ async def test_the_end_of_the_input_ends_the_server(opened):
 
 @pytest.mark.parametrize("transport", ["stdio"], indirect=True)
 async def test_answers_are_written_before_the_server_goes(opened):
-    """A client may send everything, end its input, and read the answers afterwards."""
+    """A client may send everything, close its side, and read the responses afterwards."""
     async with opened("Kitchen", grace=5) as wire:
         big = {"message": "x" * 20000, "repeat": 10}
         ids = [await wire.begin_call("echo", big) for _ in range(20)]
@@ -100,7 +100,7 @@ async def test_answers_are_written_before_the_server_goes(opened):
 
 
 async def test_calls_fail_when_the_server_goes(opened, revision):
-    """Each caller that waits gets one `ConnectionClosed`, and so does each later one."""
+    """Each waiting caller gets one `ConnectionClosed`, and so does each later one."""
     async with opened("Kitchen", start=False, grace=0) as wire:
         async with connect(wire.stream, version=revision) as client:
             async with trio.open_nursery() as nursery:
@@ -121,7 +121,7 @@ async def test_calls_fail_when_the_server_goes(opened, revision):
 
 
 async def test_a_failing_lifespan_is_one_exception():
-    """An exception of a lifespan leaves `connect` by itself, not in a group."""
+    """An exception of a lifespan is raised alone, not in a group."""
 
     class Failing(Server, name="failing", version="1"):
         tools = [Waiting]
@@ -137,7 +137,7 @@ async def test_a_failing_lifespan_is_one_exception():
 
 
 async def test_a_lifespan_surrounds_its_connections():
-    """It is entered before the first request and left after the last."""
+    """It begins before the first request and ends after the last."""
     log = []
 
     class State(Tool, inline=True):
@@ -159,7 +159,7 @@ async def test_a_lifespan_surrounds_its_connections():
 
 
 async def test_what_cannot_be_connected_to():
-    """Anything that is neither a server nor a command is a `TransportError`."""
+    """Anything that is not a server or a command is a `TransportError`."""
     with pytest.raises(TransportError, match="cannot connect to 5"):
         async with connect(5):
             raise AssertionError
@@ -167,7 +167,7 @@ async def test_what_cannot_be_connected_to():
 
 @pytest.mark.slow
 async def test_a_server_that_is_started_for_real(servers, revision):
-    """One whole round: a command, a handshake, a call, and an exit by itself."""
+    """A complete run: a command, a handshake, a call, and a normal exit."""
     path = os.pathsep.join(map(str, Path(servers.__file__).parents[:3]))
     program = "import servers; servers.Kitchen().run()"
     target = Stdio(sys.executable, "-c", program, env={"PYTHONPATH": path})

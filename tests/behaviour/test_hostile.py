@@ -1,4 +1,4 @@
-"""Each request has its one answer for any input; the session lives on, nothing stays."""
+"""For any input each request has one response, the session goes on, and nothing leaks."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ PATIENCE = 60
 
 @pytest.fixture(scope="module", autouse=True)
 def quiet():
-    """Crashes are the subject here; their tracebacks are not."""
+    """Disable logging, as tracebacks of crashes are expected."""
     logger = logging.getLogger("noizu_mcp")
     logger.setLevel(logging.CRITICAL + 1)
     yield
@@ -25,7 +25,7 @@ def quiet():
 
 
 class Conversation:
-    """Everything that a server says, checked for its form as it comes."""
+    """Reads everything from a server, and checks its form."""
 
     def __init__(self, wire):
         self.answers = []
@@ -33,7 +33,7 @@ class Conversation:
         self._alive = trio.Event()
 
     async def read(self):
-        """Read until the server ends the connection."""
+        """Read until the server closes the connection."""
         while arrived := await self._wire.stream.receive():
             for received in arrived:
                 value = json.loads(received.data)
@@ -50,14 +50,14 @@ class Conversation:
             self.answers.append(message)
 
     async def is_alive(self):
-        """Ask something that every server answers."""
+        """Make a request that every server answers."""
         method = "server/discover" if self._wire.stateless else "ping"
         await self._wire.stream.send([json.dumps(self._wire.message(method, id_="alive")).encode()])
         await self._alive.wait()
 
 
 def cancellation(line):
-    """Make the line that cancels the request in a line; None if it is not worth one."""
+    """Make the line that cancels the request in a line; None without a request."""
     try:
         id_ = json.loads(line)["id"]
     except (ValueError, RecursionError, TypeError, KeyError):
@@ -76,7 +76,7 @@ def cancellation(line):
     cancel=st.booleans(),
 )
 def test_in_memory(name, revision, choose, count, cancel, loaded, served):
-    """Thousands of good and bad messages, in any order, in every revision."""
+    """Thousands of valid and invalid messages are sent in any order, on every revision."""
     hostile = loaded("hostile")
     lines = [hostile.line(choose) for _ in range(count)]
     if cancel:
@@ -92,7 +92,7 @@ def test_in_memory(name, revision, choose, count, cancel, loaded, served):
             with trio.fail_after(PATIENCE):
                 await wire.stream.send(lines)
                 await said.is_alive()
-            if cancel:  # nothing of it is left while the connection lives on
+            if cancel:  # nothing of it remains while the connection is open
                 assert wire.connection.requests == {}
                 assert wire.connection.peer.ledger.inbound == 0
                 interests = wire.connection.feed.subscriptions
@@ -116,7 +116,7 @@ async def write_all(fd, data):
 
 
 def half_close(fd):
-    """End the server's input while its output is still read."""
+    """Close the server's input while its output is still read."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, fd)
     os.close(null)
@@ -126,7 +126,7 @@ def half_close(fd):
 @pytest.mark.parametrize("revision", REVISIONS)
 @pytest.mark.parametrize("name", SERVERS)
 def test_over_stdio(name, revision, loaded, forked):
-    """A thousand lines in chunks of any size, one far too long, and half a line at the end."""
+    """A thousand lines in chunks of any size, a far too long one, and half a line at the end."""
     hostile = loaded("hostile")
     choose = random.Random(f"seed of {name} {revision}")
     lines = [hostile.line(choose) for _ in range(1000)]

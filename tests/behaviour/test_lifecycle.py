@@ -13,7 +13,7 @@ stateless = pytest.mark.parametrize("revision", [STATELESS], indirect=True)
 
 
 async def test_the_first_answer_says_who_serves_and_what(opened, revision):
-    """`initialize` and `server/discover` name the server with the fields the revision has."""
+    """`initialize` and `server/discover` have the server info with the revision's fields."""
     async with opened("Kitchen", start=False) as wire:
         result = await wire.start()
     assert result["capabilities"] == {"logging": {}, "tools": {"listChanged": True}}
@@ -35,7 +35,7 @@ async def test_the_first_answer_says_who_serves_and_what(opened, revision):
 
 
 async def test_capabilities_are_what_is_offered(opened, revision):
-    """A server without tools does not declare them and does not know their methods."""
+    """A server without tools neither declares them nor has their methods."""
     async with opened("Empty", start=False) as wire:
         result = await wire.start()
         assert result["capabilities"] == {"logging": {}}
@@ -46,14 +46,14 @@ async def test_capabilities_are_what_is_offered(opened, revision):
 
 
 async def test_overrides_are_capabilities(opened):
-    """A server with no registrations and an override of its tools declares tools."""
+    """A server with only an override of its tools declares tools."""
     async with opened("Overriding", start=False) as wire:
         assert (await wire.start())["capabilities"]["tools"] == {"listChanged": True}
 
 
 @handshake
 async def test_an_unknown_version_gets_the_latest_with_a_handshake(opened):
-    """A version that is not served is answered with the latest that has a handshake."""
+    """An unknown version is answered with the latest that has a handshake."""
     for asked in ("1999-01-01", STATELESS):
         async with opened("Kitchen", start=False) as wire:
             answer = await wire.initialize(asked)
@@ -62,7 +62,7 @@ async def test_an_unknown_version_gets_the_latest_with_a_handshake(opened):
 
 @handshake
 async def test_requests_wait_for_the_handshake(opened, revision, transport):
-    """Before `initialize`, and before `notifications/initialized`, only ping is answered."""
+    """Before `initialize` and `notifications/initialized` only ping is answered."""
     async with opened("Kitchen", start=False) as wire:
         early = await wire.ask("tools/list")
         if transport == "http":  # every other request names a session
@@ -86,7 +86,7 @@ async def test_requests_wait_for_the_handshake(opened, revision, transport):
 
 @handshake
 async def test_initialize_without_a_version_is_invalid(opened):
-    """`initialize` needs a version; the client may try again."""
+    """`initialize` requires a version; the client may try again."""
     async with opened("Kitchen", start=False) as wire:
         assert (await wire.ask("initialize", {}))["error"]["code"] == -32602
         assert "result" in await wire.initialize()
@@ -124,21 +124,21 @@ async def test_every_request_carries_its_context(opened, transport):
 @stateless
 @pytest.mark.parametrize("method", ["initialize", "ping", "logging/setLevel", "nope"])
 async def test_methods_of_the_other_era_do_not_exist(kitchen, method):
-    """A request of 2026-07-28 does not reach what only a handshake has."""
+    """Methods of the handshake era do not exist on 2026-07-28."""
     answer = await kitchen.ask(method, {"protocolVersion": STATELESS})
     assert answer["error"]["code"] == -32601
 
 
 @handshake
 async def test_methods_of_2026_07_28_do_not_exist_in_a_handshake(kitchen):
-    """A session does not know the methods of the stateless era, nor unknown ones."""
+    """Neither methods of the stateless era nor unknown ones exist in a session."""
     for method in ("server/discover", "subscriptions/listen", "resources/list", "nope"):
         assert (await kitchen.ask(method))["error"]["code"] == -32601
 
 
 @handshake
 async def test_init_runs_before_any_request_and_ping_does_not_wait(opened, revision):
-    """`init` sets the session up; requests wait for it, pings do not, timeouts hold still."""
+    """Requests wait for `init`, pings do not, and timeouts are paused."""
     async with opened("Welcoming", start=False) as wire:
         await wire.initialize()
         initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -165,7 +165,7 @@ async def test_init_runs_before_any_request_and_ping_does_not_wait(opened, revis
 
 @stateless
 async def test_init_is_no_part_of_2026_07_28(opened):
-    """Stateless requests wait for no session."""
+    """Stateless requests do not wait for a session."""
     async with opened("Welcoming") as wire:
         assert await wire.text("get", {"key": "client"}) == "client=None"
 
@@ -189,7 +189,7 @@ async def test_a_failed_init_ends_the_session(opened, revision, transport):
 
 
 async def test_both_eras_share_one_pipe(opened, revision):
-    """A session and stateless requests live on one connection, each in its own shapes."""
+    """A session and stateless requests share one connection, each with its own forms."""
     async with opened("Kitchen") as wire:
         session = "2025-06-18" if revision == STATELESS else revision
         wire.switch(session if wire.stateless else STATELESS)
@@ -205,7 +205,7 @@ async def test_both_eras_share_one_pipe(opened, revision):
 
 
 async def test_our_client_knows_the_server(connected, revision):
-    """The client fills in what the server says of itself."""
+    """The client has the server info."""
     async with connected("Kitchen") as client:
         assert client.protocol_version == revision
         assert client.server_info.name == "kitchen"
@@ -215,7 +215,7 @@ async def test_our_client_knows_the_server(connected, revision):
 
 
 async def test_our_client_agrees_on_the_latest_revision(connected):
-    """Left to itself it asks `server/discover` first, and that is all it takes."""
+    """By default it only sends `server/discover`."""
     async with connected("Kitchen", version=None) as client:
         assert client.protocol_version == STATELESS
         sent = [

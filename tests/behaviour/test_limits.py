@@ -1,4 +1,4 @@
-"""Limits by name, arrays of messages, and messages that are none."""
+"""Limits by name, arrays of messages, and invalid messages."""
 
 import json
 
@@ -16,7 +16,7 @@ stateless = pytest.mark.parametrize("revision", [STATELESS], indirect=True)
 
 
 async def unreadable(wire, data):
-    """Send bytes that are no request; gives the error, which has no id."""
+    """Send bytes that are not a request; return the error, which has no id."""
     await wire.send(data)
     message = await wire.receive()
     assert "id" not in message
@@ -24,7 +24,7 @@ async def unreadable(wire, data):
 
 
 async def test_messages_have_a_largest_size(opened, transport):
-    """A longer message is dropped and answered, by its id if that can be told."""
+    """A longer message is dropped and answered, with its id if that can be read."""
     async with opened("Tight") as wire:
         big = wire.message("tools/call", {"name": "echo", "arguments": {"message": "x" * 3000}})
         error = (await wire.answer((await wire.send(big)) or big["id"]))["error"]
@@ -33,7 +33,7 @@ async def test_messages_have_a_largest_size(opened, transport):
         assert (await unreadable(wire, b"[" + b"1" * 5000))["code"] == -32600
         if transport == "http":
             await wire.is_alive()
-            return  # what expects no answer gets a status, and no message
+            return  # what expects no response gets a status, and no message
         late = {"jsonrpc": "2.0", "id": 1, "result": {"x": "y" * 3000}}
         await wire.send(late)
         notice = {"jsonrpc": "2.0", "method": "notifications/x", "params": {"x": "y" * 3000}}
@@ -42,7 +42,7 @@ async def test_messages_have_a_largest_size(opened, transport):
 
 
 async def test_messages_have_a_greatest_depth(opened):
-    """A message that nests too deep is no message; its id is still answered."""
+    """A message that is too deep is refused, with its id."""
     async with opened("Tight") as wire:
         deep = []
         for _ in range(20):
@@ -56,7 +56,7 @@ async def test_messages_have_a_greatest_depth(opened):
 
 
 async def test_requests_in_flight_are_bounded(opened, transport, revision):
-    """One more than the limit gets an error; room comes back with every answer."""
+    """One more than the limit gets an error; every response makes room."""
     if transport == "http" and revision == STATELESS:
         pytest.skip("each request stands alone over HTTP; `HttpLimits.streams` bounds their number")
     async with opened("Tight") as wire:
@@ -107,7 +107,7 @@ async def test_subscriptions_are_bounded(opened, transport):
     ],
 )
 async def test_what_is_no_message_is_answered_without_an_id(kitchen, data, code):
-    """Parse errors are -32700, everything else -32600; the session goes on."""
+    """Parse errors are -32700, others -32600; the session goes on."""
     assert (await unreadable(kitchen, data))["code"] == code
     await kitchen.is_alive()
 
@@ -123,13 +123,13 @@ async def test_what_is_no_message_is_answered_without_an_id(kitchen, data, code)
     ],
 )
 async def test_a_broken_request_is_answered_by_its_id(kitchen, change, code):
-    """A client that waits for the id learns that it came to nothing."""
+    """The error has its id, so that its client does not wait."""
     await kitchen.send({**kitchen.message("tools/list", id_="mine"), **change})
     assert (await kitchen.answer("mine"))["error"]["code"] == code
     await kitchen.is_alive()
 
 
-async def test_answers_that_nobody_waits_for_are_dropped(kitchen):
+async def test_unexpected_responses_are_dropped(kitchen):
     """Late, forged and malformed responses are never answered."""
     await kitchen.send(
         {"jsonrpc": "2.0", "id": 1, "result": {}},
@@ -150,7 +150,7 @@ async def test_answers_that_nobody_waits_for_are_dropped(kitchen):
 
 @no_batches
 async def test_only_2025_03_26_has_arrays(kitchen):
-    """Everywhere else an array is one error."""
+    """On other revisions an array is one error."""
     await kitchen.send([kitchen.message("tools/list"), kitchen.message("tools/list")])
     message = await kitchen.receive()
     assert (message.get("id"), message["error"]["code"]) == (None, -32600)
@@ -159,7 +159,7 @@ async def test_only_2025_03_26_has_arrays(kitchen):
 
 @handshake
 async def test_no_arrays_before_the_handshake(opened):
-    """No revision is negotiated yet, so nothing allows one; `initialize` least of all."""
+    """No revision is negotiated yet that allows an array, not even for `initialize`."""
     async with opened("Kitchen", start=False) as wire:
         await wire.send([wire.message("ping")])
         assert (await wire.receive())["error"]["code"] == -32600
@@ -167,7 +167,7 @@ async def test_no_arrays_before_the_handshake(opened):
 
 @batches
 async def test_the_answers_to_an_array_are_one_array(kitchen):
-    """Slow and quick requests, errors and notifications: one array when the last is done."""
+    """Slow and quick requests, errors and notifications have one array when the last is done."""
     whole = [
         kitchen.message("tools/call", {"name": "text"}, id_="text"),
         kitchen.message("tools/call", {"name": "nope"}, id_="unknown"),
@@ -200,7 +200,7 @@ async def test_the_answers_to_an_array_are_one_array(kitchen):
 
 @batches
 async def test_cancelling_inside_an_array(kitchen):
-    """A cancelled request is missing from the array; one of nothing else is never sent."""
+    """A cancelled request is missing from the array; an array of only such is not sent."""
     held = kitchen.message("tools/call", {"name": "hold", "arguments": {"key": "h"}}, id_="held")
     cancel = {
         "jsonrpc": "2.0",
@@ -212,7 +212,7 @@ async def test_cancelling_inside_an_array(kitchen):
     assert answer["id"] == "ping"
     assert await kitchen.text("running") == "0"
     quick = kitchen.message("tools/call", {"name": "quick"}, id_="held")
-    await kitchen.send([quick, cancel])  # too late: it has its answer already
+    await kitchen.send([quick, cancel])  # too late: it was already answered
     (answer,) = await kitchen.receive()
     assert answer["result"]["content"][0]["text"] == "quick"
     await kitchen.send([held, cancel])
@@ -238,7 +238,7 @@ async def test_arrays_of_nothing_and_of_too_much(opened):
 
 @batches
 async def test_a_stateless_request_is_no_part_of_an_array(kitchen):
-    """2026-07-28 has no arrays, whatever session it shares the pipe with."""
+    """2026-07-28 has no arrays, whatever session shares the pipe."""
     kitchen.switch(STATELESS)
     inside = kitchen.message("tools/list", id_="modern")
     kitchen.switch("2025-03-26")

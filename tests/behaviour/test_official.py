@@ -1,4 +1,4 @@
-"""The check of every message against the official schemas is a check."""
+"""The check of messages against the official schemas finds faults."""
 
 import pytest
 
@@ -7,7 +7,7 @@ REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 
 @pytest.fixture(params=REVISIONS)
 def check(request, official):
-    """Give what checks a message of one revision; skips where the schemas are not."""
+    """Return a function that checks a message of one revision; skip without the schemas."""
     if request.param not in official.documents:
         pytest.skip("no official schemas beside the checkout")
 
@@ -33,7 +33,7 @@ def check(request, official):
     ],
 )
 def test_wrong_messages_are_found(check, message, method):
-    """Wrong envelopes, results, errors and notifications, in every revision."""
+    """Wrong envelopes, results, errors and notifications are found, in every revision."""
     with pytest.raises(AssertionError):
         check(message, method)
 
@@ -65,7 +65,7 @@ TAG = {"_meta": {"io.modelcontextprotocol/subscriptionId": 1}}
     ],
 )
 def test_wrong_tasks_are_found(check, method, result):
-    """Tasks of the wrong shape, and what answers with one but must not."""
+    """Malformed tasks, and tasks in other results, are found."""
     message = {"id": 1, "result": result}
     if method is None:
         message = {"method": "notifications/tasks", "params": result}
@@ -74,7 +74,7 @@ def test_wrong_tasks_are_found(check, method, result):
 
 
 def test_right_messages_pass(check):
-    """Messages of every revision, with the additions of the newest."""
+    """Valid messages of every revision pass, with the additions of the newest."""
     more = {"resultType": "complete"} if check.stateless else {}
     check({"id": 1, "result": {"content": [], **more}}, "tools/call")
     check({"id": "1", "error": {"code": -32601, "message": "m"}})

@@ -1,4 +1,4 @@
-"""Overrides wrap what they override and take nothing away; nested calls have their own time."""
+"""Overrides that delegate change nothing; nested calls have their own timeouts."""
 
 import logging
 
@@ -21,7 +21,7 @@ stateless = pytest.mark.parametrize("revision", [STATELESS], indirect=True)
 servers = pytest.mark.parametrize("name", ["Punctual", "PunctualBehind"])
 in_this_process = pytest.mark.parametrize("transport", ["memory", "http"])
 
-#: What is answered alike with overrides and without.
+#: Requests with the same answer with overrides and without.
 REQUESTS = [
     ("tools/call", {"name": "slow"}),
     ("tools/call", {"name": "default"}),
@@ -53,7 +53,7 @@ def quiet(caplog):
 
 @pytest.fixture
 def able(opened, revision, loaded):
-    """Give what opens a connection of a client that can be asked."""
+    """Return a function that connects a client with all capabilities."""
 
     def open_wire(name):
         manager = opened(name, start=False)
@@ -63,7 +63,7 @@ def able(opened, revision, loaded):
 
 
 class Able:
-    """Makes a client say that it can be asked, and begins."""
+    """Makes a client declare all capabilities, and starts it."""
 
     def __init__(self, manager, capabilities):
         self._manager = manager
@@ -80,12 +80,12 @@ class Able:
 
 
 async def let_time_pass(wire):
-    """Wait for longer than any timeout of the servers is, the server's own included."""
+    """Wait for longer than all timeouts of the servers."""
     assert await wire.result("default") == TIMED_OUT
 
 
 async def ask(wire, request):
-    """Send a request; gives its answer, or the status of HTTP that stands for it."""
+    """Send a request; return its response, or the corresponding HTTP status."""
     try:
         return await wire.ask(*request)
     except AuthError as error:
@@ -93,14 +93,14 @@ async def ask(wire, request):
 
 
 async def patient(wire, name="patient", arguments=None):
-    """Begin a call that waits to be released; gives its id."""
+    """Begin a call that waits for its release; return its id."""
     id_ = await wire.begin_call(name, {"key": "p", **(arguments or {})}, progressToken="p")
     assert (await wire.notice(PROGRESS))["progressToken"] == "p"
     return id_
 
 
 async def release(wire, id_):
-    """Let a call go on, and give its text."""
+    """Release a call, and return its text."""
     assert await wire.text("release", {"key": "p"}) == "released"
     return (await wire.answer(id_))["result"]["content"][0]["text"]
 
@@ -111,7 +111,7 @@ async def release(wire, id_):
 @servers
 @pytest.mark.parametrize("tool", ["slow", "slow_thread", "slow_and_crashing", "default", "hurries"])
 async def test_a_tool_has_its_time(opened, name, tool):
-    """Its own, or that of the server; what it calls does not prolong it."""
+    """It has its own timeout, or the server's; nested calls do not extend it."""
     async with opened(name) as wire:
         assert await wire.result(tool) == TIMED_OUT
         await wire.is_alive()
@@ -120,7 +120,7 @@ async def test_a_tool_has_its_time(opened, name, tool):
 @servers
 @pytest.mark.parametrize("tool", ["patient", "one_at_a_time"])
 async def test_a_tool_without_limit_outlasts_the_server_s(opened, name, tool):
-    """`timeout=None` is no limit."""
+    """`timeout=None` means no limit."""
     async with opened(name) as wire:
         id_ = await patient(wire, tool)
         await let_time_pass(wire)
@@ -129,7 +129,7 @@ async def test_a_tool_without_limit_outlasts_the_server_s(opened, name, tool):
 
 @servers
 async def test_resources_and_prompts_have_their_time(opened, name):
-    """An error says that it is over."""
+    """An error reports the timeout."""
     async with opened(name) as wire:
         for method, params in [
             ("resources/read", {"uri": "x:slow"}),
@@ -143,7 +143,7 @@ async def test_resources_and_prompts_have_their_time(opened, name):
 
 
 async def test_an_override_that_answers_by_itself_has_the_time_of_what_it_answers(opened):
-    """A registered component has its timeout, whoever answers; else the server's holds."""
+    """An override has the timeout of the registered component, or else the server's."""
     async with opened("PunctualAlone") as wire:
         id_ = await patient(wire)
         for tool in ("slow", "default", "unknown", "alias"):
@@ -160,7 +160,7 @@ async def test_an_override_that_answers_by_itself_has_the_time_of_what_it_answer
 
 
 async def test_every_answer_is_the_same_behind_overrides(opened):
-    """Timeouts, bad arguments, crashes, contracts, scopes, and what there is not."""
+    """Timeouts, invalid arguments, crashes, contracts, scopes, and unknown names."""
     answers = []
     for name in ("Punctual", "PunctualBehind"):
         async with opened(name) as wire:
@@ -171,7 +171,7 @@ async def test_every_answer_is_the_same_behind_overrides(opened):
 
 @in_this_process
 async def test_listeners_hear_the_same_behind_overrides(opened, transport):
-    """The end of each request, and its reason."""
+    """The end event of each request has the same outcome."""
     heard = []
     for name in ("Punctual", "PunctualBehind"):
         async with opened(name) as wire:
@@ -190,7 +190,7 @@ async def test_listeners_hear_the_same_behind_overrides(opened, transport):
 
 @in_this_process
 async def test_listeners_hear_what_ran_out_of_time_under_another_name(opened, transport):
-    """An override that calls a tool by another name passes its fate on."""
+    """If an override calls a tool by another name, the outcome is that of the tool."""
     async with opened("PunctualAlone") as wire:
         await wire.result("alias")
         server = (wire.app if transport == "http" else wire.connection.running).server
@@ -200,7 +200,7 @@ async def test_listeners_hear_what_ran_out_of_time_under_another_name(opened, tr
 
 @servers
 async def test_places_are_shared(opened, name):
-    """Of two calls of a tool with one place the second begins when the first has ended."""
+    """With `max_concurrency=1` the second of two calls begins when the first has ended."""
     async with opened(name) as wire:
         ids = {}
         for key in "xy":
@@ -222,7 +222,7 @@ async def test_places_are_shared(opened, name):
 @stateless
 @servers
 async def test_a_task_has_its_time(opened, name):
-    """The timeout of its tool; the result says that it is over."""
+    """It is the timeout of its tool; the result reports it."""
     async with opened(name) as wire:
         wire.capabilities = {"extensions": {EXTENSION: {}}}
         task = await begin_task(wire, "timely_job")
@@ -234,7 +234,7 @@ async def test_a_task_has_its_time(opened, name):
 @stateless
 @servers
 async def test_a_task_outlasts_the_time_of_requests(opened, name):
-    """The timeout of the server is for requests only."""
+    """The timeout of the server applies to requests only."""
     async with opened(name) as wire:
         wire.capabilities = {"extensions": {EXTENSION: {}}}
         task = await begin_task(wire, "patient_job", key="p")
@@ -249,7 +249,7 @@ async def test_a_task_outlasts_the_time_of_requests(opened, name):
 @stateless
 @servers
 async def test_listeners_hear_how_a_task_ended(opened, transport, name):
-    """A task that ran out of time says so, whatever wraps its tool."""
+    """The event of a task has the timeout, whatever wraps its tool."""
     async with opened(name) as wire:
         wire.capabilities = {"extensions": {EXTENSION: {}}}
         await end_of_task(wire, await begin_task(wire, "timely_job"))
@@ -259,14 +259,14 @@ async def test_listeners_hear_how_a_task_ended(opened, transport, name):
 
 
 async def begin_task(wire, tool, **arguments):
-    """Call a tool; gives the id of its task."""
+    """Call a tool; return the id of its task."""
     answer = await wire.call(tool, arguments)
     assert answer["result"]["resultType"] == "task", answer
     return answer["result"]["taskId"]
 
 
 async def end_of_task(wire, id_):
-    """Look at a task until it has ended; gives it."""
+    """Poll a task until it has ended; return it."""
     while True:
         task = wire.bare((await wire.ask("tasks/get", {"taskId": id_}))["result"])
         if task["status"] != "working":
@@ -279,7 +279,7 @@ async def end_of_task(wire, id_):
 @servers
 @pytest.mark.parametrize("tool", ["slow", "slow_thread", "slow_and_crashing", "default"])
 async def test_a_nested_call_has_its_own_time(opened, name, tool):
-    """It is cancelled when that is over; who called it reads the result, and goes on."""
+    """After it the call is cancelled; the caller reads the result, and goes on."""
     async with opened(name) as wire:
         said = await wire.text("calls", {"name": tool})
         assert said == f"{tool}: Tool execution timed out"
@@ -287,7 +287,7 @@ async def test_a_nested_call_has_its_own_time(opened, name, tool):
 
 @servers
 async def test_a_nested_call_without_limit_outlasts_the_server_s(opened, name):
-    """`timeout=None` is no limit, here as in a request."""
+    """`timeout=None` means no limit, as in a request."""
     async with opened(name) as wire:
         id_ = await patient(wire, "calls", {"name": "patient"})
         await let_time_pass(wire)
@@ -313,11 +313,11 @@ async def test_nested_reads_and_prompts_have_their_own_time(opened, name):
 @servers
 @pytest.mark.parametrize("nested", [False, True])
 async def test_a_call_may_ask(able, loaded, name, nested):
-    """In every era, at any depth."""
+    """A nested call may ask in every era, at any depth."""
     async with able(name) as wire:
         asking = loaded("asking")
         person = asking.Person(wire, lambda _: asking.accept(name="Ann"))
-        # The first check of a process loads the engine: not in the short time of `asks`.
+        # The first check of a process loads the engine, which `asks` has no time for.
         assert await wire.text("release", {"key": "x"}) == "released"
         if nested:
             assert await person.text("calls", {"name": "asks"}) == "asks: Ann"
@@ -329,7 +329,7 @@ async def test_a_call_may_ask(able, loaded, name, nested):
 @servers
 @pytest.mark.parametrize("nested", [False, True])
 async def test_clocks_stand_while_a_person_is_asked(able, name, nested):
-    """The time of a person is not that of the handler, at any depth."""
+    """Timeouts at any depth are paused during a question."""
     async with able(name) as wire:
         for tool, names in [("asks", ["Ann"]), ("asks_twice_at_once", ["Ann", "Bob"])]:
             id_ = await begin_asking(wire, tool, nested)
@@ -349,7 +349,7 @@ async def test_clocks_stand_while_a_person_is_asked(able, name, nested):
 @servers
 @pytest.mark.parametrize("nested", [False, True])
 async def test_clocks_go_on_after_an_answer(able, name, nested):
-    """The rest of the time is over soon."""
+    """Afterwards the remaining time passes."""
     async with able(name) as wire:
         id_ = await begin_asking(wire, "asks_and_waits", nested)
         result = {"action": "accept", "content": {"name": "Ann"}}
@@ -359,7 +359,7 @@ async def test_clocks_go_on_after_an_answer(able, name, nested):
 
 
 async def begin_asking(wire, tool, nested):
-    """Call a tool, or a tool that calls it; gives the id of the request."""
+    """Call a tool, directly or nested; return the id of the request."""
     if nested:
         return await wire.begin_call("calls", {"name": tool})
     return await wire.begin_call(tool)

@@ -40,7 +40,7 @@ async def values(wire, *args, **filled):
 
 
 async def test_the_list(wire, revision):
-    """With arguments, and what the revision has; hidden ones are left out."""
+    """Prompts have their arguments, and the fields of the revision; hidden ones are left out."""
     prompts = (await wire.ask("prompts/list"))["result"]["prompts"]
     assert [each["name"] for each in prompts] == [
         *("review", "typed", "kinds", "raw", "crash_prompt", "refuse_prompt", "slow_prompt"),
@@ -72,7 +72,7 @@ async def test_the_list(wire, revision):
 
 
 async def test_arguments(wire):
-    """Texts on the wire, their types in the handler, defaults where nothing was sent."""
+    """Strings on the wire become typed values; absent arguments have their defaults."""
     user, assistant = await messages(wire, "review", code="x=1", style="strict")
     assert user == {"role": "user", "content": {"type": "text", "text": "x=1 strict web"}}
     assert assistant["role"] == "assistant"
@@ -88,7 +88,7 @@ async def test_arguments(wire):
 
 
 async def test_wrong_arguments(wire):
-    """-32602, and what is wrong."""
+    """They are -32602 with the reason."""
     for name, arguments, said in (
         ("review", {}, "code"),
         ("review", {"code": 5}, "code"),
@@ -107,14 +107,14 @@ async def test_wrong_arguments(wire):
     "params", [{}, {"name": 5}, {"name": "kinds", "arguments": 5}, {"name": None, "arguments": {}}]
 )
 async def test_a_malformed_get(wire, transport, params):
-    """A request without a name is invalid; over HTTP the header that mirrors it is missed first."""
+    """A request without a name is invalid; over HTTP the mirrored header is checked first."""
     unnamed = transport == "http" and wire.stateless and not isinstance(params.get("name"), str)
     code = (await wire.ask("prompts/get", params))["error"]["code"]
     assert code == (-32020 if unnamed else -32602)
 
 
 async def test_messages_of_all_kinds(wire, revision):
-    """Each kind of content; a link is a text where there are none."""
+    """Each kind of content arrives; a link is a text in revisions without links."""
     result = (await get(wire, "kinds"))["result"]
     assert result["description"] == "All kinds"
     found = [each["content"] for each in result["messages"]]
@@ -129,7 +129,7 @@ async def test_messages_of_all_kinds(wire, revision):
 
 
 async def test_handlers_that_fail(wire, caplog):
-    """A crash tells nothing, an error of the author's choice all, time runs out."""
+    """A crash has no details, an `McpError` is sent unchanged, and a timeout is an error."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     crashed = {"code": -32603, "message": "Request handler failed"}
     assert (await get(wire, "crash_prompt"))["error"] == crashed
@@ -144,7 +144,7 @@ async def test_handlers_that_fail(wire, caplog):
 
 
 async def test_static_completion(wire):
-    """Values that start with the prefix, in order; none where there is nothing to complete from."""
+    """Values that start with the prefix are listed in order; without a source there are none."""
     assert await values(wire, "review", "style") == ["strict", "friendly", "Formal"]
     assert await values(wire, "review", "style", "f") == ["friendly"]
     assert await values(wire, "review", "style", "x") == []
@@ -153,7 +153,7 @@ async def test_static_completion(wire):
 
 
 async def test_completion_by_what_is_filled_in(wire):
-    """`context.arguments` reach the function; what is no text does not."""
+    """`context.arguments` reach the function, except values that are not strings."""
     assert await values(wire, "review", "language") == []
     assert await values(wire, "review", "language", field="web") == ["js", "ts"]
     assert await values(wire, "review", "language", "p", field="data") == ["python"]
@@ -169,7 +169,7 @@ async def test_completion_by_what_is_filled_in(wire):
 
 
 async def test_at_most_a_hundred(wire):
-    """More than that is said so, by `hasMore`; what the author knows goes out as it is."""
+    """More values set `hasMore`; a `Completion` of the author is sent unchanged."""
     found = (await complete(wire, "many", "listed"))["result"]["completion"]
     assert found["values"] == [f"v{number:03}" for number in range(100)]
     assert found["hasMore"] is True
@@ -186,7 +186,7 @@ async def test_at_most_a_hundred(wire):
 
 
 async def test_what_cannot_be_completed(wire):
-    """-32602, and what is unknown."""
+    """The error is -32602 with the unknown name."""
     for name, argument, said in (
         ("nope", "x", "Unknown prompt: nope"),
         ("review", "nope", "Unknown prompt argument: nope"),
@@ -213,7 +213,7 @@ async def test_what_cannot_be_completed(wire):
 
 
 async def test_our_client(connected):
-    """Typed values on the other side, and errors as exceptions."""
+    """It returns typed values, and raises errors."""
     async with connected("Pantry") as client:
         found = {each.name: each for each in await client.list_prompts()}
         code = found["review"].arguments[0]

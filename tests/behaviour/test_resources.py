@@ -1,4 +1,4 @@
-"""Resources and templates in every revision: lists, contents, errors, and who computes them."""
+"""Resources and templates in every revision: lists, contents, errors, and overrides."""
 
 import base64
 import logging
@@ -7,7 +7,7 @@ import pytest
 
 STATELESS = "2026-07-28"
 
-#: What each revision has of a resource with everything.
+#: The fields of each revision for a resource with all options.
 FULL = {
     "uri": "pantry://text",
     "name": "text",
@@ -52,7 +52,7 @@ async def contents(wire, uri):
 
 
 async def test_a_template_that_fails_hides_its_own_resources_only(opened, transport, caplog):
-    """A `list` that raises, or that gives no list of resources, is left out; the log says why."""
+    """A `list` that raises, or returns anything else, is left out, and logged with the reason."""
     caplog.set_level(logging.ERROR, "noizu_mcp")
     async with opened("Broken") as wire:
         (listed,) = await pages(wire, "resources/list", "resources")
@@ -69,7 +69,7 @@ async def test_a_template_that_fails_hides_its_own_resources_only(opened, transp
 
 
 async def test_the_list(wire, revision):
-    """In order, with what the revision has; instances of templates too, hidden things not."""
+    """Resources and template instances are in order, without hidden ones."""
     ((first, *rest),) = await pages(wire, "resources/list", "resources")
     assert first == {k: v for k, v in FULL.items() if k not in MISSING[revision]}
     assert [each["uri"] for each in rest] == [
@@ -83,7 +83,7 @@ async def test_the_list(wire, revision):
 
 
 async def test_the_list_of_templates(wire):
-    """A hidden resource is left out."""
+    """Hidden templates are left out."""
     ((item,),) = await pages(wire, "resources/templates/list", "resourceTemplates")
     assert item == {
         "uriTemplate": "item://{number}{?unit}",
@@ -94,7 +94,7 @@ async def test_the_list_of_templates(wire):
 
 
 async def test_lists_in_pages(opened):
-    """Resources come first, then what templates list, in pages of one length."""
+    """Resources come first, then instances of templates, in pages of one length."""
     async with opened("Shelves") as wire:
         found = await pages(wire, "resources/list", "resources")
         assert [[each["uri"] for each in page] for page in found] == [
@@ -110,7 +110,7 @@ async def test_lists_in_pages(opened):
 
 
 async def test_text_and_bytes(wire):
-    """A text is text, bytes are base64, from a thread as well; hidden is not forbidden."""
+    """Text is text, bytes are base64, also from a thread; hidden resources can be read."""
     text = {"uri": "pantry://text", "mimeType": "text/plain", "text": "hello"}
     assert await contents(wire, "pantry://text") == [text]
     blob = base64.b64encode(b"\x89PNG").decode()
@@ -121,7 +121,7 @@ async def test_text_and_bytes(wire):
 
 
 async def test_several_contents(wire, revision):
-    """Each with its own URI and type; `_meta` where there is one."""
+    """Each content has its own URI and type, and `_meta` if there is one."""
     one, two, three = await contents(wire, "pantry://several")
     assert one == {"uri": "pantry://several", "mimeType": "text/plain", "text": "1"}
     meta = {} if revision == "2025-03-26" else {"_meta": {"k": 2}}
@@ -130,14 +130,14 @@ async def test_several_contents(wire, revision):
 
 
 async def test_other_values_are_json(wire):
-    """Sent as a text of that type."""
+    """They are sent as a text of that type."""
     (only,) = await contents(wire, "pantry://json")
     assert only["mimeType"] == "application/json"
     assert only["text"].replace(" ", "") == '{"a":[1,null]}'
 
 
 async def test_what_is_not_there(wire, revision):
-    """-32602 on 2026-07-28, -32002 before; with the URI, and the likely right one."""
+    """-32602 on 2026-07-28, -32002 before; with the URI, and a suggestion."""
     code = -32602 if revision == STATELESS else -32002
     for uri in ("nope://x", "", "item://x", "item://0", "item://1?unit=t", "pantry://Text"):
         error = (await read(wire, uri))["error"]
@@ -147,7 +147,7 @@ async def test_what_is_not_there(wire, revision):
 
 
 async def test_what_a_handler_does_not_find(wire, revision):
-    """`ResourceNotFound` has the code of the revision, and the URI that the handler names."""
+    """`ResourceNotFound` has the code of the revision, and the handler's URI."""
     code = -32602 if revision == STATELESS else -32002
     for uri, named in (("item://1001", "item://1001"), ("item://1001?unit=g", "item://1000")):
         expected = {"code": code, "message": "Resource not found", "data": {"uri": named}}
@@ -156,14 +156,14 @@ async def test_what_a_handler_does_not_find(wire, revision):
 
 @pytest.mark.parametrize("params", [{}, {"uri": 5}, {"uri": None}, {"uri": ["pantry://text"]}])
 async def test_a_malformed_read(wire, transport, params):
-    """A request without a URI is invalid; over HTTP the header that mirrors it is missed first."""
+    """A request without a URI is invalid; over HTTP the mirrored header is checked first."""
     unnamed = transport == "http" and wire.stateless
     code = (await wire.ask("resources/read", params))["error"]["code"]
     assert code == (-32020 if unnamed else -32602)
 
 
 async def test_a_uri_without_end(wire):
-    """A URI of such length is refused before a resource is looked up."""
+    """A URI above the maximum length is refused before any lookup."""
     expected = {"code": -32602, "message": "uri may have 8192 characters"}
     assert (await wire.ask("resources/read", {"uri": "item://" + "x" * 8186}))["error"] == expected
     error = (await wire.ask("resources/read", {"uri": "nope://" + "x" * 8185}))["error"]
@@ -171,7 +171,7 @@ async def test_a_uri_without_end(wire):
 
 
 async def test_typed_variables(wire):
-    """They come as their types; what does not fit is not found."""
+    """Values that do not fit their types are not found."""
     (only,) = await contents(wire, "item://41?unit=kg")
     text = "item://41?unit=kg 42 kg"
     assert only == {"uri": "item://41?unit=kg", "mimeType": "text/plain", "text": text}
@@ -179,7 +179,7 @@ async def test_typed_variables(wire):
 
 
 async def test_traversal_matches_nothing(opened):
-    """A value that leads out of its directory never reaches a handler."""
+    """A value that leaves its directory never reaches a handler."""
     async with opened("Shelves") as wire:
         assert (await contents(wire, "files:///a/b.txt"))[0]["text"] == "a/b.txt"
         for path in ("../etc/passwd", "a/../../b", "a/%2e%2e/b", "a%00b", "..%5Cb"):
@@ -187,7 +187,7 @@ async def test_traversal_matches_nothing(opened):
 
 
 async def test_handlers_that_fail(wire, caplog):
-    """The client learns of an error of the author's choice; of a crash nothing but that."""
+    """An `McpError` is sent unchanged; a crash has no details."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     for uri in ("pantry://crash", "pantry://nothing"):
         error = (await read(wire, uri))["error"]
@@ -199,7 +199,7 @@ async def test_handlers_that_fail(wire, caplog):
 
 
 async def test_how_long_results_may_be_kept(wire, revision):
-    """2026-07-28 says it with each result that may be kept; no other revision does."""
+    """Only 2026-07-28 sends a TTL with its cacheable results."""
     hints = {
         "resources/read": (2000, "private"),
         "prompts/list": (3000, "public"),
@@ -217,7 +217,7 @@ async def test_how_long_results_may_be_kept(wire, revision):
 
 
 async def test_capabilities_follow_from_what_there_is(opened, revision):
-    """Registered or computed, it is offered; what is not is unknown."""
+    """Registered or computed kinds are offered; methods of others are unknown."""
     changing = {"listChanged": True}
     expected = {
         "Pantry": {
@@ -250,7 +250,7 @@ async def test_capabilities_follow_from_what_there_is(opened, revision):
 
 
 async def test_a_server_that_computes_everything(opened):
-    """Overrides need no registrations; what they return is what handlers may return."""
+    """Overrides need no registrations; they may return everything that handlers may."""
     async with opened("Computing") as wire:
         found = await pages(wire, "resources/list", "resources")
         assert found == [[{"uri": "x://1", "name": "1"}], [{"uri": "x://2", "name": "2"}]]
@@ -275,7 +275,7 @@ async def test_a_server_that_computes_everything(opened):
 
 
 async def test_overrides_may_ask_for_what_is_registered(opened):
-    """`super()` has it, without what templates compute; nothing else changes."""
+    """`super()` returns registered items, without instances of templates."""
     async with opened("Inheriting") as wire:
         found = await pages(wire, "resources/list", "resources")
         assert [[each["uri"] for each in page] for page in found] == [["pantry://text"]]
@@ -293,7 +293,7 @@ async def test_overrides_may_ask_for_what_is_registered(opened):
 
 
 async def test_lists_without_instances(opened):
-    """Templates that list nothing leave the list alone."""
+    """Templates without instances do not change the list."""
     async with opened("Unwatched") as wire:
         ((only,),) = await pages(wire, "resources/list", "resources")
         assert only["uri"] == "pantry://json"
@@ -303,7 +303,7 @@ async def test_lists_without_instances(opened):
 
 
 async def test_the_running_set(wire):
-    """Resources and prompts come and go while the server runs."""
+    """Resources and prompts can be added and removed while the server runs."""
     assert await wire.text("restock") == "restocked"
     ((first, *rest),) = await pages(wire, "resources/list", "resources")
     assert first["uri"] == "pantry://text"
@@ -318,7 +318,7 @@ async def test_the_running_set(wire):
 
 
 async def test_our_client(connected, revision):
-    """Typed values on the other side."""
+    """It returns typed values."""
     async with connected("Shelves") as client:
         found = await client.list_resources()
         assert [each.uri for each in found][:2] == ["pantry://text", "pantry://json"]

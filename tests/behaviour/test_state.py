@@ -1,4 +1,4 @@
-"""The state of 2026-07-28 on the wire: whatever is wrong with it, the answer is the same."""
+"""The state of 2026-07-28 on the wire: every invalid state gets the same error."""
 
 import base64
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ async def asker(opened, loaded):
 
 
 async def begin(wire, method, params):
-    """Send a request that asks; gives what a retry adds to its params."""
+    """Send a request that asks; return what a retry adds to its params."""
     result = (await wire.ask(method, params))["result"]
     answer = {"action": "accept", "content": {"name": "Ann"}}
     responses = dict.fromkeys(result["inputRequests"], answer)
@@ -33,13 +33,13 @@ def script(*ops):
 
 
 async def refused(wire, method, params):
-    """Send a request whose state is not good for it."""
+    """Send a request with an invalid state."""
     answer = await wire.ask(method, params)
     assert answer == {"jsonrpc": "2.0", "id": answer["id"], "error": INVALID}
 
 
 async def test_a_state_is_good_for_one_request(asker):
-    """Not for other arguments, another tool, or another method."""
+    """It is invalid for other arguments, another tool, or another method."""
     call = script(["elicit", "a"])
     more = await begin(asker, "tools/call", call)
     await refused(asker, "tools/call", {**script(["elicit", "b"]), **more})
@@ -55,7 +55,7 @@ async def test_a_state_is_good_for_one_request(asker):
 
 
 async def test_states_of_prompts_and_resources(asker):
-    """They are bound as states of tools are."""
+    """They are bound to their requests like states of tools."""
     more = await begin(asker, "resources/read", {"uri": "ask://many/x"})
     await refused(asker, "resources/read", {"uri": "ask://many/y", **more})
     await refused(asker, "resources/read", {"uri": "ask://one", **more})
@@ -68,7 +68,7 @@ async def test_states_of_prompts_and_resources(asker):
 
 
 async def test_what_a_state_is_not_bound_to(asker):
-    """The order of keys, the id and `_meta` of the retry are its own."""
+    """The order of keys, the id and `_meta` may differ in the retry."""
     params = {"name": "script", "arguments": {"ops": [["elicit", "a"]], "x": {"a": 1, "b": 2}}}
     more = await begin(asker, "tools/call", params)
     other = {"arguments": {"x": {"b": 2, "a": 1}, "ops": [["elicit", "a"]]}, "name": "script"}
@@ -77,7 +77,7 @@ async def test_what_a_state_is_not_bound_to(asker):
 
 
 async def test_a_state_that_was_changed(asker):
-    """Any part of it; and what never was a state."""
+    """Any changed part, and any text that never was a state, is refused."""
     call = script(["elicit", "a"])
     more = await begin(asker, "tools/call", call)
     state = more["requestState"]
@@ -103,7 +103,7 @@ async def test_a_state_of_another_server(opened, asker):
 
 
 async def test_nodes_that_share_keys(opened, loaded):
-    """A retry may go to another node, also while the keys are being rotated."""
+    """A retry may go to another node, also during a rotation of keys."""
     call = script(["elicit", "a"], ["step", "s"], ["elicit", "b"])
 
     @asynccontextmanager
@@ -127,7 +127,7 @@ async def test_nodes_that_share_keys(opened, loaded):
 
 
 async def test_states_expire(opened, asker):
-    """A person who comes back too late starts again."""
+    """After the expiry the call must be made again."""
     async with opened("Forgetting", start=False) as wire:
         wire.capabilities = asker.capabilities
         await wire.start()
@@ -138,7 +138,7 @@ async def test_states_expire(opened, asker):
 
 @pytest.mark.parametrize("transport", ["memory"], indirect=True)
 async def test_the_clock_of_a_server(asker):
-    """A state is good until its time is over, by the clock of the server."""
+    """A state expires by the clock of the server."""
     now = [1000.0]
     asker.connection.running.server.sealer._clock = lambda: now[0]
     call = script(["elicit", "a"])

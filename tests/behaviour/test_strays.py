@@ -1,4 +1,4 @@
-"""A handler that lets out `Cancelled` or `KeyboardInterrupt` by itself fails, and nothing else."""
+"""A handler that raises a stray `Cancelled` or `KeyboardInterrupt` fails alone."""
 
 import logging
 
@@ -34,7 +34,7 @@ TOOLS = [
     "unreadable",
     "unreadable_content",
     "with_a_place",
-    "with_a_place",  # the place is free again
+    "with_a_place",  # the slot is free again
     "stray_job",
 ]
 REQUESTS = [
@@ -66,14 +66,14 @@ def quiet(caplog):
 
 
 async def hold(wire):
-    """Begin a call that is held until the end of the test; gives its id."""
+    """Begin a call that lasts until the end of the test; return its id."""
     id_ = await wire.begin_call("hold", {"key": "k"}, progressToken="k")
     assert (await wire.notice(PROGRESS))["progressToken"] == "k"
     return id_
 
 
 async def release(wire, id_):
-    """Let the held call go; it must have missed nothing."""
+    """Release the call; it must have missed nothing."""
     assert await wire.text("release", {"key": "k"}) == "released"
     assert (await wire.answer(id_))["result"]["content"][0]["text"] == "held k"
     assert wire.answers == {}
@@ -81,7 +81,7 @@ async def release(wire, id_):
 
 @servers
 async def test_each_tool_fails_alone(opened, name):
-    """Async, in a thread, inline, in groups: the call fails, and a call beside it goes on."""
+    """Async, in a thread, inline, in groups: the call fails, and another call goes on."""
     async with opened(name) as wire:
         held = await hold(wire)
         for tool in TOOLS:
@@ -92,7 +92,7 @@ async def test_each_tool_fails_alone(opened, name):
 
 
 async def test_all_at_once_fail_alone(opened):
-    """Messages that arrive together are answered each, also behind a failure."""
+    """Messages that arrive together are all answered, also after a failure."""
     async with opened("Straying") as wire:
         messages = [wire.message("tools/call", {"name": name}) for name in TOOLS]
         await wire.send(*messages)
@@ -103,7 +103,7 @@ async def test_all_at_once_fail_alone(opened):
 
 @servers
 async def test_every_other_handler_fails_alone(opened, name):
-    """Prompts, resources, lists and completion: an error each, and a call beside them goes on."""
+    """Prompts, resources, lists and completion: an error each, and another call goes on."""
     async with opened(name) as wire:
         held = await hold(wire)
         for method, params in REQUESTS:
@@ -113,7 +113,7 @@ async def test_every_other_handler_fails_alone(opened, name):
 
 
 async def test_every_override_fails_alone(opened):
-    """A method of the server itself may fail like its components."""
+    """A method of the server may fail like its components."""
     async with opened("StrayOverrides") as wire:
         for method, params in [*LISTS, *REQUESTS]:
             error = (await wire.ask(method, params))["error"]
@@ -123,7 +123,7 @@ async def test_every_override_fails_alone(opened):
 
 
 async def test_checks_of_arguments_fail_alone(opened):
-    """The author's own check of an argument runs before the handler does."""
+    """The author's own check of an argument runs before the handler."""
     async with opened("Straying") as wire:
         answer = await wire.call("check", {"name": "stray"})
         assert "error" in answer or answer["result"]["isError"] is True
@@ -142,7 +142,7 @@ async def test_a_subscription_fails_alone(opened):
 
 @stateless
 async def test_a_listen_request_fails_alone(opened):
-    """The same hook, of a listen request."""
+    """The same hook fails in a listen request."""
     async with opened("Straying") as wire:
         held = await hold(wire)
         params = {"notifications": {"resourceSubscriptions": ["x:stray"]}}
@@ -153,7 +153,7 @@ async def test_a_listen_request_fails_alone(opened):
 
 @stateless
 async def test_a_task_fails_alone(opened):
-    """Its result says that it failed; the server has other tasks after it."""
+    """Its result reports the failure; the server can run other tasks."""
     async with opened("Straying") as wire:
         wire.capabilities = {"extensions": {EXTENSION: {}}}
         for _ in range(2):
@@ -167,7 +167,7 @@ async def test_a_task_fails_alone(opened):
 
 @handshake
 async def test_init_ends_its_session(opened, transport):
-    """A session whose `init` fails ends in order, as with every other failure."""
+    """A session whose `init` fails ends normally, as with every other failure."""
     async with opened("StrayInit") as wire:
         if transport != "http":
             assert await wire.end() == []
@@ -184,14 +184,14 @@ async def ask_for_ever(wire):
 
 @servers
 async def test_a_handler_may_go_on_after_a_call_that_fails(opened, name):
-    """A tool that calls a failing tool gets its result, as a client would."""
+    """A tool that calls a failing tool gets an error result, as a client would."""
     async with opened(name) as wire:
         assert await wire.text("passes_on") == "isError: True"
 
 
 @servers
 async def test_what_is_raised_beside_it_counts(opened, name):
-    """Of a group, the model gets what is meant for it."""
+    """Of a group the model gets the part that is meant for it."""
     async with opened(name) as wire:
         assert await wire.text("advises") == "advice"
 
@@ -208,7 +208,7 @@ async def test_what_is_raised_beside_it_counts(opened, name):
     ],
 )
 async def test_a_real_timeout_goes_on(opened, name, tool):
-    """A handler that is cancelled by its timeout has timed out, whatever it adds."""
+    """A handler that is cancelled by its timeout has timed out, whatever it raises."""
     async with opened(name) as wire:
         held = await hold(wire)
         text = {"type": "text", "text": "Tool execution timed out"}
@@ -218,7 +218,7 @@ async def test_a_real_timeout_goes_on(opened, name, tool):
 
 @servers
 async def test_a_real_cancellation_goes_on(opened, name):
-    """A request that is cancelled has no answer, whatever its handler adds."""
+    """A cancelled request has no response, whatever its handler raises."""
     async with opened(name) as wire:
         held = await hold(wire)
         id_ = await wire.begin_call("cancelled", {"key": "c"}, progressToken="c")
@@ -229,7 +229,7 @@ async def test_a_real_cancellation_goes_on(opened, name):
 
 
 async def test_the_end_of_the_server_goes_on(opened):
-    """A call that runs at the end is cancelled; the server ends in order, whatever it adds."""
+    """Calls are cancelled at the end, and the server ends normally, whatever they raise."""
     async with opened("Straying", grace=0) as wire:
         await wire.begin_call("cancelled", {"key": "c"}, progressToken="c")
         await wire.notice(PROGRESS)
@@ -247,7 +247,7 @@ async def test_the_end_of_the_server_goes_on(opened):
     ],
 )
 async def test_the_log_names_it(opened, transport, caplog, tool, said):
-    """One entry with the traceback of the author's code."""
+    """There is one entry with the traceback of the author's code."""
     async with opened("Straying") as wire:
         caplog.set_level(logging.ERROR, "noizu_mcp")
         assert (await wire.result(tool))["isError"] is True

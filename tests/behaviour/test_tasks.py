@@ -1,4 +1,4 @@
-"""Calls that go on as tasks (the extension `io.modelcontextprotocol/tasks` of 2026-07-28)."""
+"""Calls that become tasks (the extension `io.modelcontextprotocol/tasks` of 2026-07-28)."""
 
 from typing import Any
 
@@ -29,14 +29,14 @@ def named(name: str) -> dict[str, Any]:
 
 
 async def begin(wire: Any, tool: str, **arguments: Any) -> Any:
-    """Call a tool; gives the id of the task that answers."""
+    """Call a tool; return the id of the resulting task."""
     answer = await wire.call(tool, arguments)
     assert answer["result"]["resultType"] == "task", answer
     return answer["result"]["taskId"]
 
 
 async def look(wire: Any, id_: str, *until: str) -> dict[str, Any]:
-    """Look at a task until it is in one of some states; gives it."""
+    """Poll a task until it has one of some statuses; return it."""
     with trio.fail_after(60):
         while True:
             task = wire.bare((await wire.ask("tasks/get", {"taskId": id_}))["result"])
@@ -57,7 +57,7 @@ async def answer(wire: Any, id_: str, **answers: Any) -> None:
 
 
 async def text(wire: Any, tool: str, **arguments: Any) -> str:
-    """Call a tool, wait for its task; gives the one text of its result."""
+    """Call a tool, wait for its task; return the one text of its result."""
     task = await end(wire, await begin(wire, tool, **arguments))
     assert task["status"] == "completed", task
     (block,) = task["result"]["content"]
@@ -65,13 +65,13 @@ async def text(wire: Any, tool: str, **arguments: Any) -> str:
 
 
 def asked(task: dict[str, Any]) -> dict[str, str]:
-    """The messages that a task asks, by key."""
+    """Return the messages that a task asks, by key."""
     return {key: each["params"]["message"] for key, each in task["inputRequests"].items()}
 
 
 @pytest.fixture
 def agency(opened: Any) -> Any:
-    """Give what opens a connection of a client that knows tasks."""
+    """Return a function that connects a client with tasks."""
 
     def open_wire(name: str = "Agency", **options: Any) -> Any:
         wire = opened(name, **options)
@@ -81,7 +81,7 @@ def agency(opened: Any) -> Any:
 
 
 class Knowing:
-    """Makes a client say that it knows tasks."""
+    """Makes a client declare tasks."""
 
     def __init__(self, manager: Any) -> None:
         self._manager = manager
@@ -97,7 +97,7 @@ class Knowing:
 
 @MODERN
 async def test_a_call_goes_on_as_a_task(agency):
-    """The answer is a task, which is found at once; its end carries the result."""
+    """The answer is a task, which is found at once, and finally has the result."""
     async with agency() as wire:
         created = (await wire.call("work", {"name": "tea"}))["result"]
         task = await look(wire, created["taskId"])
@@ -117,7 +117,7 @@ async def test_a_call_goes_on_as_a_task(agency):
 
 @MODERN
 async def test_sync_handlers_and_what_they_return(agency):
-    """One in a thread is a task like any other; the result is what a call would get."""
+    """A sync handler can be a task, with the result that a call would have."""
     async with agency() as wire:
         assert await text(wire, "think", name="tea") == "thought of tea"
         assert await text(wire, "ponder") == "cancelled: False"
@@ -130,7 +130,7 @@ async def test_sync_handlers_and_what_they_return(agency):
 
 @MODERN
 async def test_tools_without_tasks(agency):
-    """They answer as ever; the `task` of an older revision means nothing."""
+    """They return results; the `task` of an older revision is ignored."""
     async with agency() as wire:
         assert await wire.text("greet", {"name": "Ann"}) == "Hello, Ann!"
         params = {"name": "greet", "arguments": {"name": "Bob"}, "task": {"ttl": 60000}}
@@ -140,15 +140,15 @@ async def test_tools_without_tasks(agency):
 
 @MODERN
 async def test_wrong_arguments_are_answered_at_once(agency):
-    """No task is begun for a call that cannot be made."""
+    """Invalid arguments are refused without a task."""
     async with agency() as wire:
         result = await wire.result("think", {"name": 5})
         assert result["isError"] is True
 
 
 @MODERN
-async def test_what_failed_is_told_apart(agency):
-    """A tool that failed has a result; only an error of the protocol makes a task fail."""
+async def test_failures_are_distinguished(agency):
+    """A failed tool has a result; only a protocol error makes a task fail."""
     async with agency() as wire:
         task = await end(wire, await begin(wire, "fail"))
         assert task["status"] == "completed"
@@ -167,7 +167,7 @@ async def test_what_failed_is_told_apart(agency):
 
 @MODERN
 async def test_a_task_asks(agency):
-    """A question is there to be seen until it is answered; the handler goes on from there."""
+    """A question is visible until it is answered; then the handler goes on."""
     async with agency() as wire:
         id_ = await begin(wire, "confirm")
         task = await look(wire, id_, "input_required")
@@ -180,7 +180,7 @@ async def test_a_task_asks(agency):
 
 @MODERN
 async def test_a_wrong_answer_is_asked_again_under_another_key(agency):
-    """Keys are never used twice; answers to old and unknown ones mean nothing."""
+    """Keys are never reused; answers to old and unknown keys are ignored."""
     async with agency() as wire:
         id_ = await begin(wire, "confirm")
         (first,) = (await look(wire, id_, "input_required"))["inputRequests"]
@@ -196,7 +196,7 @@ async def test_a_wrong_answer_is_asked_again_under_another_key(agency):
 
 @MODERN
 async def test_some_answers_at_a_time(agency):
-    """An answered question goes at once, the rest stays; asked again, it has a new key."""
+    """An answered question is removed at once, the others stay."""
     async with agency() as wire:
         id_ = await begin(wire, "both")
         while len(messages := asked(await look(wire, id_, "input_required"))) < 2:
@@ -235,7 +235,7 @@ async def test_roots_and_models(agency):
 
 @MODERN
 async def test_asking_for_what_the_client_cannot_do(agency):
-    """It ends the task with the error of the protocol."""
+    """It ends the task with a protocol error."""
     async with agency() as wire:
         wire.capabilities = {"extensions": {EXTENSION: {}}}
         task = await end(wire, await begin(wire, "confirm"))
@@ -246,7 +246,7 @@ async def test_asking_for_what_the_client_cannot_do(agency):
 
 @MODERN
 async def test_asking_by_hand(agency):
-    """The questions of an `InputRequired` become questions of the task; then it is run again."""
+    """The task asks the questions of an `InputRequired`; then its handler runs again."""
     async with agency() as wire:
         id_ = await begin(wire, "by_hand")
         while len(messages := asked(await look(wire, id_, "input_required"))) < 2:
@@ -258,7 +258,7 @@ async def test_asking_by_hand(agency):
 
 @MODERN
 async def test_the_time_of_a_person_does_not_count(agency):
-    """The timeout of the tool stands still while the task asks."""
+    """The timeout of the tool is paused while the task asks."""
     async with agency() as wire:
         id_ = await begin(wire, "be_patient")
         (key,) = (await look(wire, id_, "input_required"))["inputRequests"]
@@ -270,7 +270,7 @@ async def test_the_time_of_a_person_does_not_count(agency):
 
 @MODERN
 async def test_progress_is_what_a_task_says(agency):
-    """There are no progress notices and no log messages of tasks."""
+    """Progress is in the status message; tasks send no progress or log notifications."""
     async with agency() as wire:
         params = {"name": "report", "arguments": {}}
         meta = {"progressToken": "p", "io.modelcontextprotocol/logLevel": "debug"}
@@ -292,7 +292,7 @@ async def test_progress_is_what_a_task_says(agency):
 
 @MODERN
 async def test_cancelling(agency):
-    """The answer is an acknowledgement; a task that has ended stays as it is."""
+    """The answer is an acknowledgement; an ended task does not change."""
     async with agency() as wire:
         id_ = await begin(wire, "work", name="never")
         for _ in range(2):
@@ -310,7 +310,7 @@ async def test_cancelling(agency):
 
 @MODERN
 async def test_cancelling_the_request_does_not_stop_the_task(agency, transport):
-    """The request has its answer; what was begun by it goes on."""
+    """The request was already answered; its task goes on."""
     if transport == "http":
         pytest.skip("the end of the HTTP request cancels it: an answer on its way is lost")
     async with agency() as wire:
@@ -323,7 +323,7 @@ async def test_cancelling_the_request_does_not_stop_the_task(agency, transport):
 
 @MODERN
 async def test_a_client_that_does_not_know_tasks(opened):
-    """It is answered as ever, or told what it lacks; what it said before does not count."""
+    """It gets a result or an error; what it declared before does not count."""
     async with opened("Agency") as wire:
         wire.capabilities = KNOWS
         id_ = await begin(wire, "work", name="tea")
@@ -341,14 +341,14 @@ async def test_a_client_that_does_not_know_tasks(opened):
 
 @MODERN
 async def test_unknown_tasks_and_wrong_params(agency, transport):
-    """They are wrong params; the methods of the older form do not exist."""
+    """They are invalid params; the methods of the older form do not exist."""
     async with agency() as wire:
         id_ = await begin(wire, "work", name="tea")
         for method in ("get", "update", "cancel"):
             for unknown in ("nope", 5, None):
                 params = {"taskId": unknown, "inputResponses": {}}
                 code = (await wire.ask(f"tasks/{method}", params))["error"]["code"]
-                # Over HTTP the header that mirrors an id that is no text is missed first.
+                # Over HTTP the mirrored header of an id that is not a string is checked first.
                 unnamed = transport == "http" and unknown != "nope"
                 assert code == (-32020 if unnamed else -32602)
         for answers in (None, [], "x"):
@@ -360,7 +360,7 @@ async def test_unknown_tasks_and_wrong_params(agency, transport):
 
 @MODERN
 async def test_a_server_without_tasks(agency):
-    """It says nothing of them, knows none of the methods, and agrees to tell of none."""
+    """It does not declare tasks, has none of the methods, and accepts no task filter."""
     async with agency("Kitchen") as wire:
         discovered = (await wire.ask("server/discover"))["result"]
         assert "extensions" not in discovered["capabilities"]
@@ -373,7 +373,7 @@ async def test_a_server_without_tasks(agency):
 
 @MODERN
 async def test_the_extension_is_offered(agency):
-    """Once a tool is registered that can go on as a task."""
+    """A registered tool with tasks adds the extension."""
     async with agency() as wire:
         discovered = (await wire.ask("server/discover"))["result"]
         assert discovered["capabilities"]["extensions"] == {EXTENSION: {}}
@@ -384,7 +384,7 @@ async def test_the_extension_is_offered(agency):
 
 @HANDSHAKE
 async def test_revisions_with_a_handshake(opened):
-    """They have nothing of it: such a tool is a tool, or says what it needs."""
+    """They have no tasks: such a tool returns a result, or an error with what it needs."""
     async with opened("Agency", start=False) as wire:
         wire.capabilities = {"extensions": {EXTENSION: {}}}
         result = await wire.start()
@@ -400,7 +400,7 @@ async def test_revisions_with_a_handshake(opened):
 
 @MODERN
 async def test_a_task_that_its_handler_begins(agency):
-    """Early questions are asked in rounds, later ones in the task; steps run once."""
+    """Earlier questions are asked in rounds, later ones in the task; steps run once."""
     async with agency() as wire:
         first = (await wire.call("later"))["result"]
         assert first["resultType"] == "input_required"
@@ -421,7 +421,7 @@ async def test_a_task_that_its_handler_begins(agency):
 
 @MODERN
 async def test_a_handler_that_begins_no_task(agency):
-    """Its result is the answer, whatever the client knows."""
+    """Its result is the response, whatever the client declares."""
     async with agency() as wire:
         arguments = {"go_on": False}
         for turn, capabilities in enumerate((KNOWS, {"elicitation": {}}), start=1):
@@ -436,7 +436,7 @@ async def test_a_handler_that_begins_no_task(agency):
 
 @MODERN
 async def test_a_task_that_is_begun_before_anything_else(agency):
-    """Once, however often it is begun; for a client that knows no tasks it is no task."""
+    """It begins once, also if begun again; without client support there is no task."""
     async with agency() as wire:
         assert await text(wire, "at_once") == "begun"
         assert await text(wire, "at_once", stubborn=True) == "begun"
@@ -446,7 +446,7 @@ async def test_a_task_that_is_begun_before_anything_else(agency):
 
 @MODERN
 async def test_asking_by_hand_before_the_task(agency):
-    """The answers and the state of the rounds are there in the task."""
+    """Answers and state of the rounds are available in the task."""
     async with agency() as wire:
         first = (await wire.call("by_hand_later"))["result"]
         assert list(first["inputRequests"]) == ["a"]
@@ -473,14 +473,14 @@ async def test_a_call_tool_of_its_own(agency):
 
 
 async def listen(wire: Any, *ids: str, **more: Any) -> Any:
-    """Listen to tasks; gives the id of the request, and what was agreed on."""
+    """Listen to tasks; return the id of the request, and the accepted filter."""
     id_ = await wire.begin("subscriptions/listen", {"notifications": {"taskIds": ids, **more}})
     params = await wire.notice("notifications/subscriptions/acknowledged")
     return id_, params["notifications"]
 
 
 async def told(wire: Any, *until: str) -> list[dict[str, Any]]:
-    """Hear of a task until it is in one of some states; gives all that was heard."""
+    """Receive notices of a task until it has a status; return all of them."""
     heard = []
     while not heard or heard[-1]["status"] not in until:
         heard.append(await wire.notice("notifications/tasks"))
@@ -489,7 +489,7 @@ async def told(wire: Any, *until: str) -> list[dict[str, Any]]:
 
 @MODERN
 async def test_hearing_of_tasks(agency):
-    """Their state when the client begins to listen, and then each change, as a whole task."""
+    """The listener gets its current state, and then each change, as a whole task."""
     async with agency() as wire:
         id_ = await begin(wire, "confirm")
         task = await look(wire, id_, "input_required")
@@ -509,7 +509,7 @@ async def test_hearing_of_tasks(agency):
 
 @MODERN
 async def test_listening_to_what_has_ended(agency):
-    """Its end is sent: a late listener must not wait for it for ever."""
+    """Its end is sent, so that a late listener does not wait for ever."""
     async with agency() as wire:
         id_ = await begin(wire, "think", name="tea")
         await end(wire, id_)
@@ -529,7 +529,7 @@ async def cancel_listener_and_task(wire: Any, listener: Any, id_: str) -> None:
 
 @MODERN
 async def test_listening_twice_to_one_task(agency, transport):
-    """A cancelled listen request hears no change that follows; another one hears all of them."""
+    """A cancelled listen request gets no later change; another one gets all of them."""
     if transport == "http":
         pytest.skip("each request is a connection of its own")
     async with agency() as wire:
@@ -543,14 +543,14 @@ async def test_listening_twice_to_one_task(agency, transport):
                 pass
         await cancel_listener_and_task(wire, first, id_)
         # One notice or two: the question is withdrawn before the task ends, which makes it
-        # `working` again, and both changes are one notice if they meet in one merge window.
+        # `working` again, and both changes are one notice if they are in one merge window.
         assert {second} == {each["_meta"][TAG] for each in await told(wire, "cancelled")}
         assert wire.notices == []
 
 
 @MODERN
 async def test_the_last_listener_to_a_task(agency, transport):
-    """No notice of a task goes out after its only listen request was cancelled, until a new one."""
+    """After its only listen request was cancelled no notice of a task is sent."""
     if transport == "http":
         pytest.skip("each request is a connection of its own")
     async with agency() as wire:
@@ -567,7 +567,7 @@ async def test_the_last_listener_to_a_task(agency, transport):
 
 @MODERN
 async def test_what_is_no_list_of_ids(agency):
-    """It is a wrong filter."""
+    """It is an invalid filter."""
     async with agency() as wire:
         for ids in ("x", [5], {}):
             wanted = {"notifications": {"taskIds": ids}}
@@ -576,7 +576,7 @@ async def test_what_is_no_list_of_ids(agency):
 
 @MODERN
 async def test_the_end_with_running_tasks(agency):
-    """They get the grace, then they are cancelled; what asks is cancelled at once."""
+    """They get the grace period, then they are cancelled; asking ones are cancelled at once."""
     async with agency(grace=0.05) as wire:
         await begin(wire, "work", name="never")
         id_ = await begin(wire, "confirm")

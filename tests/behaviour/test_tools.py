@@ -1,4 +1,4 @@
-"""`tools/list` and `tools/call`: every row of the table of answers, in every revision."""
+"""`tools/list` and `tools/call`: every row of the table of results, in every revision."""
 
 import json
 import logging
@@ -19,7 +19,7 @@ def texts(*values):
 
 
 def with_structured(revision, value):
-    """Form of a structured answer in a revision, for a tool that declares no object."""
+    """Return the form of a structured result in a revision, for a tool without an object."""
     shown = {"structuredContent": value if revision == STATELESS else {"result": value}}
     return shown if revision != "2025-03-26" else {}
 
@@ -32,7 +32,7 @@ def of_object(revision, value):
 
 
 async def test_tools_are_listed_in_the_order_of_their_registration(kitchen, revision):
-    """The list is in order, without hidden tools, with aliases; 2026-07-28 may keep it."""
+    """Hidden tools are left out, aliases are listed; 2026-07-28 has a TTL."""
     first = (await kitchen.ask("tools/list"))["result"]
     names = [tool["name"] for tool in first["tools"]]
     assert names[:4] == ["echo", "say_again", "quick", "text"]
@@ -48,7 +48,7 @@ async def test_tools_are_listed_in_the_order_of_their_registration(kitchen, revi
 
 
 async def test_definitions_have_the_fields_of_their_revision(kitchen, revision):
-    """Title, icons, `_meta` and the output schema are there where the revision has them."""
+    """Title, icons, `_meta` and the output schema exist if the revision has them."""
     tools = {tool["name"]: tool for tool in (await kitchen.ask("tools/list"))["result"]["tools"]}
     echo, alias = tools["echo"], tools["say_again"]
     fields = {"name", "description", "inputSchema", "annotations"}
@@ -68,7 +68,7 @@ async def test_definitions_have_the_fields_of_their_revision(kitchen, revision):
 
 
 async def test_output_schemas_without_an_object_are_wrapped_before_2026(kitchen, revision):
-    """`list[int]` is published as it is in 2026-07-28, as `{"result": …}` before."""
+    """`list[int]` is published unchanged in 2026-07-28, as `{"result": …}` before."""
     tools = {tool["name"]: tool for tool in (await kitchen.ask("tools/list"))["result"]["tools"]}
     array = {"type": "array", "items": {"type": "integer"}}
     wrapped = {"type": "object", "properties": {"result": array}, "required": ["result"]}
@@ -77,7 +77,7 @@ async def test_output_schemas_without_an_object_are_wrapped_before_2026(kitchen,
 
 
 async def test_lists_come_in_pages(opened, revision):
-    """Cursors are opaque and lead through all pages; every page says how long it keeps."""
+    """Cursors are opaque and lead through all pages; every page has a TTL."""
     async with opened("Paged") as wire:
         names, sizes, cursor = [], [], None
         while True:
@@ -100,21 +100,21 @@ async def test_lists_come_in_pages(opened, revision):
     "cursor", ["", "garbage", "bzow", "LTU6eA", "MDp0b29s", 5, True, [], {"a": 1}, "é", "a" * 999]
 )
 async def test_invalid_cursors_are_refused(opened, cursor):
-    """A cursor that the server did not give out is -32602."""
+    """A cursor that is not the server's is -32602."""
     async with opened("Paged") as wire:
         answer = await wire.ask("tools/list", {"cursor": cursor})
         assert answer["error"] == {"code": -32602, "message": "Invalid cursor"}
 
 
 async def test_our_client_walks_all_pages(connected):
-    """`list_tools` gives every tool, once."""
+    """`list_tools` returns every tool, once."""
     async with connected("Paged") as client:
         names = [tool.name for tool in await client.list_tools()]
         assert names == [f"tool-{number:03}" for number in range(120)]
 
 
 async def test_hidden_tools_are_callable_and_in_the_catalog(kitchen):
-    """`hidden` leaves a tool out of the list, not out of reach; the catalog tells all."""
+    """`hidden` removes a tool from the list only; the catalog has all tools."""
     text = await kitchen.text("catalog", {"type": "tools", "query": "catalog"})
     (entry,) = json.loads(text)["tools"]
     assert (entry["name"], entry["hidden"]) == ("catalog", True)
@@ -124,7 +124,7 @@ async def test_hidden_tools_are_callable_and_in_the_catalog(kitchen):
 
 
 async def test_texts_and_content(kitchen, revision):
-    """Texts, blocks, lists of blocks and nothing at all."""
+    """Strings, blocks, lists of blocks and None are results."""
     assert await kitchen.result("text") == texts("plain")
     assert await kitchen.result("content") == texts("block")
     assert await kitchen.result("nothing") == {"content": []}
@@ -135,14 +135,14 @@ async def test_texts_and_content(kitchen, revision):
 
 
 async def test_declared_structures(kitchen, revision):
-    """Declared output travels as `structuredContent` and as the same JSON in a text."""
+    """Declared output is `structuredContent`, and the same JSON as text."""
     for name, value in (("declared", {"hits": 3}), ("typed", {"x": 1, "y": 2})):
         expected = {**texts(json.dumps(value, separators=(",", ":"))), **of_object(revision, value)}
         assert await kitchen.result(name) == expected
 
 
 async def test_values_that_are_no_objects_are_wrapped_before_2026(kitchen, revision):
-    """Lists, numbers and null: bare in the text, wrapped where structures are objects."""
+    """Lists, numbers and null are plain text, and wrapped if structures are objects."""
     for name, value in (("integers", [1, 2, 3]), ("number", 7), ("nothing_declared", None)):
         text = json.dumps(value, separators=(",", ":"))
         expected = {**texts(text), **with_structured(revision, value)}
@@ -150,7 +150,7 @@ async def test_values_that_are_no_objects_are_wrapped_before_2026(kitchen, revis
 
 
 async def test_values_without_a_declaration(kitchen, revision):
-    """Mappings and instances are structured all the same; other values are JSON texts."""
+    """Mappings and instances are structured, too; other values are JSON texts."""
     for name, value in (("mapping", {"a": [1, None]}), ("instance", {"x": 3, "y": 4})):
         expected = {**texts(json.dumps(value, separators=(",", ":"))), **of_object(revision, value)}
         assert await kitchen.result(name) == expected
@@ -158,7 +158,7 @@ async def test_values_without_a_declaration(kitchen, revision):
 
 
 async def test_ready_results_and_deliberate_errors(kitchen, revision):
-    """`ToolResult` goes out verbatim, `ToolError` as `isError`, `McpError` as an error."""
+    """`ToolResult` is sent unchanged, `ToolError` as `isError`, `McpError` as an error."""
     meta = {"_meta": {"example.com/k": 1}}
     verbatim = {**texts("v"), **of_object(revision, {"v": 1}), "isError": True, **meta}
     assert await kitchen.result("verbatim") == verbatim
@@ -191,14 +191,14 @@ async def test_ready_results_and_deliberate_errors(kitchen, revision):
     ],
 )
 async def test_crashes_say_nothing_of_the_program(kitchen, name, caplog):
-    """The client reads one sentence for any failure of a handler, and goes on."""
+    """The client gets one sentence for any failure of a handler, and can go on."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     assert await kitchen.result(name) == FAILED
     await kitchen.is_alive()
 
 
 async def test_the_log_has_the_details_of_a_crash(opened, transport, caplog):
-    """The log has the details that the client does not learn."""
+    """The log has the details that the client does not get."""
     async with opened("Kitchen") as wire:
         assert await wire.result("raises") == FAILED
     if transport == "memory":
@@ -207,7 +207,7 @@ async def test_the_log_has_the_details_of_a_crash(opened, transport, caplog):
 
 
 async def test_a_broken_output_contract_is_the_fault_of_the_tool(kitchen, caplog):
-    """Output that its own schema refuses is an error that does not blame the arguments."""
+    """Output that violates its own schema is an error that does not blame the arguments."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     result = await kitchen.result("broken_contract")
     assert result["isError"] is True
@@ -216,7 +216,7 @@ async def test_a_broken_output_contract_is_the_fault_of_the_tool(kitchen, caplog
 
 
 async def test_bad_arguments_are_a_result_the_model_can_act_on(kitchen):
-    """Each violation is named in the text, and for programs in `_meta`."""
+    """Each violation is in the text, and for programs in `_meta`."""
     result = await kitchen.result("echo", {"repeat": "11", "mode": 5})
     assert result["isError"] is True
     (block,) = result["content"]
@@ -228,7 +228,7 @@ async def test_bad_arguments_are_a_result_the_model_can_act_on(kitchen):
         assert word in block["text"]
 
 
-async def test_absent_and_null_arguments_are_none(kitchen):
+async def test_arguments_may_be_absent_or_null(kitchen):
     """`arguments` may be left out or null."""
     for params in ({"name": "quick"}, {"name": "quick", "arguments": None}):
         answer = await kitchen.ask("tools/call", params)
@@ -236,9 +236,9 @@ async def test_absent_and_null_arguments_are_none(kitchen):
 
 
 async def test_malformed_calls_are_protocol_errors(kitchen, transport):
-    """No name, a name that is no text, arguments that are no object, an unknown tool: -32602.
+    """No name, an invalid name, arguments that are not an object, an unknown tool: -32602.
 
-    Without a name there is no header that mirrors it, which 2026-07-28 misses first over HTTP.
+    Without a name its mirrored header is missing, which 2026-07-28 checks first over HTTP.
     """
     cases = [
         ({}, "tools/call requires a tool name"),
@@ -257,7 +257,7 @@ async def test_malformed_calls_are_protocol_errors(kitchen, transport):
 
 
 async def test_handlers_know_their_request(kitchen, revision, transport):
-    """The context says who calls, how, and in which revision."""
+    """The context has the caller, the transport and the revision."""
     about = json.loads(await kitchen.text("about", id_="an id"))
     assert about == {
         "id": "an id",
@@ -274,7 +274,7 @@ async def test_handlers_know_their_request(kitchen, revision, transport):
 
 
 async def test_our_client_reads_every_answer(connected, revision):
-    """The same table through `Client.call_tool`."""
+    """`Client.call_tool` returns the same table."""
     async with connected("Kitchen") as client:
         result = await client.call_tool("text")
         assert (result.content[0].text, result.is_error, result.meta) == ("plain", False, None)
@@ -295,7 +295,7 @@ async def test_our_client_reads_every_answer(connected, revision):
 
 
 async def test_overrides_need_no_registrations(opened, revision):
-    """A server may compute its tools and their answers itself."""
+    """A server may compute its tools and their results itself."""
     async with opened("Overriding") as wire:
         first = (await wire.ask("tools/list"))["result"]
         assert [tool["name"] for tool in first["tools"]] == ["one"]
@@ -308,7 +308,7 @@ async def test_overrides_need_no_registrations(opened, revision):
 
 
 async def test_overrides_fail_like_handlers(opened, caplog):
-    """A failure or a wrong return of an override costs its own request only."""
+    """An exception or a wrong return value of an override fails its own request only."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     async with opened("Overriding") as wire:
         for cursor in ("broken", "bad item", "exit"):
@@ -339,7 +339,7 @@ async def test_an_override_may_wrap_the_registered_tools(opened, revision):
 
 
 async def test_overrides_have_the_timeout_of_the_server(opened):
-    """An override that hangs is answered: a call as a result, a list with an error."""
+    """After it a call has an error result, and a list an error."""
     async with opened("Wrapping") as wire:
         assert await wire.text("hold", {"key": "k"}) == "Tool execution timed out"
         answer = await wire.ask("tools/list")

@@ -1,4 +1,4 @@
-"""Listeners to a change of a resource: subscriptions of sessions, filters of listen requests."""
+"""Updates of resources: subscriptions of sessions, filters of listen requests."""
 
 import pytest
 import trio
@@ -39,7 +39,7 @@ async def subscribe(wire, uri):
 
 
 async def listen(wire, id_="listen", **wanted):
-    """Open a listen request; gives what the server agreed to."""
+    """Open a listen request; return the accepted filter."""
     await wire.begin("subscriptions/listen", {"notifications": wanted}, id_=id_)
     params = await wire.notice(ACKNOWLEDGED)
     assert params["_meta"][SUBSCRIPTION] == id_
@@ -62,7 +62,7 @@ async def watch(wire, *uris):
 
 
 async def test_updates_reach_who_watches(wire):
-    """From tasks and from threads; other resources, and other clients, are not told."""
+    """Updates from tasks and threads reach watchers of the resource, and no others."""
     await watch(wire, "pantry://text", "pantry://blob")
     await touch(wire, "pantry://json", "pantry://blob")
     assert (await wire.notice(UPDATED))["uri"] == "pantry://blob"
@@ -73,7 +73,7 @@ async def test_updates_reach_who_watches(wire):
 
 
 async def test_a_burst_is_two_notices(wire):
-    """The first at once, the rest as one; each resource by itself."""
+    """The first update is sent at once, the rest as one; each resource on its own."""
     await watch(wire, "pantry://text", "pantry://blob")
     await touch(wire, *(["pantry://text"] * 50), "pantry://blob")
     seen = [(await wire.notice(UPDATED))["uri"] for _ in range(3)]
@@ -84,7 +84,7 @@ async def test_a_burst_is_two_notices(wire):
 
 @handshake
 async def test_the_end_of_a_subscription(wire):
-    """Nothing more comes; what is not watched may be unsubscribed, and watched twice is once."""
+    """No more updates come; unsubscribing twice is accepted, subscribing twice counts once."""
     for uri in ("pantry://text", "pantry://text", "pantry://blob"):
         await subscribe(wire, uri)
     for uri in ("pantry://text", "pantry://json", "nope://x"):
@@ -97,7 +97,7 @@ async def test_the_end_of_a_subscription(wire):
 
 @handshake
 async def test_who_may_subscribe(wire):
-    """A registered, subscribable, visible resource can be watched; else there is a reason."""
+    """Only a registered, subscribable, visible resource is accepted; else there is a reason."""
     for uri in ("pantry://json", "pantry://hidden", "item://1", "secret://1"):
         error = (await subscribe(wire, uri))["error"]
         assert error == {"code": -32600, "message": f"Resource is not subscribable: {uri}"}
@@ -114,7 +114,7 @@ async def test_who_may_subscribe(wire):
 
 @stateless
 async def test_what_may_be_listened_to(wire):
-    """A resource that the caller may not watch is left out of the agreement, not refused."""
+    """A resource that the caller may not watch is left out of the filter, not refused."""
     uris = ["pantry://text", "pantry://json", "pantry://hidden", "nope://x", "pantry://blob"]
     agreed = await listen(wire, resourceSubscriptions=uris, resourcesListChanged=True)
     assert agreed == {
@@ -133,8 +133,8 @@ async def test_what_may_be_listened_to(wire):
 
 
 @stateless
-async def test_filters_that_are_none(wire):
-    """A list of texts, or no list at all."""
+async def test_malformed_filters(wire):
+    """Malformed lists of URIs are refused."""
     for wanted in (5, "x", {"a": 1}, [5], ["pantry://text", None], [["pantry://text"]]):
         filters = {"resourceSubscriptions": wanted}
         answer = await wire.ask("subscriptions/listen", {"notifications": filters})
@@ -143,7 +143,7 @@ async def test_filters_that_are_none(wire):
 
 @stateless
 async def test_cancelling_ends_the_listening(wire):
-    """Afterwards nothing comes, and nothing is left."""
+    """Afterwards no update is sent, and nothing remains."""
     await listen(wire, "a", resourceSubscriptions=["pantry://text"])
     await listen(wire, "b", resourceSubscriptions=["pantry://text", "pantry://blob"])
     await wire.cancel("a")
@@ -158,7 +158,7 @@ async def test_cancelling_ends_the_listening(wire):
 
 
 async def test_changes_of_the_lists(wire):
-    """Resources and prompts tell of changes as tools do."""
+    """Changes of resources and prompts are reported like changes of tools."""
     kinds = {
         "notifications/resources/list_changed": "resourcesListChanged",
         "notifications/prompts/list_changed": "promptsListChanged",
@@ -195,7 +195,7 @@ async def test_a_server_that_decides(opened):
 
 
 async def test_a_decision_may_take_time(opened):
-    """A caller that waits before the decision watches after it."""
+    """The caller waits for the decision, and then watches."""
     async with opened("Deciding") as wire:
         await watch(wire, "x://slow")
         await wire.is_alive()
@@ -206,7 +206,7 @@ async def test_a_decision_may_take_time(opened):
 
 @handshake
 async def test_a_server_that_computes_has_its_own_reasons(opened):
-    """An override of `read_resource` hides which resources there are."""
+    """An override of `read_resource` hides which resources exist."""
     async with opened("Computing") as wire:
         assert (await subscribe(wire, "x://1"))["result"] == {}
         error = (await subscribe(wire, "y://1"))["error"]
@@ -214,7 +214,7 @@ async def test_a_server_that_computes_has_its_own_reasons(opened):
 
 
 async def test_what_cannot_be_watched(opened):
-    """No subscribable resource, no subscriptions."""
+    """Without subscribable resources there are no subscriptions."""
     async with opened("Unwatched") as wire:
         if wire.stateless:
             uris = ["pantry://json"]
@@ -228,7 +228,7 @@ async def test_what_cannot_be_watched(opened):
 
 @in_memory
 async def test_a_thousand_and_no_more(opened):
-    """One peer may watch a thousand resources; the next is refused, and all the others stay."""
+    """A peer may watch a thousand resources; the next is refused, and the others stay."""
     async with opened("Deciding") as wire:
         uris = [f"x://{number}" for number in range(1000)]
         if wire.stateless:
@@ -250,7 +250,7 @@ async def test_a_thousand_and_no_more(opened):
 
 
 async def test_who_unsubscribes_hears_no_more_whatever_the_server_says():
-    """An override that fails is an error of the request; nothing is watched any longer."""
+    """If the override fails, the request has an error, and the resource is not watched."""
 
     class Stubborn(Server, name="stubborn", version="1"):
         async def read_resource(self, uri, ctx):
@@ -276,7 +276,7 @@ async def test_who_unsubscribes_hears_no_more_whatever_the_server_says():
 
 
 async def test_our_client(connected, revision):
-    """`subscribe` and `listen`, each in its era; the handler hears of updates."""
+    """`subscribe` and `listen` work in their eras; the handler gets updates."""
     ear = Ear()
     async with connected("Pantry", handler=ear) as client:
         if revision == STATELESS:

@@ -1,4 +1,4 @@
-"""Components with timeouts, headers, places and output contracts, plain and behind overrides."""
+"""Components with timeouts, headers, limits and output contracts, plain and behind overrides."""
 
 from collections import defaultdict
 

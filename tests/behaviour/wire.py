@@ -1,4 +1,4 @@
-"""A client that says exactly what a test says, and holds every answer against the schemas."""
+"""A client under control of a test, which checks every answer against the schemas."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ SCHEMAS = Path(__file__).resolve().parents[2] / ".." / "shared" / "schema"
 STATELESS = "2026-07-28"
 REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", STATELESS)
 PREFIX = "io.modelcontextprotocol/"
-#: Seconds; reached only where something hangs.
+#: Seconds; only used up by a hang.
 PATIENCE = 60
 
 RESULTS = {
@@ -35,17 +35,17 @@ RESULTS = {
     "tasks/get": "GetTaskResult",
     "tasks/update": "TaskAcknowledgement",
     "tasks/cancel": "TaskAcknowledgement",
-    # Answers of clients.
+    # Responses of clients.
     "elicitation/create": "ElicitResult",
     "sampling/createMessage": "CreateMessageResult",
     "roots/list": "ListRootsResult",
 }
-#: What may be answered with questions (2026-07-28 `basic/patterns/mrtr`).
+#: Methods whose results may ask (2026-07-28 `basic/patterns/mrtr`).
 ASKING = ("tools/call", "prompts/get", "resources/read")
 
 
 class Official:
-    """The official schemas, one validator for each definition; knows nothing where they are not."""
+    """The official schemas, with one validator per definition; without them nothing is checked."""
 
     def __init__(self) -> None:
         self.documents: dict[str, Any] = {}
@@ -58,19 +58,19 @@ class Official:
             self.documents[STATELESS]["$defs"].update(SHAPES)
 
     def check(self, revision: str, message: dict[str, Any], method: str | None) -> None:
-        """Check a whole message, and then its result or params by what its method says.
+        """Check a whole message, and then its result or params by its method.
 
         Args:
             revision: The revision that it belongs to.
             message: The message.
-            method: Of the request that an answer belongs to; None if that is unknown.
+            method: Of the request that a response belongs to; None if that is unknown.
         """
         document = self.documents.get(revision)
         if document is None:
             return
         definitions = document.get("$defs") or document["definitions"]
         if "error" in message and "id" not in message and revision < "2025-11-25":
-            # The older schemas have no answer to what could not be read.
+            # The older schemas have no response to unreadable messages.
             message = {"id": 0, **message}
         self._check(revision, "JSONRPCMessage", message)
         if "method" in message:
@@ -112,7 +112,7 @@ class Official:
 
 
 class Recorder:
-    """Follows a conversation from the client's side and checks what is ours in it."""
+    """Follows a conversation from the client's side and checks our own messages."""
 
     def __init__(self, official: Official, revision: str, *, check_sent: bool) -> None:
         self.log: list[tuple[str, Any]] = []
@@ -123,7 +123,7 @@ class Recorder:
         self._asked: dict[Any, str] = {}
 
     def __call__(self, direction: str, data: bytes) -> None:
-        """Take a message as a tap does."""
+        """Record a message, as a tap."""
         message = json.loads(data)
         self.log.append((direction, message))
         for each in message if isinstance(message, list) else [message]:
@@ -163,7 +163,7 @@ class Recorder:
 
 
 class Wire:
-    """A client that says exactly what the test says, and hears exactly what was sent."""
+    """A client that sends exactly what the test says, and returns what was received."""
 
     def __init__(self, stream: MessageStream, revision: str, official: Official) -> None:
         self.stream = stream
@@ -172,7 +172,7 @@ class Wire:
         self.notices: list[dict[str, Any]] = []
         self.answers: dict[Any, dict[str, Any]] = {}
         self.recorder = Recorder(official, revision, check_sent=False)
-        #: What serves it, where that is this process: over memory and over HTTP.
+        #: Its server, if that is in this process: in memory and over HTTP.
         self.connection: Any = None
         self.app: Any = None
         self.capabilities: dict[str, Any] = {}
@@ -180,7 +180,7 @@ class Wire:
         self._id = 0
 
     def switch(self, revision: str) -> None:
-        """Go on in another revision, on the same connection."""
+        """Continue in another revision, on the same connection."""
         self.stateless = revision == STATELESS
         if not self.stateless:
             self.recorder.revision = revision
@@ -190,7 +190,7 @@ class Wire:
         return self._id
 
     def meta(self, **more: Any) -> dict[str, Any]:
-        """Make `_meta` of a request; `log_level` and other keys of the protocol by short name."""
+        """Make the `_meta` of a request; `log_level` and other protocol keys have short names."""
         meta: dict[str, Any] = {}
         if self.stateless:
             meta = {
@@ -203,7 +203,7 @@ class Wire:
     def message(
         self, method: str, params: Any = None, *, id_: Any = None, **meta: Any
     ) -> dict[str, Any]:
-        """Make a request, with what its revision wants in `_meta`."""
+        """Make a request with the `_meta` of its revision."""
         body = dict(params or {})
         whole = self.meta(**meta)
         if whole:
@@ -213,7 +213,7 @@ class Wire:
         return {**message, "params": body} if body or params is not None else message
 
     async def start(self) -> dict[str, Any]:
-        """Begin as a client of the revision does; gives the first result."""
+        """Begin like a client of the revision; return the first result."""
         if self.stateless:
             return (await self.ask("server/discover"))["result"]
         result = await self.initialize()
@@ -229,7 +229,7 @@ class Wire:
         return await self.ask("initialize", params)
 
     async def send(self, *messages: Any) -> None:
-        """Send messages, as they are; bytes are sent as such."""
+        """Send messages unchanged; bytes are sent as such."""
         raw = []
         for message in messages:
             if not isinstance(message, bytes):
@@ -240,7 +240,7 @@ class Wire:
             await self.stream.send(raw)
 
     async def begin(self, method: str, params: Any = None, **more: Any) -> Any:
-        """Send a request and do not wait; gives its id."""
+        """Send a request without waiting; return its id."""
         message = self.message(method, params, **more)
         await self.send(message)
         return message["id"]
@@ -256,27 +256,27 @@ class Wire:
         await self.notify("notifications/cancelled", {"requestId": id_, "reason": "test"})
 
     async def ask(self, method: str, params: Any = None, **more: Any) -> dict[str, Any]:
-        """Send a request and wait for its answer."""
+        """Send a request and wait for its response."""
         return await self.answer(await self.begin(method, params, **more))
 
     async def call(self, name: str, args: Any = None, **more: Any) -> dict[str, Any]:
-        """Call a tool and wait for its answer."""
+        """Call a tool and wait for its response."""
         return await self.answer(await self.begin_call(name, args, **more))
 
     async def result(self, name: str, args: Any = None, **more: Any) -> dict[str, Any]:
-        """Call a tool and give its result without the envelope of its era."""
+        """Call a tool and return its result without the envelope of its era."""
         answer = await self.call(name, args, **more)
         assert "result" in answer, answer
         return self.bare(answer["result"])
 
     async def text(self, name: str, args: Any = None, **more: Any) -> str:
-        """Call a tool and give its one text."""
+        """Call a tool and return its one text."""
         result = await self.result(name, args, **more)
         (block,) = result["content"]
         return block["text"]
 
     def bare(self, result: dict[str, Any]) -> dict[str, Any]:
-        """Take the envelope of 2026-07-28 off a result; the others have none."""
+        """Remove the envelope of 2026-07-28 from a result; other revisions have none."""
         if not self.stateless:
             assert "resultType" not in result
             assert "ttlMs" not in result
@@ -302,7 +302,7 @@ class Wire:
         return self._inbox.pop(0)
 
     async def answer(self, id_: Any) -> dict[str, Any]:
-        """Wait for the answer to a request; what else comes is kept."""
+        """Wait for the response to a request; other messages are kept."""
         while True:
             for known in list(self.answers):
                 if type(known) is type(id_) and known == id_:
@@ -318,7 +318,7 @@ class Wire:
                 self.answers[each["id"]] = each
 
     async def notice(self, method: str) -> dict[str, Any]:
-        """Wait for a notification of a method; gives its params."""
+        """Wait for a notification of a method; return its params."""
         while True:
             for index, each in enumerate(self.notices):
                 if each["method"] == method:
@@ -338,12 +338,12 @@ class Wire:
         await self.send({"jsonrpc": "2.0", "id": question["id"], **answer})
 
     async def is_alive(self) -> None:
-        """Ask something that every server answers, as a barrier: all that came before is in."""
+        """Make a request that every server answers, as a barrier: earlier messages have arrived."""
         method = "server/discover" if self.stateless else "ping"
         assert "result" in await self.ask(method)
 
     async def end(self) -> list[Any]:
-        """Read until the server ends the connection; gives what came."""
+        """Read until the server closes the connection; return the messages."""
         rest = []
         while True:
             try:

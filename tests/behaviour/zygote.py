@@ -1,4 +1,4 @@
-"""Serves each session in a process of its own, forked from here: the imports are done once.
+"""Serves each session in a process of its own, forked from here, so that imports run once.
 
 Started with the descriptor of a socket. Commands: `run NAME GRACE`, with stdin, stdout and stderr
 of the new process attached, answered with its id; `wait PID`, answered with its exit status.
@@ -20,7 +20,7 @@ from noizu_mcp.transports import serve_stdio
 
 HERE = Path(__file__).parent
 LEAKED = 9
-#: What most servers import when they start, or ask their first question.
+#: Imports of most servers at their start, or for their first question.
 MODULES = (
     "jsonschema_rs",
     "cryptography.hazmat.primitives.ciphers.aead",
@@ -70,7 +70,7 @@ def main(control):
     load("leaks")
     for name in MODULES:
         importlib.import_module(name)
-    # The pages of these objects stay shared.
+    # The pages of these objects remain shared.
     gc.freeze()
     while True:
         command, fds, _, _ = socket.recv_fds(control, 1024, 3)

@@ -42,8 +42,8 @@ def harness(monkeypatch):
 def some_of(cases: Iterable[Any]) -> list[Any]:
     """Choose cases so that each row, each revision and each kind of table has one.
 
-    Not every row in every table: that is thirty starts of a server for one benchmark, and each of
-    these three decides about other lines of the program.
+    Every row in every table would start thirty servers for one benchmark; each of these three
+    selects other lines of the program.
     """
 
     def traits(case: Any) -> set[tuple[str, str]]:
@@ -61,7 +61,7 @@ def some_of(cases: Iterable[Any]) -> list[Any]:
 
 @pytest.fixture
 def measured(harness, monkeypatch) -> Callable[..., Any]:
-    """Measure some cases of one benchmark for moments; returns them, and the results."""
+    """Measure some cases of one benchmark briefly; return them, and the results."""
     from benchmarks import bench_fanout, bench_sessions
     from benchmarks.__main__ import BENCHMARKS
     from benchmarks._peers import PEERS

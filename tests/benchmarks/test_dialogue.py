@@ -10,7 +10,7 @@ PARAMS = {"name": "ask", "arguments": {"text": "hello bench"}}
 
 
 class Scripted:
-    """Stands for a server: it answers each line that it is sent with the next of a script."""
+    """Replaces a server: it answers each line with the next one of a script."""
 
     def __init__(self, *answers: bytes) -> None:
         self.answers = list(answers)
@@ -40,7 +40,7 @@ def asking(monkeypatch):
 
 @pytest.fixture
 def talk(asking):
-    """Run calls against a script; returns what was sent, decoded."""
+    """Run calls with a script; return the sent messages, decoded."""
 
     def run(era, *answers, window=1, count=1):
         server = Scripted(*answers)
@@ -55,7 +55,7 @@ def talk(asking):
 
 
 def test_a_live_question_is_answered_on_its_id(talk):
-    """On 2025-11-25 the answer is a response to the request of the server, also if cut in two."""
+    """On 2025-11-25 the answer is a response to the server's request, also if that is split."""
     question = b'{"jsonrpc": "2.0", "id": "q-1", "method": "elicitation/create", "params": {}}\n'
     call, answer = talk(
         LEGACY, question[:40], question[40:], b'{"id":100,"result":{"text":"3 of"}}\n'
@@ -70,7 +70,7 @@ def test_a_live_question_is_answered_on_its_id(talk):
 
 
 def test_a_result_that_asks_is_retried(talk, asking):
-    """On 2026-07-28 the call is sent again with key and state as they came, under a new id."""
+    """On 2026-07-28 the call is sent again with unchanged key and state, under a new id."""
     question = (
         b'{"id":100,"result":{"resultType":"input_required","inputRequests":'
         b'{"a:b":{"method":"elicitation/create"}},"requestState":"x_Y-1="}}\n'
@@ -89,7 +89,7 @@ def test_a_result_that_asks_is_retried(talk, asking):
 
 
 def test_as_many_calls_are_in_flight_as_asked_for(talk):
-    """Two at first, and one more for each result."""
+    """Two calls are sent at first, and one more for each result."""
     result = b'{"id":%d,"result":{"text":"3 of"}}\n'
     sent = talk(LEGACY, result % 101, result % 100 + result % 102, window=2, count=3)
 
@@ -107,13 +107,13 @@ def test_as_many_calls_are_in_flight_as_asked_for(talk):
     ],
 )
 def test_what_is_no_conversation_is_an_error(talk, era, line):
-    """A question without id or key, a wrong text, a call that did not ask: no figures."""
+    """A question without id or key, a wrong text, and a call without a question are errors."""
     with pytest.raises(RuntimeError):
         talk(era, line)
 
 
 def test_every_resource_must_be_told_of(monkeypatch):
-    """A burst counts only if each of the 1,000 was told of once and the call was answered."""
+    """A burst counts only if each of 1,000 resources was reported once and the call answered."""
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2]))
     from benchmarks import bench_notify
 

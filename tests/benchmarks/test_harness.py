@@ -24,20 +24,20 @@ def results(harness, table):
 
 
 def test_ratios_are_taken_round_by_round(results):
-    """A slow round changes both sides: the ratio is the median of 8 and 6."""
+    """A slow round affects both sides: the ratio is the median of 8 and 6."""
     assert results.median("calls", "noizu", "us") == 11
     assert results.ratio("calls", "noizu", "us") == 7
     assert results.ratio("calls", "mcp", "us") == 1
 
 
 def test_what_was_not_measured_has_no_figure(results):
-    """A row that is not there gives None, not an error."""
+    """A missing row is None, not an error."""
     assert results.median("calls", "fastmcp", "us") is None
     assert results.ratio("calls", "noizu", "us", base="fastmcp") is None
 
 
 def test_the_table_shows_what_its_columns_say(harness, results):
-    """Range and ratio stand behind the columns that want them; notes below."""
+    """Range and ratio follow the columns that have them; notes are below."""
     results.notes["calls", "ts1"] = "node is not installed"
 
     assert harness.render(results).splitlines() == [
@@ -53,7 +53,7 @@ def test_the_table_shows_what_its_columns_say(harness, results):
 
 
 def test_peers_are_interleaved_and_failures_noted(harness, table):
-    """Each round runs every row once; what fails is not tried again and stops nothing."""
+    """Each round runs every row once; a failure is not repeated, and stops nothing else."""
     order = []
 
     def measure(row):
@@ -73,7 +73,7 @@ def test_peers_are_interleaved_and_failures_noted(harness, table):
 
 
 def test_targets_hold_or_fall_short(harness, results):
-    """A target is the least or the most that is wanted; one without figures is left out."""
+    """A target is a minimum or a maximum; one without figures is left out."""
     targets = (
         harness.Target("≥ 7 × mcp", 7, harness.ratio_of("calls", "noizu", "us"), least=True),
         harness.Target("≤ 10 µs", 10, harness.median_of("calls", "noizu", "us")),

@@ -1,4 +1,4 @@
-"""The client of the HTTP benchmarks: what it sends, and what it takes for an answer."""
+"""The client of the HTTP benchmarks: its requests, and the responses that it accepts."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def answer(identifier, text="done", status=200):
 
 
 class Scripted:
-    """Stands for a server: at each request it sends the pieces that a function makes of its id."""
+    """Replaces a server: it answers each request with pieces made from its id."""
 
     port = 80
 
@@ -80,7 +80,7 @@ class Scripted:
 
 @pytest.fixture
 def run():
-    """Run requests against a script; returns the ids that came there."""
+    """Run requests with a script; return the received ids."""
     from benchmarks._http_load import HttpLoad
     from benchmarks._requests import template
 
@@ -97,7 +97,7 @@ def run():
 
 
 def test_a_request_is_filled_with_its_id():
-    """The length in its head holds for every id, and the body says what it must."""
+    """The Content-Length is right for every id, and the body has the required members."""
     from benchmarks._requests import template
 
     request = template(8000, LEGACY, "tools/call", PARAMS, "s-1").fill(123_456_789)
@@ -132,14 +132,14 @@ def test_the_headers_are_those_of_the_era():
     ],
 )
 def test_an_answer_ends_where_its_head_says(data, complete):
-    """By its length, in any case of letters, or by the empty chunk."""
+    """It ends by its length, in any case of letters, or by the empty chunk."""
     from benchmarks._requests import is_complete
 
     assert is_complete(data) is complete
 
 
 def test_every_request_is_sent_once(run):
-    """Over several connections, also if an answer comes in pieces, or in chunks."""
+    """Several connections are used, also if a response comes in pieces, or in chunks."""
 
     def pieces(identifier):
         chunk = b"data: %b\r\n\r\n" % answer(identifier).partition(b"\r\n\r\n")[2]
@@ -155,7 +155,7 @@ def test_every_request_is_sent_once(run):
 
 
 def test_fewer_requests_than_connections(run):
-    """Connections without a request are left alone."""
+    """Connections without a request stay unused."""
     assert run(lambda each: [answer(each)], count=1, window=4) == [100_000_100]
 
 
@@ -172,24 +172,24 @@ def test_fewer_requests_than_connections(run):
     ],
 )
 def test_what_is_no_answer_is_an_error(run, pieces, whole):
-    """A wrong text, status or id, an id twice, another length, half an answer: no figures."""
+    """A wrong text, status, id or length, a duplicate id, and half a response are errors."""
     with pytest.raises(RuntimeError, match=r"unexpected answer|answered twice|good bye"):
         run(pieces, count=2, whole=whole)
 
 
 def test_large_answers_are_measured_by_their_length(run):
-    """They are not kept: each must have the length of the last, in which the text stands."""
+    """They are not kept: each must have the length of the last one, whose text is checked."""
     ids = run(lambda each: [answer(each)], count=5, window=2, whole=False)
 
     assert len(ids) == 5
 
 
 def test_the_clock_is_that_of_the_whole_family():
-    """The processor time of what a server has started is its own; so is the memory."""
+    """The processor time and memory of child processes count."""
     from benchmarks._process import Child
 
     busy = "import time\nwhile time.process_time() < 0.1: pass\nprint(); time.sleep(60)"
-    # The shell waits, so that it does not become the program itself.
+    # The shell waits, so that it does not exec the program.
     command = ["sh", "-c", '"$0" -S -c "$1" & wait', sys.executable, busy]
     server = Child(command, stdout=subprocess.PIPE, start_new_session=True)
     try:
@@ -204,7 +204,7 @@ def test_the_clock_is_that_of_the_whole_family():
 
 
 def test_a_server_that_does_not_listen_is_an_error():
-    """Its last words say why."""
+    """The error has its last output."""
     from benchmarks._http import listening
 
     command = [sys.executable, "-c", "raise SystemExit('no room')"]
@@ -217,7 +217,7 @@ def test_a_server_that_does_not_listen_is_an_error():
 
 @pytest.fixture
 def burst():
-    """Make one change for two clients, whose streams say something when it is asked for."""
+    """Make one change for two clients, whose streams send a script afterwards."""
     from benchmarks import bench_fanout
 
     def run(*notices, said="bumped"):
@@ -245,14 +245,14 @@ NOTICE = b'data: {"method":"notifications/tools/list_changed"}\r\n\r\n'
 
 
 def test_a_burst_ends_when_everybody_was_told(burst):
-    """The figures are in order; what else a stream says is passed over."""
+    """The figures are in order; other messages of a stream are ignored."""
     figures = burst(NOTICE, b": hello\r\n\r\n" + NOTICE)
 
     assert 0 < figures["first_ms"] <= figures["median_ms"] <= figures["last_ms"]
 
 
 def test_every_client_must_be_told(burst, monkeypatch):
-    """A stream that ends, a silent stream, a call that failed: no figures."""
+    """A stream that ends, a silent stream, and a failed call are errors."""
     with pytest.raises(RuntimeError, match="good bye"):
         burst(NOTICE, b"")
     with pytest.raises(RuntimeError, match="unexpected answer"):

@@ -1,4 +1,4 @@
-"""Each benchmark runs, for this package and the yardstick; no figure is asked to be small."""
+"""Each benchmark runs, for this package and the reference; no figure has to be small."""
 
 import json
 import sys
@@ -41,7 +41,7 @@ SCHEMAS = {f"schema {size}" for size in ("large", "medium", "small", "union")}
     ],
 )
 def test_a_benchmark_measures_every_row(measured, name, peers, kinds, rows):
-    """Every set-up that was asked for has a figure in every column, and nothing failed."""
+    """Every selected set-up has a figure in every column, and nothing failed."""
     cases, results = measured(name, *peers)
 
     assert results.notes == {}
@@ -50,7 +50,7 @@ def test_a_benchmark_measures_every_row(measured, name, peers, kinds, rows):
     for case in cases:
         for column in case.table.columns:
             figure = results.median(case.table.name, case.row, column.key)
-            # An application without sessions keeps nothing for one.
+            # An application without sessions keeps no memory for one.
             is_nothing = (case.row, column.key) == ("raw ASGI on the same host", "session_kib")
             assert figure is not None, (case.table.name, case.row, column.key)
             assert figure > 0 or is_nothing, (case.table.name, case.row, column.key)
@@ -58,7 +58,7 @@ def test_a_benchmark_measures_every_row(measured, name, peers, kinds, rows):
 
 @pytest.mark.parametrize("name", ["asgi", "read"])
 def test_the_official_package_is_measured_too(measured, name):
-    """Its server offers the same; the fastest set-up is noted where uvloop is missing."""
+    """Its server offers the same; without uvloop the fastest set-up has a note."""
     pytest.importorskip("mcp.server.mcpserver")
     _, results = measured(name, "mcp")
 
@@ -67,7 +67,7 @@ def test_the_official_package_is_measured_too(measured, name):
 
 
 def test_the_schemas_are_accepted_and_refused(measured):
-    """Both engines turn a value into an instance, and its faulty copy into a text."""
+    """Both engines convert a value to an instance, and its faulty copy to a text."""
     cases, results = measured("schema", "noizu")
 
     assert {case.table.name for case in cases} == SCHEMAS
@@ -78,7 +78,7 @@ def test_the_schemas_are_accepted_and_refused(measured):
 
 
 def test_a_missing_peer_is_noted(benchmarks, tmp_path):
-    """A peer that is not installed is named with what is missing; the others are measured."""
+    """A peer that is not installed has a note with the missing package; others are measured."""
     arguments = ["--only", "list", "--rounds", "1", "--seconds", "0.01", "--peers", "trio", "ts1"]
     done = benchmarks(*arguments, NOIZU_MCP_NODE_MODULES=str(tmp_path))
 
@@ -89,7 +89,7 @@ def test_a_missing_peer_is_noted(benchmarks, tmp_path):
 
 
 def test_a_missing_part_of_a_peer_is_noted(benchmarks, tmp_path):
-    """The package that serves over HTTP is named, if that is what is missing."""
+    """If the package for HTTP is missing, the note names it."""
     arguments = ["--only", "sessions", "--rounds", "1", "--peers", "ts2", "--json"]
     done = benchmarks(*arguments, NOIZU_MCP_NODE_MODULES=str(tmp_path))
 
@@ -99,7 +99,7 @@ def test_a_missing_part_of_a_peer_is_noted(benchmarks, tmp_path):
 
 
 def test_an_unknown_benchmark_is_refused(benchmarks):
-    """A wrong name is an error that lists the right ones."""
+    """The error for a wrong name lists the right ones."""
     done = benchmarks("--only", "stdoi")
 
     assert done.returncode == 2
@@ -107,7 +107,7 @@ def test_an_unknown_benchmark_is_refused(benchmarks):
 
 
 def test_rounds_must_be_positive(benchmarks):
-    """No rounds means no medians: it is refused."""
+    """Zero rounds have no median, and are refused."""
     done = benchmarks("--rounds", "0")
 
     assert done.returncode == 2

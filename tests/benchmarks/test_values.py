@@ -1,4 +1,4 @@
-"""The values of the schema benchmark are what they say."""
+"""The values of the schema benchmark are valid and invalid as documented."""
 
 import sys
 from pathlib import Path
@@ -23,7 +23,7 @@ def servers(monkeypatch):
 
 @pytest.mark.parametrize("name", ["small", "medium", "large", "union"])
 def test_one_value_fits_and_the_other_has_one_fault(servers, name):
-    """A refused value is refused for one thing, however large it is."""
+    """An invalid value has exactly one fault, however large it is."""
     values, classes = servers
     shape, _ = read_shape(classes.CLASSES[name])
 

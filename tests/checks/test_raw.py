@@ -13,7 +13,7 @@ class Empty(Server, name="empty", version="1.0.0"):
 
 
 class Notes:
-    """Keeps what is wrong."""
+    """Records faults."""
 
     def __init__(self):
         self.found = []
@@ -25,7 +25,7 @@ class Notes:
 
 
 def test_answers_are_kept_up_to_a_limit():
-    """An answer to a request that is long forgotten is one to no request."""
+    """An answer to a request that was dropped counts as an answer to none."""
     notes = Notes()
     receiver = Receiver(notes)
     for number in range(MAX_ANSWERS + 1):
@@ -38,7 +38,7 @@ def test_answers_are_kept_up_to_a_limit():
 
 
 def test_lists_are_messages_where_they_are_allowed():
-    """A list is taken apart on 2025-03-26, and a fault elsewhere."""
+    """A list is split on 2025-03-26, and a fault in other revisions."""
     text = b'[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]'
     notes = Notes()
     receiver = Receiver(notes)
@@ -54,7 +54,7 @@ def test_lists_are_messages_where_they_are_allowed():
 
 
 async def test_a_server_in_memory_that_has_ended(nursery):
-    """It reads no more, and requests have no answer."""
+    """It reads nothing more, and requests have no answer."""
     link = MemoryLink(Empty(), Notes())
     nursery.start_soon(link.serve)
     await link.aclose()
@@ -66,7 +66,7 @@ async def test_a_server_in_memory_that_has_ended(nursery):
 
 
 async def test_a_server_that_does_not_read(autojump_clock):
-    """A message that it leaves half unread ends the connection, also one without an answer."""
+    """A message that is not read completely ends the connection, also one without an answer."""
     link = MemoryLink(Empty(), Notes())
     note = {"jsonrpc": "2.0", "method": "notifications/x", "params": {"text": "x" * MAX_MESSAGE}}
     await link.exchange(note, {}, 0.1)

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the command line: a demo server, and commands that run in process."""
+"""Fixtures of the tests of the command line: a demo server, and commands in process."""
 
 import sys
 
@@ -110,7 +110,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(folder, capsys):
-    """Run a command; returns its status, stdout and stderr."""
+    """Run a command; return its status, stdout and stderr."""
 
     def run(*words):
         status = main(words)

@@ -1,4 +1,4 @@
-r"""A server on stdio that puts characters which steer a terminal into every text that it can.
+r"""A server on stdio that puts terminal control characters into every possible text.
 
 python hostile.py [modern]   speaks 2025-11-25, or 2026-07-28 as well
 """
@@ -7,8 +7,8 @@ import json
 import os
 import sys
 
-#: ANSI sequences, C1 controls, bidi marks, what has no width, tags, private use and unassigned
-#: characters, line ends of Unicode, a line that looks like one of the program.
+#: ANSI sequences, C1 controls, bidi marks, characters without width, tags, private use and
+#: unassigned characters, line ends of Unicode, a line that looks like one of the program.
 EVIL = (
     "\x1b[2J\x1b]0;title\x07\x9b31m\x85\x7f\b\r\u202e\u2066\u200b\u200d\u00ad\ufeff\u3164\ufe0f"
     "\u2028\u2029\U000e0041\U000e0001\ue000\U0010fffe\u0378\nFORGED: a line\n\tx"
@@ -89,7 +89,7 @@ CAPABILITIES = {"tools": {}, "resources": {}, "prompts": {}, "completions": {}, 
 
 
 def send(message):
-    """Send a message; only what JSON forbids is escaped."""
+    """Send a message; only characters that JSON forbids are escaped."""
     data = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False)
     os.write(1, data.encode() + b"\n")
 

@@ -32,27 +32,27 @@ from noizu_mcp.cli._errors import CommandError
         ({"const": "1"}, "1", "1"),
         ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "5", "5"),
         ({"oneOf": [{"type": "integer"}, {"type": "null"}]}, "5", 5),
-        # Of servers that do not know better.
+        # From servers with invalid schemas.
         ({"type": None, "enum": None, "anyOf": 5}, "5", 5),
         ({"type": [["string"]]}, "5", 5),
         ([], "5", 5),
     ],
 )
 def test_a_value_is_read_as_its_schema_wants_it(schema, text, value):
-    """JSON where the tool declares its type, text where it declares strings, else as it looks."""
+    """The tool's types decide between JSON and text; without a type the value's form does."""
     found = read_arguments([f"x={text}"], None, {"properties": {"x": schema}})
     assert found == {"x": value}
     assert type(found["x"]) is type(value)
 
 
 @pytest.mark.parametrize("schema", [{"properties": None}, {"properties": ["x"]}, {}])
-def test_a_schema_that_is_none(schema):
-    """Then every value is read as it looks."""
+def test_an_invalid_schema(schema):
+    """Every value is read by its form."""
     assert read_arguments(["x=5"], None, schema) == {"x": 5}
 
 
 def test_single_arguments_win_over_the_object():
-    """Both forms may be used together; what stands behind the first = is the value."""
+    """Both forms may be combined; the value is what follows the first =."""
     found = read_arguments(["a=b=c", "n=1"], '{"a": 1, "z": null}', {})
     assert found == {"a": "b=c", "z": None, "n": 1}
 
@@ -67,7 +67,7 @@ def test_single_arguments_win_over_the_object():
     ],
 )
 def test_what_is_no_argument(pairs, text, message):
-    """The message says what to write; the status says that it was asked wrongly."""
+    """The message says what to write; the status is that of wrong usage."""
     with pytest.raises(CommandError, match=message) as caught:
         read_arguments(pairs, text, {})
     assert caught.value.status == 2

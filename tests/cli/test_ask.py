@@ -1,4 +1,4 @@
-"""Servers that ask during a command: a person at a terminal, a script, or nobody answers."""
+"""Servers that ask during a command: with a terminal, with a script, and with neither."""
 
 import io
 import os
@@ -109,7 +109,7 @@ def asking(folder):
 
 @pytest.fixture
 def talk(asking, capfd, monkeypatch):
-    """Run a command at a terminal; returns its status, its stdout and what the terminal showed."""
+    """Run a command at a terminal; return its status, its stdout and the terminal's output."""
 
     def talk(words, *exchange):
         master, slave = pty.openpty()
@@ -153,7 +153,7 @@ PLAIN = {
 
 @pytest.mark.parametrize("version", ERAS)
 def test_a_form(talk, version):
-    """The form says who asks and for what; what is typed is read, checked, and asked for again."""
+    """The form says who asks and why; input is read, checked, and requested again."""
     status, out, shown = talk(
         call("book", version=version),
         ("Answer? yes, no, cancel [yes]:", "\n"),
@@ -194,12 +194,12 @@ def test_a_form(talk, version):
     ],
 )
 def test_a_form_that_is_not_filled_in(talk, version, exchange, answer):
-    """Declining and cancelling are possible at the start; Ctrl-D cancels anywhere."""
+    """The form can be declined and cancelled at the start; Ctrl-D cancels at any time."""
     assert talk(call("book", version=version), *exchange)[:2] == (0, f"{answer}\n")
 
 
 def test_second_thoughts(talk):
-    """A filled-in form is sent only after a yes; blank fields are left out."""
+    """A completed form is sent after a yes; blank fields are left out."""
     blank = [(f"{name}:", "\n") for name in ("extras", "window", "share")]
     filled = [("Answer?", "\n"), ("city:", "Ulm\n"), ("[2]:", "\n"), ("[lower]:", "\n"), *blank]
     assert talk(call("book"), *filled, ("Send it?", "\n"))[:2] == (0, f"{PLAIN}\n")
@@ -228,7 +228,7 @@ def test_a_form_without_fields(talk, version):
     ],
 )
 def test_one_yes_or_no(talk, version, typed, answer):
-    """It is asked once: the answer is the consent."""
+    """The answer to a single boolean is also the consent."""
     asked = "Sure? yes, no, decline, cancel:"
     lines = [(asked, word if word == "\x04" else f"{word}\n") for word in typed]
     status, out, shown = talk(call("sure", version=version), *lines)
@@ -238,14 +238,14 @@ def test_one_yes_or_no(talk, version, typed, answer):
 
 
 def test_one_yes_or_no_with_a_default(talk):
-    """An empty line gives the default."""
+    """An empty line selects the default."""
     line = ("Sure? yes, no, decline, cancel [no]:", "\n")
     assert talk(call("sure", "needed=false"), line)[1] == "accept {'sure': False}\n"
 
 
 @pytest.mark.parametrize("version", ERAS)
 def test_two_questions_at_once(talk, version):
-    """They are shown one after the other."""
+    """They are asked one after the other."""
     status, out, shown = talk(
         call("both", version=version),
         ("Answer?", "yes\n"),
@@ -258,7 +258,7 @@ def test_two_questions_at_once(talk, version):
 
 @pytest.mark.parametrize("version", ERAS)
 def test_a_url(talk, version):
-    """The whole URL is shown, its host stands out, and nothing but a yes agrees."""
+    """The whole URL is shown, its host is highlighted, and only a yes accepts."""
     url = "https://example.com@evil.test/login"
     found = talk(call("visit", f"url={url}", version=version), ("browser of yours?", "\n"))
     assert found[:2] == (0, "decline\n")
@@ -270,7 +270,7 @@ def test_a_url(talk, version):
 
 
 def test_a_url_with_strange_letters(talk):
-    """A host that may look like another one is pointed out."""
+    """A host that may be confused with another one is pointed out."""
     found = talk(
         call("visit", "url=http://xn--pple-43d.com/"), ("look twice", ""), ("[no]:", "n\n")
     )
@@ -287,7 +287,7 @@ def test_no_web_address(talk):
 
 
 def test_a_question_that_is_taken_back(talk):
-    """The person is told when nobody waits for the answer any more."""
+    """The terminal says that the question is no longer asked."""
     words = call("impatient", version=ERAS[0])
     status, out, shown = talk(words, ("(the question is no longer asked)", ""))
     assert (status, out) == (0, "went on\n"), shown
@@ -300,14 +300,14 @@ def test_ctrl_c(talk, version):
 
 
 def test_the_time_of_the_person_is_not_that_of_the_server(talk):
-    """The limit counts again once the question is answered."""
+    """The timeout is paused during a question."""
     status, out, shown = talk((*call("slow"), "--timeout", "0.5"), ("Answer?", "y\n"))
     assert (status, out) == (1, "")
     assert "noizu-mcp: the server did not answer within 0.5 s" in shown
 
 
 def test_what_was_typed_before_is_no_answer(talk):
-    """A line that waits already when the question comes is dropped."""
+    """A line that was typed before the question is dropped."""
     status, out, _ = talk(call("agree"), ("", "yes\n"), ("Answer?", "no\n"))
     assert (status, out) == (0, "decline\n")
 
@@ -323,7 +323,7 @@ def test_what_was_typed_before_is_no_answer(talk):
     ],
 )
 def test_answers_of_a_script(run, asking, version, answers, printed):
-    """`--answers` fills in forms by the names of their fields; defaults do the rest."""
+    """`--answers` fills in forms by field names; other fields have their defaults."""
     assert run(*call("book", "--answers", answers, version=version)) == (0, printed, "")
 
 
@@ -339,8 +339,8 @@ def test_answers_of_a_script(run, asking, version, answers, printed):
         ('{"city": "Ulm", "seats": 9}', "--answers: seats: "),
     ],
 )
-def test_answers_that_are_none(run, asking, version, answers, message):
-    """They end the command before the server hears anything."""
+def test_invalid_answers(run, asking, version, answers, message):
+    """They end the command before anything is sent to the server."""
     status, out, err = run(*call("book", "--answers", answers, version=version))
     assert (status, out) == (2, "")
     assert err.startswith(f"noizu-mcp: {message}"), err
@@ -349,14 +349,14 @@ def test_answers_that_are_none(run, asking, version, answers, message):
 
 @pytest.mark.parametrize("version", ERAS)
 def test_a_script_agrees_to_a_url(run, asking, version):
-    """`accept` agrees, and opens nothing."""
+    """`accept` accepts, and opens nothing."""
     words = call("visit", "url=https://x.test", "--answers", '"accept"', version=version)
     assert run(*words) == (0, "accept\n", "")
 
 
 @pytest.mark.parametrize("stdin", [None, io.StringIO()])
-def test_nobody_is_there(run, asking, monkeypatch, stdin):
-    """Without a terminal the question is declined, and the log says so."""
+def test_no_terminal(run, asking, monkeypatch, stdin):
+    """Without a terminal the question is declined, and logged."""
     monkeypatch.setattr(sys, "stdin", stdin)
     status, out, err = run(*call("agree"))
     assert (status, out) == (0, "decline\n")
@@ -386,26 +386,26 @@ def fields_of(**properties):
     ],
 )
 def test_fields_of_every_revision(schema, text, value):
-    """Choices have titles in three ways; what no form has is read as JSON."""
+    """Titles of choices have three forms; fields of other kinds are read as JSON."""
     (field,) = fields_of(x=schema)
     assert field.read(text) == value
 
 
 def test_what_is_no_json():
-    """A field of an unknown kind says what it wants."""
+    """A field of an unknown kind expects JSON, and says so."""
     (field,) = fields_of(x={"type": "object"})
     with pytest.raises(ValueError, match="this is no JSON"):
         field.read("{")
 
 
 @pytest.mark.parametrize("schema", [None, {"properties": 5}, {"properties": {"a": 5}}, {}])
-def test_forms_that_are_none(schema):
-    """A broken form asks for nothing."""
+def test_invalid_forms(schema):
+    """A malformed form asks nothing."""
     assert read_fields(schema) == []
 
 
 def test_a_form_whose_parts_are_null():
-    """A form with null in place of its parts has optional fields without choices."""
+    """A form with null as its parts has optional fields without choices."""
     (field,) = read_fields({"properties": {"a": {"enum": None, "oneOf": None}}, "required": None})
     assert (field.required, field.choices) == (False, [])
 
@@ -422,12 +422,12 @@ def test_a_form_whose_parts_are_null():
     ],
 )
 def test_defaults(schema, shown):
-    """A default is shown as it is called."""
+    """A default is shown by its title."""
     assert FormField("x", schema, required=False).shown_default == shown
 
 
 def test_explanations():
-    """A field says what it is for, what may be filled in, and whether it must be."""
+    """A field shows its purpose, its allowed values, and whether it is required."""
     schema = {"type": "string", "description": "Your mail", "format": "email", "maxLength": 9}
     field = FormField("x", schema, required=False)
     assert field.explanation == "Your mail (text, email, 9 letters or fewer, optional)"

@@ -30,7 +30,7 @@ def edit(folder):
 
 
 def test_write_and_check(run, edit, folder):
-    """A server keeps the contract that was written of it."""
+    """A server conforms to the contract that was written for it."""
     status, out, _ = run("contract", "write", "app.py")
 
     assert (status, out) == (
@@ -62,7 +62,7 @@ def test_a_breaking_change(run, edit):
 
 
 def test_json(run, edit):
-    """Programs get the changes, and what was written."""
+    """The JSON has the changes, and what was written."""
     assert json.loads(run("contract", "write", "app.py", "--json", "--only", "tools")[1]) == {
         "file": "contract.json",
         "tools": 1,
@@ -85,7 +85,7 @@ def test_exact(run, edit):
 
 
 def test_wrong_files(run, edit, folder):
-    """A file that is missing or no contract is wrong usage, with what to do."""
+    """A file that is missing or not a contract is wrong usage; the error says what to do."""
     status, _, err = run("contract", "check", "app.py")
     assert status == 2
     assert "there is no contract.json; `noizu-mcp contract write` writes it" in err
@@ -101,5 +101,5 @@ def test_wrong_files(run, edit, folder):
 
 
 def test_the_action_is_needed(run):
-    """`contract` alone is wrong usage."""
+    """`contract` without an action is wrong usage."""
     assert run("contract")[0] == 2

@@ -1,4 +1,4 @@
-"""`describe`: all that a person needs to use a tool, a prompt, a resource or a template."""
+"""`describe`: what a user needs for a tool, a prompt, a resource or a template."""
 
 import json
 import shlex
@@ -81,7 +81,7 @@ def hotel(folder):
 
 
 def test_a_tool(hotel, run):
-    """Arguments with types and constraints, nested ones below theirs, output, hints, a command."""
+    """It has arguments with types, constraints and nesting, the output, hints, and a command."""
     status, out, err = run("describe", "hotel.py", "book")
     assert (status, err) == (0, "")
     assert out == (
@@ -113,14 +113,14 @@ def test_a_tool(hotel, run):
 
 
 def test_the_example_works(hotel, run):
-    """The command that is shown can be run as it is."""
+    """The command that is shown can be run unchanged."""
     line = run("describe", "hotel.py", "book")[1].splitlines()[-1]
     status, out, _ = run(*shlex.split(line)[1:])
     assert (status, json.loads(out)) == (0, {"name": "NAME", "tags": []})
 
 
 def test_a_hidden_tool(hotel, run):
-    """A server in this process shows it, and says so; its output has no fields."""
+    """It is shown for a server in this process, and marked; its output has no fields."""
     status, out, _ = run("describe", "hotel.py", "secret")
     assert status == 0
     assert out.startswith("secret: a tool of hotel 2, hidden\n")
@@ -128,13 +128,13 @@ def test_a_hidden_tool(hotel, run):
 
 
 def test_a_tool_without_arguments(hotel, run):
-    """It says that there are none."""
+    """The text says that there are none."""
     out = run("describe", "hotel.py", "plain")[1]
     assert "  No input.\n\n  At all.\n\nArguments\n  none are named\n" in out
 
 
 def test_a_resource(hotel, run):
-    """By its URI or its name."""
+    """A resource is found by its URI or its name."""
     status, out, _ = run("describe", "hotel.py", "config://app")
     assert run("describe", "hotel.py", "config") == (status, out, "") == (0, out, "")
     assert out.endswith(
@@ -151,14 +151,14 @@ def test_a_resource(hotel, run):
 
 
 def test_a_template(hotel, run):
-    """With its variables, and an example that fills in the needed ones."""
+    """It has variables, and an example that fills in the required ones."""
     out = run("describe", "hotel.py", "note://{day}{?tags*}")[1]
     assert "\nVariables\n  day   text (needed)\n  tags  list (optional)\n" in out
     assert out.endswith("  noizu-mcp read hotel.py note://DAY\n")
 
 
 def test_two_of_one_name(hotel, run):
-    """Both are told; JSON has a key for each."""
+    """Both are described; JSON has a key for each."""
     status, out, _ = run("describe", "hotel.py", "same")
     assert status == 0
     assert "same: a tool of" in out
@@ -173,7 +173,7 @@ def test_two_of_one_name(hotel, run):
 
 
 def test_a_server_of_a_command(folder, run):
-    """The example has the command behind it; hidden components are not known."""
+    """The example contains the command; hidden components are unknown."""
     serve = f"import sys; sys.path.insert(0, {ROOT!r}); import demo; demo.Demo().run()"
     words = ("--", sys.executable, "-c", serve)
     out = run("describe", "echo", *words)[1]
@@ -190,7 +190,7 @@ def test_an_unknown_name(hotel, run):
 
 
 def test_a_server_that_lists_half(folder, run):
-    """A method that the server does not know lists nothing; any other error stands."""
+    """An unknown method counts as an empty list; any other error is reported."""
     (folder / "half.py").write_text(
         "from noizu_mcp import McpError, Server\n"
         "class Half(Server, name='half', version='1'):\n"
@@ -224,7 +224,7 @@ class Odd(Server, name="odd", title="The \\x1b[2Jodd", version="1"):
 
 
 def test_what_servers_send(folder, run):
-    """Any schema and any template has a description of bounded length, and steers no terminal."""
+    """Any schema and any template has a text of bounded length without control characters."""
     (folder / "odd.py").write_text(ODD)
     out = run("describe", "odd.py", "any")[1]
     assert out.startswith("any: a tool of The \\u{1B}[2Jodd 1\n")
@@ -265,7 +265,7 @@ def test_what_servers_send(folder, run):
     ],
 )
 def test_schemas_in_words(schema, words):
-    """Each keyword that people meet has its words; what has none is left out."""
+    """Each common keyword has its text; others are left out."""
     root = {"$defs": {"b/c": {"type": "boolean"}, "self": {"$ref": "#/$defs/self"}}}
     assert in_words(schema, root) == words
 
@@ -278,7 +278,7 @@ def test_schemas_in_words(schema, words):
     ],
 )
 def test_fields_of_inner_objects(schema):
-    """Objects in a list, or in one of several forms, have their fields below them."""
+    """Fields of objects in lists and in alternatives are listed below them."""
     inner = {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}
     root = {"$defs": {"a": inner}, "properties": {"outer": schema}}
     rows = [*fields_in_words(root, root)]
@@ -317,7 +317,7 @@ SCHEMAS = st.recursive(
 
 @given(SCHEMAS)
 def test_samples_are_valid(schema):
-    """A value for an example fits its schema."""
+    """A generated example value fits its schema."""
     assert not list(compile_schema(schema).violations(sample(schema, schema, "name")))
 
 
@@ -341,7 +341,7 @@ JSONS = st.recursive(
 
 @given(JSONS)
 def test_any_schema_has_words(schema):
-    """Whatever a server sends in place of a schema fails nothing."""
+    """Any value instead of a schema is accepted."""
     assert isinstance(in_words(schema, schema), str)
     assert all(isinstance(part, str) for row in fields_in_words(schema, schema) for part in row)
     json.dumps(sample(schema, schema, "name"))

@@ -1,4 +1,4 @@
-"""Progress and log messages of a call: on a terminal, and nowhere else."""
+"""Progress and log messages of a call: only on a terminal."""
 
 import io
 import os
@@ -46,7 +46,7 @@ ERAS = ("2025-11-25", "2026-07-28")
 
 @pytest.fixture
 def on_terminal(folder, capfd, monkeypatch):
-    """Run a command whose stderr, and stdin on demand, is a terminal."""
+    """Run a command whose stderr, and on request stdin, is a terminal."""
     (folder / "working.py").write_text(SERVER)
 
     def run(*words, typed=None):
@@ -81,7 +81,7 @@ def on_terminal(folder, capfd, monkeypatch):
 
 @pytest.mark.parametrize("version", ERAS)
 def test_a_call_on_a_terminal(on_terminal, version):
-    """The bar is drawn and erased; log messages are lines of their own, from info on."""
+    """The bar is drawn and erased; log messages from "info" on are separate lines."""
     words = ("call", "working.py", "work", "n=2", "--protocol", version)
     status, out, shown = on_terminal(*words)
     assert (status, out) == (0, "done\n")
@@ -91,13 +91,13 @@ def test_a_call_on_a_terminal(on_terminal, version):
     assert "[warning] two lines" in shown
     assert "not shown" not in shown
     assert "\x1b" not in shown
-    # The last that is written erases the bar.
+    # The last output erases the bar.
     assert shown.endswith(" \r")
 
 
 @pytest.mark.parametrize("more", [["--json"], ["--trace"]])
 def test_a_call_that_others_read(on_terminal, more):
-    """With `--json` there is no bar and no log line, and a trace has the messages themselves."""
+    """With `--json` there is no bar and no log line, and a trace has the raw messages."""
     _, _, shown = on_terminal("call", "working.py", "work", "n=2", *more)
     assert "[info]" not in shown
     if more == ["--json"]:
@@ -105,7 +105,7 @@ def test_a_call_that_others_read(on_terminal, more):
 
 
 def test_a_call_into_a_pipe(folder, run):
-    """Nothing of it is printed if stderr is no terminal."""
+    """Nothing is printed if stderr is not a terminal."""
     (folder / "working.py").write_text(SERVER)
     assert run("call", "working.py", "work", "n=2") == (0, "done\n", "")
 
@@ -113,7 +113,7 @@ def test_a_call_into_a_pipe(folder, run):
 @pytest.mark.parametrize("version", ERAS)
 @pytest.mark.parametrize("more", [[], ["--json"]])
 def test_log_messages_that_are_asked_for(folder, run, version, more):
-    """`--log-level` prints those of the level and above, also into a file, without a bar."""
+    """`--log-level` prints messages from that level on, also into a file, without a bar."""
     (folder / "working.py").write_text(SERVER)
     words = ("call", "working.py", "work", "n=1", "--protocol", version, *more)
     status, _, err = run(*words, "--log-level", "warning")
@@ -122,7 +122,7 @@ def test_log_messages_that_are_asked_for(folder, run, version, more):
 
 
 def test_a_question_pauses_the_display(on_terminal):
-    """The bar goes before the question comes, and log messages wait for the answer."""
+    """The bar is erased before a question, and log messages wait for the answer."""
     words = ("call", "working.py", "ask", "--protocol", ERAS[0])
     status, out, shown = on_terminal(*words, typed=(b"Answer?", b"yes\n"))
     assert (status, out) == (0, "accept\n")
@@ -132,7 +132,7 @@ def test_a_question_pauses_the_display(on_terminal):
 
 
 async def test_progress_keeps_a_call_alive(autojump_clock):
-    """The time limit of the server starts again with each report, as it does without a person."""
+    """Each report restarts the timeout of the server, also without a terminal."""
 
     class Quiet(Server, name="quiet", version="1"):
         pass
@@ -146,7 +146,7 @@ async def test_progress_keeps_a_call_alive(autojump_clock):
                 person.report(Progress(number))
         return "there"
 
-    with person._unhurried():  # the clock stands still during a question
+    with person._unhurried():  # the clock is paused during a question
         person.report(Progress(1))
         assert person._scope.deadline == inf
     async with connect(Quiet) as client:
@@ -157,7 +157,7 @@ async def test_progress_keeps_a_call_alive(autojump_clock):
 
 
 class Screen(io.StringIO):
-    """A terminal without a descriptor, so of unknown width."""
+    """A terminal without a descriptor, so its width is unknown."""
 
     encoding = "utf-8"
 
@@ -166,7 +166,7 @@ class Screen(io.StringIO):
 
 
 def test_a_change_alone_is_drawn():
-    """A thousand reports that look the same are written once."""
+    """A thousand equal reports are drawn once."""
     screen = Screen()
     display = Display(screen)
     for number in range(1000):
@@ -175,7 +175,7 @@ def test_a_change_alone_is_drawn():
 
 
 def test_nothing_is_shown_during_a_question():
-    """No bar is drawn, and log messages come afterwards, the newest hundred."""
+    """No bar is drawn, and the newest hundred log messages follow afterwards."""
     screen = Screen()
     display = Display(screen)
     note = '{"jsonrpc":"2.0","method":"notifications/message","params":{"data":%d}}'
@@ -189,7 +189,7 @@ def test_nothing_is_shown_during_a_question():
 
 
 def test_a_long_message_is_cut():
-    """The bar stays in one line, whatever the server writes; a shorter one leaves nothing over."""
+    """The bar stays on one line; a shorter one erases the rest of it."""
     screen = Screen()
     display = Display(screen)
     display.report(Progress(1, 2, "x" * 10**6))
@@ -202,7 +202,7 @@ def test_a_long_message_is_cut():
 
 
 def test_batches_and_what_is_no_log_message():
-    """Log messages are found wherever they stand; anything else is the matter of the client."""
+    """Log messages are found in batches, too; other messages are left to the client."""
     screen = Screen()
     display = Display(screen)
     note = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}}'
@@ -228,5 +228,5 @@ def test_batches_and_what_is_no_log_message():
     ],
 )
 def test_bars(progress, shown):
-    """A bar where there is a total; whatever number a server sends has a form."""
+    """With a total there is a bar; any number from a server is formatted."""
     assert bar_of(progress) == shown

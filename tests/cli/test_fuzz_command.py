@@ -17,7 +17,7 @@ def fuzz(*words, fault="crash"):
 
 
 def test_a_finding_is_an_exit_status(capsys, tmp_path):
-    """A finding is printed as a test, kept, and replayed until it is mended; the status is 1."""
+    """A finding is printed as a test, stored, and replayed until it is fixed; the status is 1."""
     kept = tmp_path / "findings.jsonl"
 
     assert fuzz(*FEW, "--keep", str(kept)) == 1
@@ -60,7 +60,7 @@ WRONG = [
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, list) else None,
 )
 def test_what_cannot_be_fuzzed(words, status, capsys):
-    """A wrong command line, and a server that does not start, are told in one line."""
+    """A wrong command line, and a server that does not start, are reported in one line."""
     assert main(words) == status
     assert capsys.readouterr().err.count("\n") == 1
 

@@ -11,7 +11,7 @@ from noizu_mcp.cli._target import open_server
 
 @pytest.fixture
 def config(folder):
-    """A file with one server that is there, and one that is not."""
+    """A file with one working server, and one that cannot start."""
     servers = {"my demo": "demo.py:Demo", "off": {"command": "no-such-command"}}
     path = folder / "mcp.json"
     path.write_text(json.dumps({"mcpServers": servers}))
@@ -20,7 +20,7 @@ def config(folder):
 
 @pytest.fixture
 def served(monkeypatch):
-    """Do not serve; keep what would be served."""
+    """Do not serve; record what would be served."""
     kept = []
     monkeypatch.setattr(_serve, "run_http", lambda front, *_, **__: kept.append(front))
     monkeypatch.setattr(_target, "run_stdio", lambda make: kept.append(make()))
@@ -29,7 +29,7 @@ def served(monkeypatch):
 
 @pytest.mark.parametrize("words", [(), ("--http",)])
 async def test_a_gateway(run, served, config, words):
-    """Without a server of its own it has the tools of the others, with their names before them."""
+    """Without its own server it has the tools of the others, with prefixes."""
     assert run("run", "--config", config, *words) == (0, "", "")
     (server,) = served
     assert server.options.name == "gateway"
@@ -40,7 +40,7 @@ async def test_a_gateway(run, served, config, words):
 
 
 async def test_a_server_in_front(config):
-    """A server that is named serves them beside its own."""
+    """A named server has these tools in addition to its own."""
     server = open_server("demo.py:Demo", config)
     assert server.options.name == "demo"
     async with connect(server) as client:
@@ -60,7 +60,7 @@ async def test_a_server_in_front(config):
     ],
 )
 def test_wrong_words(run, folder, words, text):
-    """Each is told, and serves nothing."""
+    """Wrong arguments are reported, and nothing is served."""
     (folder / "empty.json").write_text('{"mcpServers": {"x": {"disabled": true}}}')
     status, out, err = run("run", *words)
     assert (status, out) == (2, "")

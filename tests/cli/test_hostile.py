@@ -1,4 +1,4 @@
-"""No command lets a server steer the terminal, or forge a line of the program."""
+"""No server can control the terminal, or forge a line of the program."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import pytest
 
 HOSTILE = str(Path(__file__).with_name("hostile.py"))
 ERAS = [(), ("modern",)]
-#: Categories of characters that steer, are not assigned, or show nothing.
+#: Categories of characters that control, are not assigned, or show nothing.
 UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
 COMMANDS = {
@@ -50,7 +50,7 @@ CONTRACT = {
 
 
 def unseen_in(text):
-    """List the characters that no command prints."""
+    """List the characters that no command may print."""
     styles = (0xFE00 <= ord(each) <= 0xFE0F or each == "\u3164" for each in text)
     return sorted(
         {
@@ -63,14 +63,14 @@ def unseen_in(text):
 
 @pytest.fixture
 def hostile(forked_command, folder):
-    """The words that start the server; a contract of it that has changed is in the folder."""
+    """The command that starts the server; the folder has an outdated contract of it."""
     command = forked_command(HOSTILE, "json")
     return lambda era: ("--", *command, *era)
 
 
 @pytest.fixture
 def on_terminal(run, monkeypatch):
-    """Run a command whose stdout and stderr pass for a terminal."""
+    """Run a command whose stdout and stderr look like a terminal."""
 
     def run_there(*words):
         for stream in (sys.stdout, sys.stderr):
@@ -90,12 +90,12 @@ def commands():
 @pytest.mark.slow
 @pytest.mark.parametrize(("words", "era"), list(commands()))
 def test_a_terminal(words, era, hostile, on_terminal, folder):
-    """The texts of a server are printed with code points in the place of such characters."""
+    """Texts of a server are printed with code points instead of such characters."""
     (folder / "contract.json").write_text(json.dumps(CONTRACT))
     _, out, err = on_terminal(*words, *hostile(era))
 
     assert unseen_in(out) == []
-    # The bar goes back to the beginning of its line; the arrows of a trace have colours.
+    # The bar returns to the beginning of its line; the arrows of a trace have colours.
     assert unseen_in(re.sub(r"\r|\x1b\[3[26]m(-->|<--)\x1b\[0m", "", err)) == []
     assert "\\u{202E}" in out + err
     if words != ("call", "fail"):  # its text is printed as a text
@@ -112,7 +112,7 @@ def json_commands():
 @pytest.mark.slow
 @pytest.mark.parametrize("words", list(json_commands()))
 def test_json(words, hostile, run, folder):
-    """JSON stays exact, with escapes in the place of such characters."""
+    """JSON remains exact, with escapes instead of such characters."""
     (folder / "contract.json").write_text(json.dumps(CONTRACT))
     _, out, err = run(*words, "--json", *hostile(()))
 
@@ -125,7 +125,7 @@ def test_json(words, hostile, run, folder):
 
 @pytest.mark.parametrize("words", [("prompt", "prompt", "word=a"), ("call", "tool")])
 def test_a_pipe(words, hostile, run):
-    """Texts that are data stay as they are; everything around them is safe."""
+    """Texts that are data are unchanged; everything around them is safe."""
     _, out, err = run(*words, *hostile(()))
 
     assert out.count("\u202e") == 1
@@ -134,7 +134,7 @@ def test_a_pipe(words, hostile, run):
 
 @pytest.mark.slow
 def test_a_gateway(hostile, folder):
-    """The log of a gateway has one line for each record, and marks what its servers write."""
+    """The log of a gateway has one line for each record, and marks the output of its servers."""
     _, command, *words = hostile(())
     servers = {"bad": {"command": command, "args": words}}
     (folder / "mcp.json").write_text(json.dumps({"mcpServers": servers}))

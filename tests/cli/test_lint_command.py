@@ -1,4 +1,4 @@
-"""`noizu-mcp lint`: the report on a terminal and as JSON, the options, and the page about it."""
+"""`noizu-mcp lint`: the report on a terminal and as JSON, the options, and its page."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def bad(folder):
 
 
 def test_the_report(run, bad):
-    """Tools by size, then findings by rule; long lists are cut; the status is 1 for an error."""
+    """Tools by size, then findings by rule; long lists are cut; an error makes the status 1."""
     status, out, err = run("lint", bad)
     lines = out.splitlines()
 
@@ -50,7 +50,7 @@ def test_the_report(run, bad):
 
 
 def test_one_tool_has_no_sum(run, folder):
-    """The table of one tool is its row; nothing found is said, too."""
+    """The table of one tool is its row; a report without findings says so."""
     (folder / "good.py").write_text(
         "from noizu_mcp import Server, Toolkit, mcp\n"
         "class Kit(Toolkit):\n"
@@ -68,7 +68,7 @@ def test_one_tool_has_no_sum(run, folder):
 
 
 def test_json(run, bad):
-    """All findings and sizes are there for programs."""
+    """JSON has all findings and sizes."""
     status, out, _ = run("lint", bad, "--json")
     found = json.loads(out)
 
@@ -78,7 +78,7 @@ def test_json(run, bad):
 
 
 def test_options(run, bad):
-    """Rules are left out, and the severity and the APIs that count are chosen."""
+    """Options exclude rules, and set the severity and the APIs."""
     assert run("lint", bad, "--ignore", "array-items")[0] == 0
     assert run("lint", bad, "--ignore", "array-items", "--fail-on", "warning")[0] == 1
     assert "gemini" not in run("lint", bad, "--api", "openai")[1]
@@ -100,7 +100,7 @@ def test_unknown_names(run, words, text):
 
 
 def test_the_page_has_every_rule():
-    """The table of the documentation is that of the code."""
+    """The table of the documentation is the same as in the code."""
     text = PAGE.read_text(encoding="utf-8")
     rows = [f"| `{name}` | {rule.severity} | {rule.remedy} |" for name, rule in RULES.items()]
 

@@ -1,4 +1,4 @@
-"""`noizu-mcp login` and `logout`, over real sockets: a person, an MCP server, and its issuer."""
+"""`noizu-mcp login` and `logout`, over real sockets: a user, an MCP server, and its issuer."""
 
 import json
 import threading
@@ -34,7 +34,7 @@ class Secured(Demo, name="secured", version="1"):
 
 @pytest.fixture
 def world(folder, monkeypatch):
-    """Serve an authorization server and an MCP server that wants its tokens, in a thread."""
+    """Serve an authorization server and an MCP server that requires its tokens, in a thread."""
     monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
     (folder / "secured.py").write_text(SECURED)
     ready, threads = Future(), []
@@ -54,7 +54,7 @@ def world(folder, monkeypatch):
     login, url, end, token = ready.result(60)
 
     def visit(place):
-        """Be the browser and the person: approve, and go where the answer leads."""
+        """Act as browser and user: approve, and follow the redirect."""
         answer = login.open_browser(place)
         request = partial(urllib.request.urlopen, answer, timeout=60)
         threads.append(threading.Thread(target=lambda: request().read()))
@@ -70,7 +70,7 @@ def world(folder, monkeypatch):
 
 
 def test_a_person_logs_in_once(world, run):
-    """The other commands use the login, until it is deleted."""
+    """Other commands use the login until it is deleted."""
     login, url = world
     status, _, err = run("list", url)
     assert status == 1
@@ -95,7 +95,7 @@ def test_a_person_logs_in_once(world, run):
 
 
 def test_a_scope_that_was_not_asked_for(world, run):
-    """No other command begins a login: the error says how to repeat it."""
+    """No other command begins a login: the error says how to log in again."""
     _, url = world
     run("login", url)
     status, _, err = run("call", url, "save")
@@ -107,7 +107,7 @@ def test_a_scope_that_was_not_asked_for(world, run):
 
 
 def test_a_token_in_a_header_comes_first(world, run):
-    """The login is not used beside it."""
+    """The login is not used in addition to it."""
     login, url = world
     run("login", url)
     header = f"Authorization: Bearer {login.issue_token(url, scopes=['docs:read', 'docs:write'])}"
@@ -118,7 +118,7 @@ def test_a_token_in_a_header_comes_first(world, run):
 
 
 def test_a_registered_client(world, run, monkeypatch):
-    """Its name is an option, and its secret in the environment."""
+    """Its id is an option, and its secret in the environment."""
     login, url = world
     login.add_client("cli", secret="s3cret")
     monkeypatch.setenv("NOIZU_MCP_CLIENT_SECRET", "s3cret")
@@ -134,7 +134,7 @@ def test_a_registered_client(world, run, monkeypatch):
 
 
 def test_without_a_browser(world, run, monkeypatch):
-    """The URL is on stderr, and the person opens it somewhere."""
+    """The URL is printed on stderr, and the user opens it elsewhere."""
     login, url = world
     monkeypatch.setattr(webbrowser, "open", None)
 
@@ -189,13 +189,13 @@ def test_a_server_that_wants_no_login(run, monkeypatch, folder):
     ],
 )
 def test_wrong_words(words, text, run):
-    """They are told in one line, with status 2."""
+    """Wrong arguments are reported in one line, with status 2."""
     status, out, err = run(*words)
     assert (status, out, True) == (2, "", text in err)
 
 
 def test_a_store_that_cannot_be_read(run, monkeypatch, folder):
-    """It is one line, too."""
+    """The error is one line."""
     monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
     (folder / "data" / "noizu-mcp").mkdir(parents=True)
     (folder / "data" / "noizu-mcp" / "credentials.json").write_text("{")
@@ -204,7 +204,7 @@ def test_a_store_that_cannot_be_read(run, monkeypatch, folder):
 
 
 async def test_no_tokens_without_tls(folder, monkeypatch):
-    """A server on plain HTTP elsewhere gets none, whatever is stored."""
+    """Stored tokens are not sent to a remote server on plain HTTP."""
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
     (folder / "noizu-mcp").mkdir()
     (folder / "noizu-mcp" / "credentials.json").write_text("{}")

@@ -1,4 +1,4 @@
-"""The commands, from their words to their exit status."""
+"""The commands, from their arguments to their exit status."""
 
 import io
 import json
@@ -29,7 +29,7 @@ def test_the_package_is_a_program():
 
 
 def test_list(run):
-    """A table of tools: what each takes, and the first line of what it is for."""
+    """The table has each tool, its arguments, and the first line of its description."""
     status, out, err = run("list", "demo.py:Demo")
     assert (status, err) == (0, HIDDEN)
     lines = out.splitlines()
@@ -39,7 +39,7 @@ def test_list(run):
 
 
 def test_hidden_components_are_counted(run, folder):
-    """A server in this process tells; its list may show some of them; another server does not."""
+    """Hidden components of a server in this process are counted; other servers do not tell."""
     assert run("list", "demo.py", "--prompts")[2] == ""
     assert run("list", "demo.py", "--json")[2] == ""
     assert run("list", *COMMAND)[2] == ""
@@ -66,21 +66,21 @@ def test_hidden_components_are_counted(run, folder):
 
 
 def test_without_words(run):
-    """The help goes to stderr, with the status of a wrong use: a script must notice."""
+    """Without arguments the help goes to stderr, with the status of wrong usage."""
     status, out, err = run()
     assert (status, out) == (2, "")
     assert err == run("--help")[1]
 
 
 def test_list_as_json(run):
-    """`--json` prints the definitions as they go over the wire."""
+    """`--json` prints the definitions in wire form."""
     status, out, _ = run("list", "demo.py:Demo", "--json")
     assert status == 0
     assert json.loads(out)[0]["inputSchema"]["required"] == ["message"]
 
 
 def test_list_of_a_server_that_writes_null(run, monkeypatch):
-    """A schema that is not what it should be costs its own column, not the list."""
+    """An invalid schema affects its own column, not the list."""
     schema = {"type": "object", "properties": None, "required": None}
     tool = ToolDefinition("odd", description="Odd", input_schema=schema)
 
@@ -94,7 +94,7 @@ def test_list_of_a_server_that_writes_null(run, monkeypatch):
 
 
 def test_call(run):
-    """Arguments are read by the schema; options may stand between them."""
+    """Arguments are read by the schema; options may be between them."""
     words = ("call", "demo.py:Demo", "echo", "message=1", "--debug", "times=2")
     assert run(*words) == (0, "11\n", "")
     assert run("call", "demo.py", "echo", "--args", '{"message": "x"}') == (0, "x\n", "")
@@ -109,14 +109,14 @@ def test_call_as_json(run):
 
 
 def test_a_command_behind_two_dashes(run):
-    """Any command that speaks stdio will do."""
+    """Any command that serves on stdio can be used."""
     assert run("call", "echo", "message=hi", *COMMAND) == (0, "hi\n", "")
     status, out, _ = run("list", "--json", *COMMAND)
     assert (status, json.loads(out)[0]["name"]) == (0, "echo")
 
 
 def test_one_revision_and_every_message(run):
-    """`--protocol` pins the revision, and `--trace` shows what goes over the wire."""
+    """`--protocol` pins the revision, and `--trace` shows the messages."""
     words = ("call", "demo.py", "kinds", "--protocol", "2025-03-26", "--trace", "--timeout", "9")
     status, _, err = run(*words)
     assert status == 0
@@ -138,7 +138,7 @@ def test_one_revision_and_every_message(run):
 def test_a_tool_that_fails(run, tool, stderr):
     """The text of a failed tool goes to stderr, and the status is 1."""
     assert run("call", "demo.py", tool) == (1, "", stderr)
-    # The module is imported a second time, so that it gets another name.
+    # The module is imported a second time, so it needs another name.
     status, out, err = run("call", "demo.py", tool, "x=1")
     assert (status, out, err.replace("demo_", "demo")) == (1, "", stderr)
 
@@ -158,7 +158,7 @@ class Failing(Server, name="failing", version="1"):
 @pytest.mark.parametrize("protocol", ["2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize("code", [-32601, -32602])
 def test_a_tool_that_is_listed_is_there(run, folder, code, protocol):
-    """Its error stands, with any code, and the list is asked for once."""
+    """Its error is reported, with any code, and the list is requested once."""
     listing = "return [{'name': 'far', 'inputSchema': {'type': 'object'}}]"
     (folder / "failing.py").write_text(FAILING.format(code=code, listing=listing))
     words = ("call", "failing.py", "--trace", "--protocol", protocol)
@@ -177,7 +177,7 @@ def test_a_tool_that_is_listed_is_there(run, folder, code, protocol):
     [(-32601, "the server has no tools"), (-32602, "nothing behind it (-32602)")],
 )
 def test_a_server_that_lists_no_tools(run, folder, code, told):
-    """It has none if it knows no method of tools; else what it says of the call stands."""
+    """An unknown method means no tools; otherwise the error of the call is reported."""
     listing = "raise McpError(-32601, 'Method not found')"
     (folder / "failing.py").write_text(FAILING.format(code=code, listing=listing))
     assert run("call", "failing.py", "far") == (1, "", f"noizu-mcp: {told}\n")
@@ -198,7 +198,7 @@ def test_a_server_that_lists_no_tools(run, folder, code, told):
     ],
 )
 def test_a_capability_that_is_missing(run, folder, data, told):
-    """It is named, so that the user knows what the server wanted."""
+    """The error names the capability."""
     (folder / "needy.py").write_text(
         "from noizu_mcp import McpError, Server\n"
         "class Needy(Server, name='needy', version='1'):\n"
@@ -247,7 +247,7 @@ def test_what_is_asked_wrongly(run, monkeypatch, words, message):
 
 
 def test_every_problem_of_a_definition_has_its_line(run, folder):
-    """A class that cannot be is explained completely."""
+    """Every problem of an invalid class is reported in its own line."""
     (folder / "bad.py").write_text(
         "from noizu_mcp import Server\nclass Bad(Server, bogus=1, name=5): pass\n"
     )
@@ -267,19 +267,19 @@ def test_every_problem_of_a_definition_has_its_line(run, folder):
     ],
 )
 def test_a_server_that_cannot_be_used(run, words, message):
-    """One line names the command and what became of it."""
+    """One line has the command and its failure."""
     assert run(*words) == (1, "", f"noizu-mcp: {message}\n")
 
 
 def test_debugging(run):
-    """`--debug` shows the traceback as well."""
+    """`--debug` prints the traceback, too."""
     status, _, err = run("call", "demo.py", "error", "--debug")
     assert status == 1
     assert err.startswith("  Traceback ")
     assert err.endswith("\nnoizu-mcp: first\\u{A}second (-32602)\n")
     _, _, err = run("call", "demo.py", "crash", "--debug")
     assert "noizu-mcp: demo.Kit.crash" not in err
-    # Behind two dashes it is a word of the server.
+    # After two dashes it is an argument of the server.
     assert "Traceback" not in run("list", "--", "false", "--debug")[2]
 
 
@@ -291,7 +291,7 @@ def test_debugging(run):
     ],
 )
 def test_help(run, words):
-    """Every command explains itself, with an exit status of 0."""
+    """Every command has a help, with status 0."""
     status, out, err = run(*words, "--help")
     assert (status, err) == (0, "")
     assert out.startswith(f"usage: {' '.join(('noizu-mcp', *words))} ")
@@ -300,13 +300,13 @@ def test_help(run, words):
 
 
 def test_version(run):
-    """`--version` says which one this is."""
+    """`--version` prints the version."""
     assert run("--version") == (0, f"noizu-mcp {noizu_mcp.__version__}\n", "")
 
 
 @pytest.mark.parametrize("words", [("run", "demo.py"), ("run", "--debug", "demo.py:Demo")])
 def test_run(run, monkeypatch, words):
-    """`run` serves what it names, with or without options."""
+    """`run` serves its target, with or without options."""
     served = []
     monkeypatch.setattr(_target, "run_stdio", lambda load: served.append(load().options.name))
     assert run(*words) == (0, "", "")
@@ -332,7 +332,7 @@ def test_run_on_a_terminal(run, monkeypatch):
     ],
 )
 def test_no_failure_shows_a_traceback(run, monkeypatch, error, status, stderr):
-    """Each failure ends in a status and at most one line."""
+    """Each failure has a status and at most one line."""
 
     def fail(_):
         raise error
@@ -344,7 +344,7 @@ def test_no_failure_shows_a_traceback(run, monkeypatch, error, status, stderr):
 
 
 def test_other_ends_of_the_program_pass(monkeypatch):
-    """An exception that is neither a failure nor an interruption passes."""
+    """Other exceptions, neither a failure nor an interruption, are raised."""
 
     def fail(_):
         raise GeneratorExit
@@ -355,7 +355,7 @@ def test_other_ends_of_the_program_pass(monkeypatch):
 
 
 def test_a_reader_that_is_gone(folder, monkeypatch):
-    """`noizu-mcp list … | head` ends quietly, and so does the interpreter after it."""
+    """`noizu-mcp list … | head` ends silently, and so does the interpreter."""
     out, stdout = os.pipe()
     os.close(out)
     saved = os.dup(1)
@@ -372,7 +372,7 @@ def test_a_reader_that_is_gone(folder, monkeypatch):
 
 
 def test_without_stdout_and_stderr(folder, monkeypatch):
-    """A program that was started without them prints to nowhere."""
+    """A program without stdout and stderr prints nothing."""
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "stderr", None)
     monkeypatch.setattr(os, "fdopen", lambda *_, **__: io.StringIO())
@@ -401,7 +401,7 @@ class Big(Server, name="big", version="1"):
     ("size", "largest"), [("1000", 1000), ("1k", 1024), ("1KiB", 1024), ("32M", 2**25)]
 )
 def test_a_size(run, folder, size, largest):
-    """A largest message is given in bytes, or with a unit."""
+    """The largest message is given in bytes, or with a unit."""
     (folder / "big.py").write_text(BIG)
     words = ("call", "big.py", "text", "--max-message", size)
     assert run(*words, "n=100")[0] == 0
@@ -410,7 +410,7 @@ def test_a_size(run, folder, size, largest):
 
 
 def test_a_large_result(run, folder):
-    """The error names the option, and the option lets it through."""
+    """The error names the option, with which the result is printed."""
     (folder / "big.py").write_text(BIG)
     words = ("call", "big.py", "numbers", "n=510000")
     told = "noizu-mcp: Parse error: more than 500000 values; --max-message SIZE allows more"
@@ -421,7 +421,7 @@ def test_a_large_result(run, folder):
 
 @pytest.mark.parametrize("size", ["0", "5x", "1.5M", "", "-1", "٣"])
 def test_no_size(run, size):
-    """Anything else is refused."""
+    """Other values are refused."""
     status, _, err = run("list", "demo.py", f"--max-message={size}")
     told = f"noizu-mcp: argument --max-message: must be bytes, like 64M or 67108864, got {size!r}"
     assert (status, err.startswith(told)) == (2, True)

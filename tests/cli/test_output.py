@@ -15,7 +15,7 @@ from noizu_mcp.cli._say import marked_stderr
 
 
 class Terminal(io.StringIO):
-    """A stdout that says it is a terminal."""
+    """A stdout that claims to be a terminal."""
 
     encoding = "utf-8"
 
@@ -25,7 +25,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def terminal(monkeypatch):
-    """Make stdout a terminal of 40 columns; to be called in the test, where pytest leaves it."""
+    """Make stdout a terminal of 40 columns; called within the test, since pytest replaces it."""
 
     def make():
         made = Terminal()
@@ -40,7 +40,7 @@ ROWS = [("a", "[limit] query", "Short"), ("b" * 30, "x", "A description that is 
 
 
 def test_a_table_on_a_terminal_fits(terminal):
-    """Every column is cut, and says so; nothing is wider than the terminal."""
+    """Columns are cut with a mark, and no line is wider than the terminal."""
     out = terminal()
     print_table(("NAME", "ARGUMENTS", "DESCRIPTION"), ROWS)
     lines = out.getvalue().splitlines()
@@ -62,7 +62,7 @@ def test_columns_line_up_in_any_script(capsys):
 
 
 def test_a_server_cannot_steer_the_terminal(terminal):
-    """Control characters are shown, not obeyed; in a table not even line ends."""
+    """Control characters are printed as text; in tables line ends, too."""
     out = terminal()
     print_table(("N", "D"), [("a\x1b[2J", "b\nc")])
     show(Content.text("x\x1b]0;y\x07\n\tz"), sys.stdout)
@@ -74,12 +74,12 @@ def test_a_server_cannot_steer_the_terminal(terminal):
     [("a\r\nb\x1b[0m\r\n", "a\r\nb\x1b[0m\r\n"), ("a\rb", "a\rb\n"), ("", "\n")],
 )
 def test_a_pipe_gets_text_as_it_is(run, text, written):
-    """Line ends of other systems and control characters stay; the last line gets an end."""
+    """Line ends and control characters are unchanged; the last line is terminated."""
     assert run("call", "demo.py", "echo", f"message={text}") == (0, written, "")
 
 
 def test_json_is_as_it_is_where_it_can_be(monkeypatch):
-    """Another encoding than UTF-8 gets escapes; so does half a surrogate pair."""
+    """Encodings other than UTF-8 get escapes; so does half of a surrogate pair."""
     for encoding, expected in (("utf-8", '"é\\ud800"'), ("ascii", '"\\u00e9\\ud800"')):
         raw = io.BytesIO()
         out = io.TextIOWrapper(raw, encoding=encoding, write_through=True)
@@ -90,7 +90,7 @@ def test_json_is_as_it_is_where_it_can_be(monkeypatch):
 
 
 def test_content_that_is_no_text_is_summed_up(capsys):
-    """Bytes are counted; other content is its JSON; what stdout cannot write is escaped."""
+    """Bytes are counted; other content is JSON; characters that stdout lacks are escaped."""
     show(Content.image(b"\0" * 30, "image/png"), sys.stdout)
     show(Content.resource_link("a://b", "c"), sys.stdout)
     out = capsys.readouterr().out.splitlines()
@@ -103,7 +103,7 @@ def test_content_that_is_no_text_is_summed_up(capsys):
 
 
 def test_a_trace_shows_directions(terminal):
-    """Arrows say who sent what, in colour on a terminal only."""
+    """Arrows show the direction, in colour on a terminal only."""
     plain = io.StringIO()
     trace = TracePrinter(plain)
     trace("sent", b"{}")
@@ -115,7 +115,7 @@ def test_a_trace_shows_directions(terminal):
 
 
 def test_the_log_is_a_line_a_record(capsys):
-    """Tracebacks and line ends are left out while it is on."""
+    """Tracebacks and line ends are removed while the setting is active."""
     log = logging.getLogger("noizu_mcp")
     with one_line_log():
         log.error("a\nb", exc_info=LookupError("c\nd"))
@@ -134,7 +134,7 @@ os.write(2, b"one\\r\\ntwo \\x1b[2J \\xff\\n" + b"x" * 100_000 + b"\\nend")
 
 
 def test_programs_that_are_started_have_marks(capfd):
-    """Each line that they write to stderr has a mark, also one that is long, or has no end."""
+    """Each of their lines on stderr is marked, also long or unterminated ones."""
     with marked_stderr():
         subprocess.run([sys.executable, "-c", PROGRAM], check=True)
         sys.stderr.write("ours\n")
@@ -149,7 +149,7 @@ def test_programs_that_are_started_have_marks(capfd):
 
 
 def test_stderr_of_this_program_is_put_back(tmp_path):
-    """Descriptor 2 is that of before, and so is `sys.stderr`; a program may live on."""
+    """Descriptor 2 and `sys.stderr` are restored, since a program may go on."""
     code = """
 import os, subprocess, sys
 from noizu_mcp.cli._say import marked_stderr

@@ -38,7 +38,7 @@ def test_list_of_several_kinds(run):
 
 
 def test_list_of_everything(run):
-    """`--all` asks only for what the server says that it has."""
+    """`--all` requests only what the server's capabilities include."""
     found = json.loads(run("list", DEMO, "--all", "--json")[1])
     assert {kind: len(each) for kind, each in found.items()} == {
         "tools": 5,
@@ -50,13 +50,13 @@ def test_list_of_everything(run):
 
 
 def test_read(run):
-    """Elsewhere than on a terminal a resource comes byte for byte."""
+    """Not on a terminal a resource is written byte for byte."""
     assert run("read", DEMO, "config://app") == (0, '{"é": 1}', "")
     assert run("read", DEMO, "note://today", "--protocol", "2025-06-18") == (0, "today", "")
 
 
 def test_read_bytes(folder, capfdbinary):
-    """Bytes too."""
+    """Bytes are written unchanged, too."""
     from noizu_mcp.cli import main
 
     assert main(["read", DEMO, "logo://app"]) == 0
@@ -64,7 +64,7 @@ def test_read_bytes(folder, capfdbinary):
 
 
 def test_read_on_a_terminal(run, monkeypatch):
-    """A terminal gets text that it can show, and is spared the rest."""
+    """A terminal gets printable text, and no other bytes."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     assert run("read", DEMO, "config://app") == (0, '{"é": 1}\n', "")
     shown = "(2 bytes of image/png; --output FILE writes them)\n"
@@ -84,14 +84,14 @@ def test_an_unknown_resource(run, version):
     hint = "noizu-mcp: no resource config://ap; did you mean config://app?\n"
     assert run("read", DEMO, "config://ap", *words) == (2, "", hint)
     assert run("read", DEMO, "note://never", *words)[0] == 1
-    # A template has it: no list tells more than the server does.
+    # A template has it: no list has more than the server's.
     status, _, err = run("read", DEMO, "note://gone", *words)
     assert (status, "Resource not found" in err, "there are" in err) == (1, True, False)
     assert "there are: config://app, " in run("read", DEMO, "elsewhere://x", *words)[2]
 
 
 def test_a_resource_of_a_server_without_good_templates(folder, run):
-    """Templates that cannot be listed or read are no reason to say less."""
+    """If templates cannot be listed or read, other URIs are still suggested."""
     text = (
         "from noizu_mcp import McpError, Server\n"
         "class Odd(Server, name='odd', version='1'):\n"
@@ -127,7 +127,7 @@ def test_prompt_as_json(run):
 
 
 def test_an_unknown_prompt(run):
-    """The nearest name is suggested; what the server says of arguments stands."""
+    """The nearest name is suggested; errors about arguments are reported unchanged."""
     hint = "noizu-mcp: no prompt reviw; did you mean review?\n"
     assert run("prompt", DEMO, "reviw") == (2, "", hint)
     status, out, err = run("prompt", DEMO, "review")
@@ -136,7 +136,7 @@ def test_an_unknown_prompt(run):
 
 
 def test_complete(run):
-    """A line for each value; the arguments that are filled in already go along."""
+    """Each value is a line; given arguments are sent along."""
     assert run("complete", DEMO, "review", "style") == (0, "-\n\n", "")
     words = ("complete", DEMO, "review", "style", "--context", "code=x", "200")
     assert run(*words) == (0, "x\n200\n", "noizu-mcp: there are more, 200 in all\n")
@@ -144,7 +144,7 @@ def test_complete(run):
 
 
 def test_complete_without_a_total(run):
-    """The number of all completions is left out if the server does not give it."""
+    """Without a total of the server the number of completions is left out."""
     words = ("complete", DEMO, "review", "style", "0")
     assert run(*words)[2] == "noizu-mcp: there are more\n"
 
@@ -181,12 +181,12 @@ def test_what_is_asked_wrongly(run, words, message):
     ],
 )
 def test_a_server_without_any(run, words, stderr):
-    """It is said in words, not with the name of a method."""
+    """The error says so in words, without a method name."""
     assert run(*words) == (1, "", stderr)
 
 
 def test_list_of_what_a_server_does_not_have(run):
-    """A server without any has an empty list; people are told so."""
+    """The list is empty, and a text for users says so."""
     assert json.loads(run("list", "bare.py", "--prompts", "--json")[1]) == []
     assert run("list", "bare.py", "--prompts") == (0, "the server lists no prompts\n", "")
     assert run("list", "bare.py", "--resources", "--templates") == (
@@ -197,7 +197,7 @@ def test_list_of_what_a_server_does_not_have(run):
 
 
 def test_a_list_that_fails(run, folder):
-    """Any other error stands."""
+    """Other errors are reported."""
     (folder / "bad.py").write_text(
         "from noizu_mcp import McpError, Server\n"
         "class Bad(Server, name='bad', version='1'):\n"
@@ -208,7 +208,7 @@ def test_a_list_that_fails(run, folder):
 
 
 def test_an_unknown_completion(run):
-    """The nearest prompt or template is suggested; what the server says of arguments stands."""
+    """The nearest prompt or template is suggested; errors about arguments stay unchanged."""
     hint = "noizu-mcp: no prompt reviw; did you mean review?\n"
     assert run("complete", DEMO, "reviw", "style") == (2, "", hint)
     hint = "noizu-mcp: no template note://{dya}; did you mean note://{day}?\n"

@@ -1,4 +1,4 @@
-"""`--reload`: a command runs again when a file changes, and ends when it should."""
+"""`--reload`: a command runs again when a file changes, and ends on a signal."""
 
 import io
 import os
@@ -24,7 +24,7 @@ time.sleep(60)
 
 
 def test_python_files_are_looked_at(tmp_path):
-    """Those that are written by hand; one that is not there any more counts as none."""
+    """Generated files are ignored, and a missing file counts as absent."""
     for name in ("a.py", "b.txt", "deep/c.py", "node_modules/d.py", "deep/__pycache__/e.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
@@ -50,7 +50,7 @@ def test_python_files_are_looked_at(tmp_path):
     ],
 )
 def test_where_the_target_is_is_watched(tmp_path, monkeypatch, target, folder):
-    """Beside this folder, unless it is in it, or among what is installed."""
+    """The folder of the target is watched, unless it is inside this one or installed."""
     far = tmp_path / "far"
     for name in ("far/package/__init__.py", "far/alone.py", "here/app.py", "site-packages/six.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def test_where_the_target_is_is_watched(tmp_path, monkeypatch, target, folder):
 
 
 class Said(io.StringIO):
-    """Stands in for stderr, and knows when something was said."""
+    """Replaces stderr, and signals each output."""
 
     def __init__(self):
         super().__init__()
@@ -82,7 +82,7 @@ class Said(io.StringIO):
 
 
 def test_a_change_starts_it_again(tmp_path, monkeypatch):
-    """Until a signal comes; what is watched is said, and each change."""
+    """It runs until a signal; the watched folders and each change are printed."""
     here, file = tmp_path / "here", tmp_path / "far" / "app.py"
     for each in (here, file.parent):
         each.mkdir()
@@ -109,7 +109,7 @@ def test_a_change_starts_it_again(tmp_path, monkeypatch):
 
 
 async def test_it_looks_until_something_changes(tmp_path, monkeypatch, autojump_clock):
-    """A look that finds everything as it was is followed by another one."""
+    """The check is repeated until a file has changed."""
     file, looks = tmp_path / "app.py", []
     file.touch()
 
@@ -127,7 +127,7 @@ async def test_it_looks_until_something_changes(tmp_path, monkeypatch, autojump_
 
 @pytest.mark.parametrize("code", [STUBBORN, STUBBORN.replace("SIG_IGN", "SIG_DFL")])
 async def test_a_program_that_does_not_end_is_killed(monkeypatch, code):
-    """It has its time; one that obeys is not killed."""
+    """It is killed after a timeout; a program that reacts to SIGTERM is not."""
     monkeypatch.setattr(_reload, "PATIENCE", 0.2 if "SIG_IGN" in code else 20)
     command = [sys.executable, "-c", code]
     process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""`--output`: images, recordings, blobs and texts in files, and nothing overwritten by accident."""
+"""`--output`: images, audio, blobs and texts in files, and nothing overwritten by accident."""
 
 import json
 
@@ -59,7 +59,7 @@ class Drawing(Server, name="drawing", version="1"):
 
 @pytest.fixture
 def drawing(folder):
-    """A working directory with a server that draws."""
+    """A working directory with a server that makes images."""
     (folder / "drawing.py").write_text(SERVER)
     return folder
 
@@ -69,7 +69,7 @@ def wrote(name, size, kind):
 
 
 def test_an_image(drawing, run):
-    """It is the file; the text beside it is printed."""
+    """The image is the file; its text is printed."""
     status, out, err = run("call", "drawing.py", "chart", "--output", "x.png")
     assert (status, out, err) == (0, "here it is\n", wrote("x.png", 5, "image/png"))
     assert (drawing / "x.png").read_bytes() == b"\x89PNG\0"
@@ -90,7 +90,7 @@ def test_text(drawing, run):
     ],
 )
 def test_several(drawing, run, output, names):
-    """They are numbered, with the suffix that was given, else with that of their media types."""
+    """They are numbered, with the given suffix, or that of their media types."""
     status, out, err = run("call", "drawing.py", "all", "--output", output)
     assert status == 0
     assert json.loads(out)["uri"] == "a://d"
@@ -118,7 +118,7 @@ def test_json(drawing, run):
 
 
 def test_what_exists_stays(drawing, run):
-    """The tool is not even called; `--force` replaces the file."""
+    """The tool is not called; `--force` replaces the file."""
     (drawing / "x.png").write_text("old")
     (drawing / "link.png").symlink_to("nowhere")
     words = ("call", "drawing.py", "chart", "--trace", "--output")
@@ -130,7 +130,7 @@ def test_what_exists_stays(drawing, run):
 
 
 def test_numbered_files_that_exist_stay(drawing, run):
-    """None is written if one would be overwritten."""
+    """Nothing is written if one of them would be overwritten."""
     for name in ("x-2.png", "x-3.png"):
         (drawing / name).write_text("old")
     told = "noizu-mcp: x-2.png, x-3.png exist; --force replaces it\n"
@@ -153,12 +153,12 @@ def test_numbered_files_that_exist_stay(drawing, run):
     ],
 )
 def test_what_cannot_be_written(drawing, run, words, status, told):
-    """One line says why."""
+    """One line has the reason."""
     (drawing / "sub").mkdir()
     assert run("call", "drawing.py", *words) == (status, "", f"noizu-mcp: {told}\n")
 
 
 def test_a_failure_is_no_file(drawing, run):
-    """The text of a failed tool goes to stderr, as always."""
+    """The text of a failed tool goes to stderr, as usual."""
     assert run("call", "drawing.py", "fails", "--output", "x") == (1, "", "not today\n")
     assert not (drawing / "x").exists()

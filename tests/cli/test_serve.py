@@ -1,4 +1,4 @@
-"""`noizu-mcp run --http`: what its words mean, and how it fails."""
+"""`noizu-mcp run --http`: its options, and its failures."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from noizu_mcp.transports.http import HostOptions, HttpLimits, HttpOptions
 
 @pytest.fixture
 def served(monkeypatch):
-    """Do not serve; keep what would be served: where, and how."""
+    """Do not serve; record what would be served: where, and how."""
     kept = []
     monkeypatch.setattr(
         _serve, "run_http", lambda _, *args, **options: kept.append((*args, options))
@@ -17,14 +17,14 @@ def served(monkeypatch):
 
 
 def test_its_defaults(run, served):
-    """This machine only, on port 8000."""
+    """The default is this machine only, on port 8000."""
     assert run("run", "demo.py:Demo", "--http") == (0, "", "")
     options = (HttpOptions(health=True), HostOptions())
     assert served == [("127.0.0.1", 8000, *options, {"server": "noizu", "parent": None})]
 
 
 def test_its_words(run, served):
-    """Each goes where it belongs; those that may be repeated are lists."""
+    """Each option is passed on; repeatable options are lists."""
     words = "--http --host ::1 --port 0 --path /x --allow-host a --allow-host b"
     words += " --allow-origin https://c --certfile d --keyfile e --seal-sessions"
     words += " --lead 10 --grace 0.5 --parent 7 --server hypercorn --health-port 9 --health-host f"
@@ -50,7 +50,7 @@ def test_its_words(run, served):
 
 
 def test_a_unix_socket(run, served):
-    """It takes the place of an address and a port."""
+    """It replaces the address and the port."""
     assert run("run", "demo.py:Demo", "--http", "--uds", "/run/a") == (0, "", "")
     assert served[0][3] == HostOptions(uds="/run/a")
 
@@ -81,7 +81,7 @@ def test_a_unix_socket(run, served):
     ],
 )
 def test_wrong_words(run, served, words, text):
-    """Said in one line, and nothing is served."""
+    """They are reported in one line, and nothing is served."""
     status, out, err = run("run", "demo.py:Demo", *words.split())
     assert (status, out, served) == (2, "", [])
     assert text in err
@@ -98,7 +98,7 @@ def test_wrong_words(run, served, words, text):
     ],
 )
 def test_what_cannot_be_served(run, monkeypatch, error, text):
-    """One line says why."""
+    """One line has the reason."""
 
     def fail(*_, **__):
         raise error
@@ -108,7 +108,7 @@ def test_what_cannot_be_served(run, monkeypatch, error, text):
 
 
 def test_reloading_leaves_the_rest_to_another_process(run, served, monkeypatch):
-    """It is the same command, without the word."""
+    """It runs the same command without `--reload`."""
     seen = []
     monkeypatch.setattr(_serve, "run_reloading", lambda *args: seen.append(args) or 0)
     monkeypatch.setattr("sys.argv", ["noizu-mcp", "run", "x", "--http", "--reload"])

@@ -17,7 +17,7 @@ def _load(target):
 
 
 def test_a_file(folder):
-    """A file is found by its path, from anywhere, with the servers that it has."""
+    """A file is found by its path, from any folder, with its servers."""
     assert _load("demo.py:Demo") == "demo"
     assert _load(f"{folder}/demo.py") == "demo"
     (folder / "sub").mkdir()
@@ -42,7 +42,7 @@ def cassette(folder):
 
 
 def test_commands_use_a_cassette(run, cassette):
-    """It answers what was recorded, without the server, and says what was not."""
+    """It replays the recording without the server, and reports what was not recorded."""
     assert run("call", cassette, "echo", "message=a") == (0, "a\n", "")
     assert run("list", cassette)[1].startswith("NAME")
     status, _, err = run("call", cassette, "echo", "message=b")
@@ -62,7 +62,7 @@ def test_a_cassette_is_served(cassette):
 
 
 def test_a_cassette_that_cannot_be_read(run, folder):
-    """One line says why: it is not there, or is something else."""
+    """One line says whether the file is missing or has another form."""
     (folder / "other.jsonl").write_text("{}\n")
     for words in ("list", "run"):
         status, out, err = run(words, "nosuch.jsonl")
@@ -72,7 +72,7 @@ def test_a_cassette_that_cannot_be_read(run, folder):
 
 
 def test_a_module(folder):
-    """A module is imported from the working directory; servers that it imports will do."""
+    """A module is imported from the working directory; servers that it imports can be used."""
     (folder / "pack_of_tests").mkdir()
     (folder / "pack_of_tests" / "__init__.py").write_text("from .inner import One\n")
     (folder / "pack_of_tests" / "inner.py").write_text(
@@ -86,7 +86,7 @@ def test_a_module(folder):
 
 
 def test_a_module_goes_before_what_it_imports(folder):
-    """Its own only server is meant, whatever others it imports."""
+    """Its only own server is used, whatever others it imports."""
     text = "from demo import Demo\nclass Own(Demo, name='own', version='1'):\n    tools = []\n"
     (folder / "own.py").write_text(text)
     assert _load("own.py") == "own"
@@ -109,10 +109,10 @@ SERVER = "from noizu_mcp import Server\nclass {}(Server, name='{}', version='1')
     ],
 )
 def test_what_a_module_serves(folder, text, name):
-    """An instance, else an own class, else the list of tools, else a class that it imports."""
+    """An instance is preferred, then an own class, the list of tools, an imported class."""
     (folder / "x.py").write_text(text)
     server = load_server("x.py")
-    # An instance is served as it is, and not made again.
+    # An instance is served itself, and not made again.
     made = "app" if server in vars(sys.modules["x"]).values() else "class"
     assert f"{made} {server.options.name}" in (name, name.replace("a ", "app "))
 
@@ -146,7 +146,7 @@ prompts = [greet]
 
 
 def test_a_list_of_tools(run, folder):
-    """Functions and classes are served, with the resources and prompts beside them."""
+    """Functions and classes are served, with the resources and prompts of the module."""
     (folder / "sums.py").write_text(LISTS)
     assert run("call", "sums.py", "add", "a=1", "b=2") == (0, "3\n", "")
     assert run("call", "sums.py", "ping") == (0, "pong\n", "")
@@ -157,7 +157,7 @@ def test_a_list_of_tools(run, folder):
 
 
 def test_a_list_with_mistakes(run, folder):
-    """Each has its place: that of the function, or that of the list."""
+    """Each mistake has the line of its function, or of the list."""
     (folder / "bad.py").write_text(
         "def add(a): pass\ntools = [5]\nothers: list = [add, 6]\nprompts = [7]\n"
     )
@@ -182,7 +182,7 @@ def test_a_list_with_mistakes(run, folder):
     ],
 )
 def test_a_part_of_a_package(folder, monkeypatch, inits, target, here, advice):
-    """A relative import needs the package: the exact target is told, and works."""
+    """A relative import needs the package: the error has the right target, which works."""
     for each in inits:
         (folder / each).mkdir(parents=True)
         (folder / each / "__init__.py").touch()
@@ -219,7 +219,7 @@ import no_such_module
 
 
 def test_the_dependencies_of_a_script(folder):
-    """Those that are missing are named, and a line that brings them along (PEP 723)."""
+    """Missing dependencies are listed, with a command that installs them (PEP 723)."""
     (folder / "x.py").write_text(SCRIPT)
     with pytest.raises(CommandError) as caught:
         load_server("x.py:App")
@@ -240,14 +240,14 @@ def test_the_dependencies_of_a_script(folder):
     ],
 )
 def test_a_script_that_tells_nothing(folder, old, new):
-    """Without missing dependencies, or with a broken block, the error of Python stands."""
+    """Without missing dependencies, or with an invalid block, Python's error is reported."""
     (folder / "x.py").write_text(SCRIPT.replace(old, new))
     with pytest.raises(CommandError, match=r"ModuleNotFoundError: No module named 'no_such_mod"):
         load_server("x.py")
 
 
-def test_a_requirement_that_is_none(folder):
-    """A text that is no requirement is missing, and named as it is."""
+def test_an_invalid_requirement(folder):
+    """An invalid requirement counts as missing, and is listed unchanged."""
     (folder / "x.py").write_text(SCRIPT.replace("no-such-distribution>=2", "?"))
     with pytest.raises(CommandError, match=r"the script needs \?, not installed here"):
         load_server("x.py")
@@ -274,7 +274,7 @@ def test_a_requirement_that_is_none(folder):
     ],
 )
 def test_what_cannot_be_served(folder, text, target, message, status):
-    """The message says what is wrong, where, and what there is instead."""
+    """The message says what is wrong, where, and what is available."""
     parts = {
         "{server}": "from noizu_mcp import Server\nclass One(Server, name='one', version='1'):\n",
         "{second}": "    pass\nclass Two(Server, name='two', version='1'): pass\n",
@@ -293,7 +293,7 @@ def test_what_cannot_be_served(folder, text, target, message, status):
 
 @pytest.mark.slow
 def test_a_server_of_a_host(run, folder):
-    """The entry of a file of a host is used as the host would."""
+    """The entry of a host's file is used as the host would use it."""
     entry = {"command": sys.executable, "args": ["-m", "noizu_mcp", "run", "demo.py"]}
     (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"demo": entry, "x": {"url": "y"}}}))
     assert run("call", "mcp.json#demo", "echo", "message=a") == (0, "a\n", "")
@@ -311,8 +311,8 @@ def test_a_server_of_a_host(run, folder):
         (("no.json",), "cannot read no.json: No such file or directory"),
     ],
 )
-def test_a_file_of_a_host_that_helps_nobody(run, folder, words, message):
-    """One line names the file, and what is wrong in it."""
+def test_an_unusable_file_of_a_host(run, folder, words, message):
+    """One line has the name of the file and the problem in it."""
     servers = {"a": {}, "b": "ftp://x", "c": "demo.py", "d": {"command": "no-such-command"}}
     (folder / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
     status, out, err = run("list", *words)

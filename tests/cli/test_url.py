@@ -1,4 +1,4 @@
-"""Servers that run elsewhere: a real one over HTTP, in a thread with a loop of its own."""
+"""Remote servers: a real one over HTTP, in a thread with its own loop."""
 
 import threading
 from concurrent.futures import Future
@@ -30,7 +30,7 @@ class Whoami(Tool):
 
 @pytest.fixture
 def serve(folder):
-    """Serve the server of `demo.py`; gives its URL."""
+    """Serve the server of `demo.py`; yields its URL."""
     stops, threads = [], []
 
     def start(**options):
@@ -61,7 +61,7 @@ def serve(folder):
 
 
 def test_everything_at_a_url(serve, run):
-    """Each command that uses a server takes a URL in its place."""
+    """Each command accepts a URL instead of a server."""
     url = serve()
 
     status, listed, _ = run("list", "--all", url)
@@ -76,7 +76,7 @@ def test_everything_at_a_url(serve, run):
 
 
 def test_a_url_without_the_path(serve, run):
-    """The server says where the endpoint is; one at a path of its own choice does not."""
+    """The server names its endpoint, unless that has another path."""
     url = serve().removesuffix("/mcp")
     told = f"noizu-mcp: nothing is at {url}; the endpoint is /mcp\n"
     assert run("list", url) == (1, "", told)
@@ -94,14 +94,14 @@ def test_a_url_without_the_path(serve, run):
     ["Authorization: Bearer t0ken", "authorization=Bearer t0ken", "Authorization:Bearer t0ken"],
 )
 def test_headers_go_along(serve, run, header):
-    """A token is a header; both ways to write one mean the same."""
+    """A token can be given as a header; both spellings are equivalent."""
     url = serve(auth=AUTH)
 
     assert run("call", url, "whoami", "--header", header) == (0, "ada\n", "")
 
 
 def test_a_server_that_wants_a_token(serve, run):
-    """One line says so, and how to give one."""
+    """One line says so, and how to provide one."""
     url = serve(auth=AUTH)
     status, out, err = run("list", url)
 
@@ -120,8 +120,8 @@ def test_a_token_that_is_refused_is_not_shown(serve, run):
     assert "s3cret" not in err
 
 
-def test_nobody_listens(run):
-    """A server that is not there is a failure in one line."""
+def test_a_closed_port(run):
+    """A server that does not exist is an error in one line."""
     status, _, err = run("list", "http://127.0.0.1:9/mcp")
 
     assert status == 1
@@ -161,12 +161,12 @@ def test_nobody_listens(run):
     ],
 )
 def test_what_is_asked_wrongly(run, words, text):
-    """One line says what to write, and shows no secret."""
+    """One line says what to write, and contains no secret."""
     assert run(*words) == (2, "", f"noizu-mcp: {text}\n")
 
 
 def test_headers_as_they_are_sent():
-    """Whichever separator comes first ends the name; the last one of a name counts."""
+    """The first separator ends the name; the last header of a name is used."""
     texts = ["X-A=1", "x-a: b=c:d", "X-B=k: v", "X-C="]
     target = read_url("https://mcp.example/mcp?key=s3cret", texts)
 
@@ -178,7 +178,7 @@ def test_headers_as_they_are_sent():
 
 
 def test_help_names_urls(run):
-    """The help of each command that uses a server names URLs and headers."""
+    """The help of each command that uses a server describes URLs and headers."""
     for words in (("--help",), ("list", "--help"), ("call", "--help")):
         status, out, _ = run(*words)
         assert status == 0

@@ -1,4 +1,4 @@
-"""A server that says what the test tells it to say."""
+"""A server that sends what the test sets."""
 
 import json
 from contextlib import asynccontextmanager
@@ -29,8 +29,8 @@ INITIALIZED = {
 class Script:
     """Answers each request by what its method is mapped to.
 
-    A dict is a result, an exception an error, None silence, bytes are sent as they are; a list is
-    a sequence of these, one for each request; a function is called with the request, and may be
+    A dict is a result, an exception an error, None silence, bytes are sent unchanged; a list is a
+    sequence of these, one for each request; a function is called with the request, and may be
     async.
     """
 
@@ -78,7 +78,7 @@ class Script:
 
 
 class WithCredentials(TappedStream):
-    """A stream whose credentials a function tells."""
+    """A stream whose credentials come from a function."""
 
     def __init__(self, stream, tell):
         super().__init__(stream, lambda *_: None)
@@ -91,7 +91,7 @@ class WithCredentials(TappedStream):
 
 @pytest.fixture
 def scripted():
-    """Give what connects a client to a script."""
+    """Return a function that connects a client to a script."""
 
     @asynccontextmanager
     async def run(answers=None, address=None, credentials=None, **options):
@@ -113,5 +113,5 @@ def scripted():
 
 @pytest.fixture
 def script_on():
-    """Give what makes a script for a stream; the test runs it."""
+    """Return a function that makes a script for a stream; the test runs it."""
     return Script

@@ -1,7 +1,7 @@
 """A server on stdio that misbehaves as the name of the called tool says.
 
-It reads just enough of each message and imports next to nothing, so that hundreds of it can be
-started. It speaks both eras.
+It parses as little as possible and has few imports, so that hundreds of it can be started. It
+supports both eras.
 """
 
 import os
@@ -60,7 +60,7 @@ def lines():
         yield from whole
 
 
-# What each tool does; each takes the id of the call and the token in its arguments.
+# What each tool does; each gets the id of the call and the token in its arguments.
 
 
 def echo(id_, token):

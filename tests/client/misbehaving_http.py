@@ -34,7 +34,7 @@ GARBAGE = (
 
 
 def answer(call, text=None):
-    """Make the answer to a call: its token, or another text."""
+    """Encode the answer to a call: its token, or another text."""
     token = call["params"]["arguments"]["token"] if text is None else text
     result = {"resultType": "complete", "content": [{"type": "text", "text": token}]}
     return result_of(call, result)
@@ -57,7 +57,7 @@ class Bad:
         self.held = []
 
     async def answer(self, stream, request):
-        """Answer one request; false if the connection is to be closed."""
+        """Answer one request; return False if the connection has to be closed."""
         if request.method != "POST":
             await stream.send_all(whole(b"", b"405 Not here"))
             return True
@@ -74,7 +74,7 @@ class Bad:
             await stream.send_all(whole(b"", b"202 Accepted"))
         return True
 
-    # What each tool does; true if the connection stays open.
+    # What each tool does; returns True if the connection stays open.
 
     async def echo(self, stream, call):
         await stream.send_all(whole(answer(call)))
@@ -165,7 +165,7 @@ class Bad:
         return True
 
     async def last_words(self, stream, call):
-        # In one step with the end, which the client must see before it sends the next request.
+        # In one step with EOF, which the client must see before it sends the next request.
         stream.socket._sock.send(whole(answer(call)))
 
     async def twice(self, stream, call):
@@ -212,7 +212,7 @@ class Bad:
 
 @asynccontextmanager
 async def misbehaving():
-    """Serve on a socket of this machine; the server does not outlive the block."""
+    """Serve on a local socket until the end of the block."""
     server = Bad()
     async with listening(server.answer) as server.url:
         yield server

@@ -1,11 +1,11 @@
-"""A program that storms a server whose handlers run on asyncio, and names what was left of it.
+"""Make a storm of calls to a server with handlers on asyncio, and report what leaks.
 
     python storm.py FACE TRANSPORT CALLS CONNECTIONS WORD…
 
 FACE is the client: `trio`, `asyncio` or `threads`. TRANSPORT is one of `serve_over`, `process` for
 the command of the other words, or `uvicorn`. `python storm.py serve` is that command. The clock is
-the real one: the timers of the loops and the descriptors meet as they do in a program. A loop that
-stands still cannot be left by a cancellation, so the program ends itself then, with a traceback.
+the real one: the timers of the loops and the descriptors meet as they do in a program. A blocked
+loop cannot be cancelled, so the program ends itself then, with a traceback.
 """
 
 import asyncio
@@ -39,11 +39,11 @@ from noizu_mcp import (
 )
 from noizu_mcp.testing import serve_over
 
-#: Seconds after which the program ends itself: something waits for ever.
+#: Seconds after which the program ends itself, since something waits for ever.
 PATIENCE = 100
 #: Calls at a time.
 WAVE = 40
-#: Seconds that a handler sleeps, and after which a call is cancelled or given up.
+#: Seconds that a handler sleeps, and after which a call is cancelled or abandoned.
 NAPS = (0, 0.001, 0.003)
 LONGEST = 0.006
 
@@ -99,14 +99,14 @@ TOOLS = ("at_once", "nap", "nap", "report", "time_out", "clean_up", "fail")
 
 
 def choose():
-    """Choose a tool, a token, and the options of a call; some calls are given up soon."""
+    """Choose a tool, a token, and the options of a call; some calls have short timeouts."""
     token = str(random.random())
     options = {"timeout": random.uniform(0.0001, LONGEST)} if random.random() < 0.2 else {}
     return random.choice(TOOLS), token, options
 
 
 def ignore(_):
-    """Take progress."""
+    """Ignore progress."""
 
 
 def check(result, tool, token):
@@ -160,7 +160,7 @@ async def tasks_on_asyncio():
 
 @asynccontextmanager
 async def on_uvicorn():
-    """Serve in this asyncio program: client and server are guests of one loop."""
+    """Serve in this asyncio program: client and server share its loop as guests."""
     import uvicorn
 
     config = uvicorn.Config(Stormed().asgi(), log_level="warning", lifespan="on")
@@ -199,7 +199,7 @@ class Storm:
         async with self.connect(self.make_target()) as client:
             for _ in range(0, calls, WAVE):
                 await self.all([partial(self.call, client)] * WAVE)
-                # The next call is answered, whatever became of the others.
+                # The next call is answered, whatever happened to the others.
                 check(await client.call_tool("nap", {"token": "next"}), "nap", "next")
 
     async def short_connection(self):
@@ -221,7 +221,7 @@ class Storm:
 
 
 def storm_of_threads(make_target, calls, connections):
-    """Storm from threads: they cannot cancel a call, but give it up."""
+    """Make calls from threads, which cannot cancel a call, but use timeouts."""
 
     def call(client):
         tool, token, options = choose()
@@ -240,14 +240,14 @@ def storm_of_threads(make_target, calls, connections):
 
 
 def left():
-    """Count the descriptors and the threads of this process; trio keeps idle threads a while."""
+    """Count the descriptors and threads of this process; trio keeps idle threads for a while."""
     gc.collect()
     threads = [each.name for each in threading.enumerate() if "trio" not in each.name.lower()]
     return len(list(Path("/dev/fd").iterdir())), sorted(threads)
 
 
 def storm(face, transport, calls, connections, command):
-    """Storm a server, and check what is left."""
+    """Run the storm, and check for leaks."""
 
     def make_target():
         return Stdio(*command) if transport == "process" else serve_over(Stormed, transport)

@@ -1,4 +1,4 @@
-"""Calls of tools by tasks of asyncio: they wait in these tasks, and fail as calls on trio do."""
+"""Calls of tools by asyncio tasks: they wait in these tasks, and fail like calls on trio."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -17,7 +17,7 @@ ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 
 
 class HttpLike(TappedStream):
-    """A stream on which a session may end, and whose calls have headers, as over HTTP."""
+    """A stream with sessions that can end, and with headers for calls, as over HTTP."""
 
     def __init__(self, stream):
         super().__init__(stream, lambda *_: None)
@@ -36,7 +36,7 @@ def _read(received):
 
 @pytest.fixture
 def scripted(script_on):
-    """Give what makes a target that answers calls from a script, and the script."""
+    """Return a function that makes a target, and its script."""
 
     def make(answers):
         ours, theirs = memory_pair()
@@ -77,7 +77,7 @@ class Spawned(trio.abc.Instrument):
 
 @ERAS
 def test_a_call_needs_no_task_of_trio(version):
-    """Only a task of asyncio waits for the result."""
+    """Only the asyncio task waits for the result."""
 
     async def double(number: int) -> int:
         return number * 2
@@ -101,7 +101,7 @@ def test_a_call_needs_no_task_of_trio(version):
 
 
 def test_a_call_of_one_server_of_several():
-    """A tool that was listed needs no task of trio either."""
+    """A call of a tool that was listed needs no trio task, either."""
 
     async def double(number: int) -> int:
         return number * 2
@@ -135,7 +135,7 @@ def test_a_call_in_a_session_that_is_over(scripted):
 
 
 def test_calls_while_no_session_can_begin(scripted):
-    """A call that finds the session lost waits for the next one, and fails with its reason."""
+    """A call in a lost session waits for the next one, and fails with its reason."""
     target, script = scripted([Exception(OVER, "over"), Exception(OVER, "over"), DONE])
 
     async def main():
@@ -151,7 +151,7 @@ def test_calls_while_no_session_can_begin(scripted):
 
 
 def test_headers_that_are_wrong(scripted):
-    """The tools are listed, and the call is sent again; another error is raised."""
+    """The tools are listed, and the call is sent again; other errors are raised."""
     wrong = Exception(HEADER_MISMATCH, "wrong headers")
     target, script = scripted([wrong, wrong, DONE, Exception(-32602, "Unknown tool")])
 
@@ -182,7 +182,7 @@ def test_results_are_checked(scripted):
 
 
 def test_a_call_that_is_cancelled(scripted):
-    """The server is told, and the connection goes on."""
+    """The cancellation is sent to the server, and the connection goes on."""
     target, script = scripted([None, DONE])
 
     async def main():

@@ -35,7 +35,7 @@ ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 
 
 class Human(ClientHandler, sampling_tools=True):
-    """A handler on asyncio, but for one method."""
+    """A handler on asyncio, with one method in a thread."""
 
     def __init__(self):
         self.notices = asyncio.Queue()
@@ -59,7 +59,7 @@ def run(main):
 @ERAS
 @pytest.mark.parametrize("runner", [asyncio.run, uvloop.run])
 def test_a_client_on_asyncio(version, runner):
-    """Calls, questions, progress, notices, errors and listening work, in the program's own loop."""
+    """Calls, questions, progress, notices, errors and listening work in the program's own loop."""
 
     async def main():
         handler, seen = Human(), []
@@ -129,7 +129,7 @@ def test_another_task_may_close():
 
 @ERAS
 def test_another_task_ends_the_connection(version):
-    """`aclose` ends the calls of all tasks; the block goes on, and is left as ever."""
+    """`aclose` ends the calls of all tasks; the block can go on and end normally."""
 
     async def main():
         server = Calculator()
@@ -163,7 +163,7 @@ Small().run()
 
 @pytest.mark.parametrize("runner", [asyncio.run, uvloop.run])
 def test_a_program_that_ends_without_closing(runner, caplog, recwarn, tmp_path):
-    """The loop closes the connections, server processes end, and nothing is said about it."""
+    """The loop closes the connections, server processes end, and nothing is printed."""
     server, kept = Calculator(), []
     path = tmp_path / "pid"
 
@@ -186,7 +186,7 @@ def test_a_program_that_ends_without_closing(runner, caplog, recwarn, tmp_path):
 
 
 def test_two_clients_at_a_time():
-    """They share one trio loop, whatever the order in which they end."""
+    """They share one trio loop, in whatever order they end."""
 
     async def main():
         async with AsyncExitStack() as first:
@@ -203,7 +203,7 @@ def test_two_clients_at_a_time():
 
 
 def test_a_server_that_cannot_be_reached():
-    """One error, the same as on trio."""
+    """It raises the same single exception as on trio."""
 
     async def main():
         with pytest.raises(TransportError):
@@ -217,7 +217,7 @@ def test_a_server_that_cannot_be_reached():
 
 
 def test_a_server_that_crashes_ends_the_block():
-    """The failure of a server in memory is raised by the block that waits for something else."""
+    """The exception of a server in memory is raised by the block, even if that waits for others."""
 
     class Breaks(Server, name="breaks", version="1"):
         @asynccontextmanager
@@ -244,7 +244,7 @@ def test_a_server_that_crashes_ends_the_block():
 
 
 def test_an_exception_of_the_block_passes():
-    """The block raises it, and the connection is closed in order."""
+    """The block raises it, and the connection is closed normally."""
 
     async def main():
         server, tap, calls = Calculator(), Transcript(), []
@@ -266,7 +266,7 @@ def test_an_exception_of_the_block_passes():
 
 
 def test_a_client_inside_of_an_asyncio_handler():
-    """A handler on asyncio calls another server, in a program of trio."""
+    """In a trio program a handler on asyncio can call another server."""
 
     class Gateway(Server, name="gateway", version="1", loop="asyncio"):
         @asynccontextmanager
@@ -291,7 +291,7 @@ def test_a_client_inside_of_an_asyncio_handler():
 
 
 def test_the_client_of_trio_says_what_to_write():
-    """`asyncio.run` around `connect` ends in one sentence."""
+    """`connect` under `asyncio.run` raises an error that says what to write."""
 
     async def main():
         async with noizu_mcp.connect(Calculator):
@@ -303,7 +303,7 @@ def test_the_client_of_trio_says_what_to_write():
 
 
 def test_it_has_the_options_of_connect():
-    """The two signatures are one."""
+    """Both have the same signature."""
     assert inspect.signature(aio.connect) == inspect.signature(noizu_mcp.connect)
 
 
@@ -311,7 +311,7 @@ def test_it_has_the_options_of_connect():
     ("name", "sync"), [("connect", "SyncClient"), ("connect_all", "SyncClients")]
 )
 async def test_in_a_trio_program_it_is_refused(name, sync):
-    """The error says what belongs there."""
+    """The error says what to write there."""
     opened = getattr(aio, name)(Calculator)
     with pytest.raises(RuntimeError) as caught:
         await opened.__aenter__()
@@ -338,7 +338,7 @@ async def follow(client):
 @pytest.mark.parametrize("runner", [trio.run, lambda function, *args: asyncio.run(function(*args))])
 @pytest.mark.parametrize("use", [ping, call, follow])
 def test_a_client_on_another_loop(use, runner):
-    """It is refused in a thread with a loop of its own, and goes on where it belongs."""
+    """It is refused in a thread with another loop, and works on its own."""
 
     def in_thread(client):
         with pytest.raises(RuntimeError, match="belongs to an asyncio loop that does not run here"):

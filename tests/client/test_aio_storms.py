@@ -1,4 +1,4 @@
-"""Storms of calls and of connections, cancelled at random, on both kinds of asyncio loop."""
+"""Many calls and connections, cancelled at random, on both kinds of asyncio loop."""
 
 import subprocess
 import sys
@@ -29,10 +29,10 @@ STORMS = [
 @pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
 @pytest.mark.parametrize(("face", "transport", "calls", "connections"), STORMS)
 def test_a_storm(face, transport, calls, connections, forked_command, tmp_path):
-    """Each call is answered or given up, the program ends, and nothing is left or said."""
+    """Each call is answered or abandoned, the program ends, and nothing leaks or is printed."""
     command = forked_command(STORM, *MODULES)
     words = [face, transport, str(calls), str(connections), *command, "serve"]
-    # No pipe: a server process that stands still would hold it open.
+    # Not a pipe: a server process that hangs would keep it open.
     with (tmp_path / "said").open("w+") as said:
         done = subprocess.run([*command, *words], stdout=said, stderr=said, check=False)
         said.seek(0)

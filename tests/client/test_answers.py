@@ -1,4 +1,4 @@
-"""Answers of a client to the questions of a server, in both eras."""
+"""Answers of a client to questions of a server, in both eras."""
 
 import logging
 from types import MappingProxyType
@@ -75,7 +75,7 @@ ANSWERS = [
     ("elicitation/create", URL, Accept(None), {"action": "accept"}),
     ("elicitation/create", URL, Decline(), {"action": "decline"}),
     ("sampling/createMessage", SAMPLE, SAID, SAID.to_wire()),
-    # In the form of the wire
+    # In wire form
     ("elicitation/create", FORM, {"action": "decline"}, {"action": "decline"}),
     ("elicitation/create", FORM, {"action": "cancel", "content": None}, {"action": "cancel"}),
     ("elicitation/create", FORM, {"action": "accept"}, {"action": "accept", "content": {}}),
@@ -142,7 +142,7 @@ FAILURES = [
 
 
 async def ask_live(script, method, params):
-    """Send a request of the server; gives the client's answer."""
+    """Send a request of the server; return the client's answer."""
     await script.say(id="q", method=method, params=params)
     with trio.fail_after(60):
         while True:
@@ -153,14 +153,14 @@ async def ask_live(script, method, params):
 
 
 def asking(*rounds):
-    """Make a server that asks, round after round, and then is done."""
+    """Make a server that asks in successive rounds, and then returns."""
     results = [{"resultType": "input_required", **each} for each in rounds]
     return {"tools/call": [*results, DONE]}
 
 
 @pytest.mark.parametrize(("method", "params", "answer", "expected"), ANSWERS)
 async def test_answers(scripted, method, params, answer, expected):
-    """The same values in a live answer and among `inputResponses`."""
+    """Live answers and `inputResponses` have the same values."""
     handler = Person(answer)
     async with scripted(handler=handler, version="2025-11-25") as (_, script):
         assert (await ask_live(script, method, params))["result"] == expected
@@ -175,7 +175,7 @@ async def test_answers(scripted, method, params, answer, expected):
 
 @pytest.mark.parametrize(("method", "params", "answer", "code"), FAILURES)
 async def test_failures(scripted, method, params, answer, code, caplog):
-    """The server hears a code and no secrets; in the other era the caller does."""
+    """The server gets a code without secrets; with rounds the caller gets the exception."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     handler = Person(answer)
     async with scripted(handler=handler, version="2025-11-25") as (_, script):
@@ -191,7 +191,7 @@ async def test_failures(scripted, method, params, answer, code, caplog):
 
 
 async def test_modes_and_tools_are_offered_by_name(scripted):
-    """Modes and tools that were not offered are refused before the handler is asked."""
+    """Modes and tools that were not offered are refused before the handler is called."""
     handler = FormsOnly(Decline())
     async with scripted(handler=handler, version="2025-11-25") as (_, script):
         answer = await ask_live(script, "elicitation/create", URL)
@@ -224,7 +224,7 @@ async def test_modes_and_tools_are_offered_by_name(scripted):
     ],
 )
 async def test_overriding_advertises(scripted, version, offered):
-    """Each revision is told what it knows, and nothing that is not there."""
+    """A handler offers what it overrides, in the form of each revision."""
     initialized = {
         "protocolVersion": version,
         "capabilities": {},
@@ -246,8 +246,8 @@ async def test_overriding_advertises(scripted, version, offered):
         ("2026-07-28", {"experimental": {"x": {}}, "extensions": {"a/b": {}}}),
     ],
 )
-async def test_capabilities_beside_those_of_the_handler(scripted, version, offered):
-    """The capabilities that `connect` is given are sent, to revisions that know them."""
+async def test_capabilities_beside_the_handlers_own(scripted, version, offered):
+    """Capabilities given to `connect` are sent to the revisions that know them."""
     given = ClientCapabilities(experimental={"x": {}}, extensions={"a/b": {}})
     async with scripted(capabilities=given, version=version) as (_, script):
         params = script.received[0]["params"]
@@ -255,15 +255,15 @@ async def test_capabilities_beside_those_of_the_handler(scripted, version, offer
         assert params.get("capabilities", said) == offered
 
 
-async def test_what_nobody_overrides_is_unknown(scripted):
-    """A handler of its own can do without."""
+async def test_methods_without_an_override_are_unknown(scripted):
+    """A handler need not override anything."""
     for method in ("elicitation/create", "sampling/createMessage", "roots/list"):
         async with scripted(handler=ClientHandler(), version="2025-11-25") as (_, script):
             assert (await ask_live(script, method, {}))["error"]["code"] == -32601
 
 
 async def test_roots_of_a_client(scripted):
-    """`roots=` offers them without a handler; `set_roots` changes them and says so."""
+    """`roots=` offers them without a handler; `set_roots` changes them and notifies the server."""
     async with scripted(roots=["file:///a"], version="2025-11-25") as (client, script):
         assert (await ask_live(script, "roots/list", {}))["result"] == {
             "roots": [{"uri": "file:///a"}]
@@ -288,7 +288,7 @@ async def test_roots_of_a_client(scripted):
 
 
 async def test_rounds_carry_only_the_newest(scripted):
-    """New ids, the same params, the state byte for byte, the answers of the last round."""
+    """A round has a new id, the same params, the exact state, and the last answers only."""
     handler = Person(Decline())
     question = {"method": "elicitation/create", "params": FORM}
     answers = asking(
@@ -322,8 +322,8 @@ async def test_rounds_carry_only_the_newest(scripted):
         {"resultType": "mystery"},
     ],
 )
-async def test_rounds_that_are_none(scripted, result):
-    """A `ProtocolError` that says what is wrong, for one request; the session lives on."""
+async def test_malformed_rounds(scripted, result):
+    """It is a `ProtocolError` with the reason, for one request; the session goes on."""
     answers = {"tools/call": [result, DONE]}
     async with scripted(answers, handler=Person(), version="2026-07-28") as (client, _):
         with pytest.raises(ProtocolError):
@@ -332,7 +332,7 @@ async def test_rounds_that_are_none(scripted, result):
 
 
 async def test_a_server_that_asks_in_circles(scripted):
-    """After so many rounds the client has enough."""
+    """After a maximum of rounds the request fails."""
     again = {"resultType": "input_required", "requestState": "s"}
     async with scripted({"tools/call": lambda _: again}, version="2026-07-28") as (client, script):
         with pytest.raises(ProtocolError, match="more than 50 times"):
@@ -341,7 +341,7 @@ async def test_a_server_that_asks_in_circles(scripted):
 
 
 async def test_questions_of_a_round_are_asked_at_once(scripted):
-    """A slow person does not delay a quick one."""
+    """A slow answer does not delay a quick one."""
     both = trio.Event()
 
     class Two(ClientHandler):
@@ -362,7 +362,7 @@ async def test_questions_of_a_round_are_asked_at_once(scripted):
 
 
 async def test_a_server_that_no_longer_wants_an_answer(scripted):
-    """The person's task is cancelled, and nothing is sent."""
+    """The task of the handler is cancelled, and nothing is sent."""
     started, ended = trio.Event(), trio.Event()
 
     class Slow(ClientHandler):
@@ -378,7 +378,7 @@ async def test_a_server_that_no_longer_wants_an_answer(scripted):
         await script.say(id="q", method="elicitation/create", params=FORM)
         with trio.fail_after(60):
             await started.wait()
-        await client.ping()  # a slow person never blocks the client's own requests
+        await client.ping()  # a slow handler never blocks the client's own requests
         await script.say(method="notifications/cancelled", params={"requestId": "q"})
         with trio.fail_after(60):
             await ended.wait()
@@ -387,7 +387,7 @@ async def test_a_server_that_no_longer_wants_an_answer(scripted):
 
 
 async def test_questions_in_an_array_are_answered_in_one(scripted):
-    """On 2025-03-26 a server may ask several things at once."""
+    """On 2025-03-26 a server may send several questions in an array."""
     old = {
         "protocolVersion": "2025-03-26",
         "capabilities": {},

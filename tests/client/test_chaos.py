@@ -11,19 +11,19 @@ from noizu_mcp.engine import _dispatcher
 from noizu_mcp.transports.stdio import _child_process
 
 HERE = Path(__file__).parent
-#: Neither `site` nor the environment: the interpreter starts twice as fast.
+#: Without `site` and the environment: the interpreter starts twice as fast.
 SERVER = Stdio(sys.executable, "-IS", str(HERE / "misbehaving.py"))
 ERAS = ("2025-11-25", "2026-07-28")
-#: Seconds that a test waits for what must come, and a call for what never comes.
+#: Seconds that a test waits for what must arrive, and a call for what never does.
 PATIENCE, NEVER = 60, 0.05
-#: Bytes of the longest message that the client takes.
+#: Bytes of the longest message that the client accepts.
 MOST = 500_000
 ANSWERED = (None, "mine")
 CLOSED = (ConnectionClosed, "before tools/call was answered")
 SILENT = (RequestTimeout, "tools/call was not answered within 0.05 s")
 BROKEN = (McpError, "Not a valid JSON-RPC response")
 
-#: Tool → the kind of exception that a call of it raises, None if it is answered, and its text.
+#: For each tool the exception type that a call raises, None if it is answered, and its text.
 FATES = {
     "echo": ANSWERED,
     "leave": CLOSED,
@@ -45,23 +45,23 @@ FATES = {
     "no_json": (McpError, "Parse error"),
     "huge": (McpError, f"Message over {MOST} bytes"),
 }
-#: What the next call comes to, where it is not answered.
+#: The result of the next call, if it is not answered.
 NEXT = {
     **dict.fromkeys(("leave", "die", "half", "close_stdout"), ConnectionClosed),
     "close_stdin": ConnectionClosed,
-    "half_and_hang": RequestTimeout,  # its line begins in the middle of another
+    "half_and_hang": RequestTimeout,  # its line begins within another line
 }
 
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch):
-    """A server that does not go by itself is ended soon, and one that is deaf is given up soon."""
+    """Shorten the waits for servers that do not exit, or do not read."""
     monkeypatch.setattr(_child_process, "EXIT_TIMEOUT", NEVER)
     monkeypatch.setattr(_dispatcher, "LAST_WORDS", NEVER)
 
 
 async def outcome_of(client, tool, token, error):
-    """Call a tool; gives the text of its answer, or the exception."""
+    """Call a tool; return the text of its answer, or the exception."""
     timeout = NEVER if error is RequestTimeout else PATIENCE
     try:
         return (await client.call_tool(tool, {"token": token}, timeout=timeout)).text
@@ -72,7 +72,7 @@ async def outcome_of(client, tool, token, error):
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("tool", FATES)
 async def test_a_call_over_stdio(tool, era):
-    """It ends as the table says, and the next call is answered or meets the end."""
+    """It ends as the table says, and the next call is answered or finds the connection closed."""
     error, said = FATES[tool]
     with trio.fail_after(PATIENCE):
         async with connect(SERVER, version=era, limits=Limits(message_size=MOST)) as client:

@@ -16,9 +16,9 @@ from noizu_mcp import (
 from .misbehaving_http import misbehaving
 
 ERAS = ("2025-11-25", "2026-07-28")
-#: Seconds that a test waits for what must come, and a call for what never comes.
+#: Seconds that a test waits for what must arrive, and a call for what never does.
 PATIENCE, NEVER = 60, 0.05
-#: Bytes of the longest message that the client takes.
+#: Bytes of the longest message that the client accepts.
 MOST = 500_000
 FAILURES = (ConnectionClosed, McpError, ProtocolError, RequestTimeout, TransportError)
 ANSWERED = (None, "mine")
@@ -26,7 +26,7 @@ BROKE = (ConnectionClosed, "before tools/call was answered")
 SILENT = (RequestTimeout, "tools/call was not answered within 0.05 s")
 NO_MESSAGE = (ProtocolError, "the answer to tools/call is not a JSON-RPC message")
 
-#: Tool → the kind of exception that a call of it raises, None if it is answered, and its text.
+#: For each tool the exception type that a call raises, None if it is answered, and its text.
 FATES = {
     "echo": ANSWERED,
     "leave": BROKE,
@@ -63,7 +63,7 @@ FATES = {
 
 
 async def outcome_of(client, tool, token, error=None):
-    """Call a tool; gives the text of its answer, or the exception."""
+    """Call a tool; return the text of its answer, or the exception."""
     timeout = NEVER if error is RequestTimeout else PATIENCE
     try:
         return (await client.call_tool(tool, {"token": token}, timeout=timeout)).text

@@ -1,4 +1,4 @@
-"""Many rounds with servers that misbehave: nothing is left, and clients do not mix up answers."""
+"""Many rounds with misbehaving servers: nothing leaks, and clients do not mix up answers."""
 
 import gc
 import itertools
@@ -20,11 +20,11 @@ from .misbehaving_http import misbehaving
 
 ERAS = ("2025-11-25", "2026-07-28")
 PATIENCE = 60
-#: Rounds in all; those of a process take more time.
+#: Number of rounds; a round with a process takes more time.
 ROUNDS = {"stdio": 200, "http": 400}
-#: Rounds at a time.
+#: Rounds that run concurrently.
 SIDE_BY_SIDE = 5
-#: Objects that may be left by chance: caches of the interpreter, and the log.
+#: Objects that may remain by chance: caches of the interpreter, and the log.
 SLACK = 2_000
 
 
@@ -44,7 +44,7 @@ SERVERS = {"stdio": _stdio, "http": _http}
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch):
-    """A server that does not go by itself is ended soon, and one that is deaf is given up soon."""
+    """Shorten the waits for servers that do not exit, or do not read."""
     monkeypatch.setattr(_child_process, "EXIT_TIMEOUT", test_chaos.NEVER)
     monkeypatch.setattr(_dispatcher, "LAST_WORDS", test_chaos.NEVER)
 
@@ -58,7 +58,7 @@ async def _one_round(target, chaos, tool, era):
 
 
 async def _all_rounds(target, chaos, rounds):
-    """Take some rounds at a time: most of them wait for a server."""
+    """Run several rounds concurrently: most of them wait for a server."""
 
     async def work():
         for tool, era in rounds:
@@ -67,12 +67,12 @@ async def _all_rounds(target, chaos, rounds):
     async with trio.open_nursery() as nursery:
         for _ in range(SIDE_BY_SIDE):
             nursery.start_soon(work)
-    # Connections of this very server end when its tasks have read that the client is gone.
+    # Connections of this server end when its tasks have read that the client has gone.
     await trio.testing.wait_all_tasks_blocked(0.05)
 
 
 def _left():
-    """Count what a round could leave: descriptors, threads, tasks, processes, and objects."""
+    """Count what a round could leak: descriptors, threads, tasks, processes, and objects."""
     gc.collect()
     children = "".join(each.read_text() for each in Path("/proc/self/task").glob("*/children"))
     counts = {
@@ -89,7 +89,7 @@ def _left():
 @pytest.mark.parametrize("transport", SERVERS)
 @pytest.mark.time_limit(360)
 async def test_nothing_is_left_of_many_rounds(transport):
-    """Hundreds of rounds of every kind: no descriptor, thread, task, process or memory."""
+    """A thousand rounds of every kind leak no descriptor, thread, task, process or memory."""
     async with SERVERS[transport]() as (target, chaos):
         rounds = list(itertools.product(chaos.FATES, ERAS))
         await _all_rounds(target, chaos, iter(rounds))
@@ -104,7 +104,7 @@ async def test_nothing_is_left_of_many_rounds(transport):
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("transport", SERVERS)
 async def test_clients_do_not_mix_up_answers(transport, era):
-    """Two clients call servers that answer late, twice and in any order; each gets its own."""
+    """If servers answer late, twice and in any order, each of two clients gets its own answers."""
     answers = []
 
     async def call(client, tool, token):
@@ -114,7 +114,7 @@ async def test_clients_do_not_mix_up_answers(transport, era):
     async def use(target, name):
         async with connect(target, version=era) as client, trio.open_nursery() as nursery:
             for number in range(30):
-                # Three at a time answer in the reverse order.
+                # Groups of three are answered in the reverse order.
                 tool = "out_of_order" if number % 2 else "twice"
                 nursery.start_soon(call, client, tool, f"{name}-{number}")
 
@@ -128,8 +128,8 @@ async def test_clients_do_not_mix_up_answers(transport, era):
 
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("transport", SERVERS)
-async def test_a_late_answer_reaches_nobody(transport, era):
-    """The answer to a call that timed out comes before that to the next one, and is dropped."""
+async def test_a_late_answer_is_dropped(transport, era):
+    """The answer to a call that timed out arrives before that of the next one, and is dropped."""
     tool = {"stdio": "late", "http": "half_body_and_hang"}[transport]
     with trio.fail_after(PATIENCE):
         async with SERVERS[transport]() as (target, chaos), connect(target, version=era) as client:
@@ -140,7 +140,7 @@ async def test_a_late_answer_reaches_nobody(transport, era):
 
 @pytest.mark.parametrize("transport", SERVERS)
 async def test_the_end_of_one_server_is_no_matter_of_another(transport):
-    """A client goes on while the server of another one dies."""
+    """A client goes on while the server of another client dies."""
     async with SERVERS[transport]() as (target, chaos):
         with trio.fail_after(PATIENCE):
             async with connect(target) as client:

@@ -1,4 +1,4 @@
-"""Results, errors and notifications of a server as a client reads them, good and bad."""
+"""Results, errors and notifications of a server in a client, valid and invalid."""
 
 import contextlib
 import json
@@ -33,8 +33,8 @@ META = {"io.modelcontextprotocol/serverInfo": {"name": "scripted", "version": "0
         {"tools": [TOOL], "nextCursor": "same"},
     ],
 )
-async def test_lists_that_are_none(scripted, page):
-    """A page that is no page, and pages without end, are a `ProtocolError`."""
+async def test_malformed_lists(scripted, page):
+    """A malformed page, and pages without end, are a `ProtocolError`."""
     async with scripted() as (client, script):
         script.answers["tools/list"] = lambda _: page
         with pytest.raises(ProtocolError):
@@ -42,15 +42,15 @@ async def test_lists_that_are_none(scripted, page):
 
 
 @pytest.mark.parametrize("handler", [ClientHandler, 5])
-async def test_a_handler_that_is_none(handler):
-    """A class in place of an instance, above all."""
+async def test_an_invalid_handler(handler):
+    """A handler must be an instance; above all a class is refused."""
     with pytest.raises(TypeError, match="handler must be an instance of a ClientHandler, not"):
         async with connect(Stdio("nobody-starts-this"), handler=handler):
             pass
 
 
 async def test_pages_are_walked_to_the_end(scripted):
-    """The empty cursor is a cursor; a missing or null one ends."""
+    """The empty cursor is a cursor; a missing or null one ends the list."""
     pages = [
         {"tools": [TOOL], "nextCursor": ""},
         {"tools": [TOOL], "nextCursor": "b"},
@@ -72,15 +72,15 @@ async def test_pages_are_walked_to_the_end(scripted):
         {"content": [], "isError": "yes"},
     ],
 )
-async def test_results_that_are_none(scripted, answer):
-    """A result that the specification does not know is a `ProtocolError`."""
+async def test_malformed_results(scripted, answer):
+    """A result that does not fit the specification is a `ProtocolError`."""
     async with scripted({"tools/call": answer}) as (client, _):
         with pytest.raises(ProtocolError):
             await client.call_tool("t")
 
 
-async def test_a_response_that_is_none_fails_its_request(scripted):
-    """The request does not wait for ever for an answer that has been given."""
+async def test_a_malformed_response_fails_its_request(scripted):
+    """A malformed response fails its request, which does not wait for another one."""
 
     def broken(request):
         return json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": 5}).encode()
@@ -91,7 +91,7 @@ async def test_a_response_that_is_none_fails_its_request(scripted):
 
 
 async def test_requests_of_the_server_are_refused(scripted):
-    """Questions that the client did not offer are unknown; a ping of a session is answered."""
+    """Questions that the client did not offer are unknown methods; a ping is answered."""
     async with scripted(version="2025-11-25") as (client, script):
         await script.say(id=1, method="sampling/createMessage", params={})
         await script.say(id=2, method="ping")
@@ -107,7 +107,7 @@ async def test_requests_of_the_server_are_refused(scripted):
 
 
 async def test_requests_of_a_server_of_2026_07_28_are_ignored(scripted, caplog):
-    """No answer goes out, one entry is logged for each, and the connection stays usable."""
+    """They are not answered, each is logged, and the connection stays usable."""
     answers = {"tools/list": {"resultType": "complete", "tools": []}}
     async with scripted(answers) as (client, script):
         await script.say(id=1, method="roots/list")
@@ -124,7 +124,7 @@ async def test_requests_of_a_server_of_2026_07_28_are_ignored(scripted, caplog):
 
 
 async def test_a_slow_handler_loses_the_oldest_news_only(scripted, caplog):
-    """Notifications that nobody takes are bounded, the newest are kept; the session goes on."""
+    """Unhandled notifications are bounded: the oldest are dropped, and the session goes on."""
     seen = []
     go = trio.Event()
 
@@ -143,7 +143,7 @@ async def test_a_slow_handler_loses_the_oldest_news_only(scripted, caplog):
         await trio.testing.wait_all_tasks_blocked()
     numbers = [params["n"] for params in seen]
     assert numbers[-MAX_NOTICES:] == list(range(10, MAX_NOTICES + 10))
-    # And the one that the handler had already.
+    # And the notification that the handler had already.
     assert numbers[:-MAX_NOTICES] in ([], [0])
 
 
@@ -160,7 +160,7 @@ RESULTS = {
 
 
 async def test_a_completion_says_what_is_filled_in_already(scripted):
-    """The other arguments go along, if there are any."""
+    """The other arguments are sent, if there are any."""
     answer = {"resultType": "complete", "completion": {"values": []}}
     async with scripted({"completion/complete": lambda _: answer}) as (client, script):
         for context in ({"b": "c"}, None):
@@ -172,7 +172,7 @@ async def test_a_completion_says_what_is_filled_in_already(scripted):
 @pytest.mark.parametrize("name", RESULTS)
 @pytest.mark.parametrize("own", [{}, {"k": 1}])
 async def test_the_envelope_is_no_part_of_a_result(scripted, name, own):
-    """Members that 2026-07-28 adds to each result are taken out; the server's own `_meta` stays."""
+    """Members that 2026-07-28 adds to results are removed; the server's own `_meta` stays."""
     method, arguments, members = RESULTS[name]
     envelope = {"resultType": "complete", "_meta": {**META, **own}}
     async with scripted({method: {**members, **envelope}}) as (client, _):
@@ -180,8 +180,8 @@ async def test_the_envelope_is_no_part_of_a_result(scripted, name, own):
     assert (result.meta, result.extra) == (own or None, {})
 
 
-async def test_acknowledgements_that_are_none(scripted):
-    """Only the one that names the request, by its id and type, counts."""
+async def test_invalid_acknowledgements(scripted):
+    """Only an acknowledgement with the id of the request, in its type, counts."""
     async with scripted({"subscriptions/listen": None}) as (client, script):
 
         async def acknowledge():
@@ -201,7 +201,7 @@ async def test_acknowledgements_that_are_none(scripted):
 
 
 async def test_a_listen_request_that_ends_at_once(scripted):
-    """An answer without an acknowledgement is not the protocol."""
+    """A response without an acknowledgement violates the protocol."""
     async with scripted({"subscriptions/listen": {"resultType": "complete"}}) as (client, _):
         with pytest.raises(ProtocolError, match="without an acknowledgement"), single_failure():
             async with client.listen(tools=True):
@@ -209,7 +209,7 @@ async def test_a_listen_request_that_ends_at_once(scripted):
 
 
 async def test_news_of_a_listen_request_that_ended(scripted):
-    """The server may end a listen request by notification: the block goes on."""
+    """A notification that ends the listen request does not end the block."""
     seen = []
 
     class Handler(ClientHandler):
@@ -263,7 +263,7 @@ async def test_the_end_of_the_block_tells_the_server_of_other_calls(scripted):
 
 
 async def test_a_crash_in_the_block_leaves_alone(scripted):
-    """An exception of the block is raised by itself, not in a group."""
+    """An exception of the block is raised on its own, not in a group."""
     ours, _ = memory_pair()
     with pytest.raises(KeyError), single_failure():
         async with scripted():
@@ -308,7 +308,7 @@ MESSAGES = st.one_of(
     messages=st.lists(MESSAGES, max_size=25),
 )
 def test_whatever_a_server_says_the_session_lives_on(version, messages):
-    """Junk before an answer costs nothing: the answer still comes, and nothing is left over."""
+    """Invalid messages before a response are skipped: the response arrives."""
 
     async def serve(stream):
         while arrived := await stream.receive():
@@ -330,7 +330,7 @@ def test_whatever_a_server_says_the_session_lives_on(version, messages):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(serve, theirs)
             async with connect(ours, version=version, timeout=5) as client:
-                # An answer to that very request may be among the junk.
+                # A response to that very request may be among the invalid messages.
                 with contextlib.suppress(McpError, ProtocolError):
                     await client.list_tools()
                 await client.ping()

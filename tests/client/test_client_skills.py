@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def server(folder):
-    """A server with the skills, which counts what is read, and may lie."""
+    """A server with the skills, which counts reads, and may send false content."""
 
     class Docs(Server, name="docs", version="1"):
         skills = [SkillFolder(folder)]
@@ -70,7 +70,7 @@ async def entry_of(client):
 
 
 async def test_listing_reads_no_file(client, server):
-    """The list has the entries, and files are read only when they are wanted."""
+    """The list has the entries; files are read only on demand."""
     skills = await client.list_skills()
 
     assert [(each.name, each.description) for each in skills] == [
@@ -91,7 +91,7 @@ async def test_files_are_named_by_their_paths(client):
 
 
 async def test_files_are_read(client):
-    """Texts and bytes arrive as the server has them, whatever the form of the path."""
+    """Texts and bytes arrive unchanged, in whatever form the path is given."""
     skill = await entry_of(client)
 
     assert (await client.read_skill(skill)).text == TOP
@@ -109,7 +109,7 @@ LIES = {
 
 @pytest.mark.parametrize("lie", LIES)
 async def test_another_file_is_refused(client, server, lie):
-    """A file that differs from its entry in size or digest is an error that says so."""
+    """If the size or the digest of a file differs from its entry, the error says so."""
     skill = await entry_of(client)
     sent, text = LIES[lie]
     server.lies = {f"{ROOT}/SKILL.md": sent}
@@ -151,7 +151,7 @@ async def test_other_frontmatter_is_refused(client, server, case):
     assert text in str(caught.value)
 
 
-#: Pairs of YAML and JSON that some reader takes for the same.
+#: Pairs of YAML and JSON that some parser treats as equal.
 SAME = [
     ("1.0", 1.0),
     ("1.0", 1),
@@ -196,7 +196,7 @@ DIFFERENT = [
     [*((*each, True) for each in SAME), *((*each, False) for each in DIFFERENT)],
 )
 async def test_doubtful_yaml(client, server, yaml, value, agrees):
-    """A scalar that readers of YAML take for different values agrees with each of these."""
+    """A scalar that YAML parsers read differently agrees with each of the readings."""
     text = f"---\nname: pdf\ndescription: Read PDF.\nextra: {yaml}\n---\n"
     front = {"name": "pdf", "description": "Read PDF.", "extra": value}
     skill = attrs.evolve(resigned(await entry_of(client), text), frontmatter=front)
@@ -286,14 +286,14 @@ async def test_dynamic_skills_stay_in_their_folder(client, dynamic, server):
 
 
 async def test_unknown_skills(client):
-    """The error of the server for an unknown skill arrives as it is."""
+    """The error of the server for an unknown skill is raised unchanged."""
     with pytest.raises(McpError) as caught:
         await client.get_skill("skill://nowhere/SKILL.md")
     assert caught.value.code == -32602
 
 
 async def test_servers_without_skills():
-    """A server without the extension has no skills, and is asked for none."""
+    """A server without the extension has no skills, and gets no request."""
 
     class Plain(Server, name="plain", version="1"):
         pass
@@ -305,7 +305,7 @@ async def test_servers_without_skills():
 
 
 async def test_another_entry_is_refused(client, monkeypatch):
-    """An entry of another skill is not taken for the one that was asked for."""
+    """The entry of another skill than the requested one is a `ProtocolError`."""
     asked = client.request
 
     async def request(method, params):

@@ -1,4 +1,4 @@
-"""`ClientHandler.client`: the client that a handler answers for."""
+"""`ClientHandler.client`: the client for which a handler answers."""
 
 import asyncio
 
@@ -60,7 +60,7 @@ class Looks(ClientHandler):
 
 @VERSIONS
 async def test_a_handler_knows_its_client(version):
-    """It can call the server that asks, and the program finds the same client."""
+    """It can call the server that asks, and it is the client of the program."""
     handler = Looks()
     async with connect(First, handler=handler, version=version) as client:
         await client.call_tool("ask")
@@ -71,7 +71,7 @@ async def test_a_handler_knows_its_client(version):
 
 @VERSIONS
 async def test_a_handler_of_two_connections(version):
-    """In its methods each question has the client of its own server; elsewhere none is right."""
+    """In its methods it is the asking server's client; elsewhere it is ambiguous, and raises."""
     handler = Looks()
     async with (
         connect(First, handler=handler, version=version) as first,
@@ -86,7 +86,7 @@ async def test_a_handler_of_two_connections(version):
 
 
 async def test_a_handler_inside_of_its_own_method():
-    """A connection that a method opens has its own client there."""
+    """Within a connection that a method opens, its handler has its own client."""
 
     class Nested(Looks):
         async def handle_elicitation(self, params):
@@ -105,7 +105,7 @@ async def test_a_handler_inside_of_its_own_method():
 
 
 async def test_no_connection():
-    """Before and after a connection there is no client, and the error says what to do."""
+    """Before and after a connection there is no client; the error says what to do."""
     handler = Looks()
     with pytest.raises(RuntimeError, match=r"answers for no connection: give it to connect"):
         handler.client  # noqa: B018 - looking is what is tested
@@ -122,7 +122,7 @@ async def test_no_connection():
 
 
 async def test_a_plain_method():
-    """It runs in a thread, and reaches the client through trio."""
+    """A plain method runs in a thread, and uses the client through trio."""
 
     class Plain(ClientHandler):
         def handle_elicitation(self, params):
@@ -136,7 +136,7 @@ async def test_a_plain_method():
 
 
 async def test_a_notification():
-    """Its method knows the client, too."""
+    """`handle_notification` has the client, too."""
 
     class Notes(ClientHandler):
         async def handle_notification(self, method, params):
@@ -159,7 +159,7 @@ async def test_a_notification():
 
 @VERSIONS
 def test_under_asyncio(version):
-    """The client is the one of the program, for its own loop."""
+    """The client is that of the program, for its own loop."""
 
     async def main():
         handler = Looks()
@@ -174,7 +174,7 @@ def test_under_asyncio(version):
 
 @VERSIONS
 def test_in_plain_code(version):
-    """A plain method has the `SyncClient`, a coroutine function a client for the loop it is in."""
+    """A plain method has the `SyncClient`, a coroutine function a client for its loop."""
 
     class Plain(ClientHandler):
         def handle_elicitation(self, params):
@@ -195,7 +195,7 @@ def test_in_plain_code(version):
 
 
 async def test_notifications_before_the_end():
-    """Those that came before the answer are delivered, though the block ends with it."""
+    """Notifications that arrived before the answer are delivered, even if the block ends then."""
 
     class Slow(ClientHandler):
         async def handle_notification(self, method, params):
@@ -220,7 +220,7 @@ async def test_notifications_before_the_end():
 
 
 async def test_notifications_of_a_handler_that_hangs(autojump_clock):
-    """The end of the block does not wait for ever."""
+    """The end of the block waits only for a limited time."""
 
     class Hangs(ClientHandler):
         async def handle_notification(self, method, params):
@@ -241,7 +241,7 @@ async def test_notifications_of_a_handler_that_hangs(autojump_clock):
 
 
 async def test_any_task_may_close():
-    """Calls of all tasks end, later ones fail, and the block can be left as ever."""
+    """Calls of all tasks end, later ones fail, and the block ends normally."""
 
     class Waits(Toolkit):
         @mcp
@@ -275,7 +275,7 @@ async def test_any_task_may_close():
 
 
 async def test_a_task_that_holds_a_connection():
-    """A connection lives in a task of its own, and another task ends it."""
+    """A connection lives in its own task, and another task ends it."""
 
     async def hold(*, task_status):
         async with connect(First) as client:

@@ -32,7 +32,7 @@ METHODS = {
 
 
 def problems_of(**body):
-    """Make a handler with such a body; gives what is wrong with it."""
+    """Make a handler with this body; return its problems."""
     with pytest.raises(DefinitionError) as caught:
         type("Handler", (ClientHandler,), body)
     return [f"{problem.where}: {problem.text}" for problem in caught.value.problems]
@@ -82,8 +82,8 @@ async def three(self, method, params):
         ("listRoots", "list_roots"),
     ],
 )
-def test_names_that_nobody_calls(name, meant):
-    """A method that is near to one of ours would never run."""
+def test_misspelt_names(name, meant):
+    """A method name close to one of the base is refused, since it would not be called."""
     text = f"is never called; did you mean {meant!r}? (begin a name of your own with _)"
     assert problems_of(**{name: two}) == [f"Handler.{name}: {text}"]
 
@@ -97,13 +97,13 @@ def test_names_that_nobody_calls(name, meant):
     ],
 )
 def test_methods_of_its_own(name):
-    """Other words, and names with an underscore, belong to the author."""
+    """Other names, and names with an underscore, belong to the author."""
     handler = type("Handler", (ClientHandler,), {name: two})
     assert getattr(handler, name) is two
 
 
-def test_methods_that_help_one_that_is_right():
-    """Nobody misspelt what is there."""
+def test_helpers_of_a_correct_method():
+    """If the right method exists, similar names are not misspellings."""
 
     class Helped(ClientHandler):
         async def handle_elicitation(self, params):
@@ -123,7 +123,7 @@ def test_methods_that_help_one_that_is_right():
 
 
 def test_options_are_checked():
-    """Names and values of options; a keyword does as well as an attribute."""
+    """Names and values of options are checked, as keywords and as attributes."""
     (problem,) = problems_of(sampling_tool=True)
     assert problem.startswith("Handler.sampling_tool: is not an option; did you mean 'sampling_to")
     assert problems_of(sampling_tools="yes") == [
@@ -162,7 +162,7 @@ def test_options_are_checked():
     ],
 )
 def test_wrong_parameters(name, wrong):
-    """Found when the class is made, with the line to write."""
+    """They are found when the class is made; the error has the line to write."""
     text = f"must be `async def {name}({METHODS[name]})`, or `def` for a thread"
     assert problems_of(**{name: wrong}) == [f"Handler.{name}: {text}"]
 
@@ -170,13 +170,13 @@ def test_wrong_parameters(name, wrong):
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("value", [5, "x", Decline, Decline(), property(one)])
 def test_what_is_no_method(name, value):
-    """Anything but a method, and None, is refused."""
+    """Only methods and None are accepted."""
     text = f"must be `async def {name}({METHODS[name]})`, or `def` for a thread"
     assert problems_of(**{name: value}) == [f"Handler.{name}: {text}, or None to offer nothing"]
 
 
 def test_generators_are_no_methods():
-    """A `yield` would make an answer that nobody reads."""
+    """A method must not be a generator, since its answer would not be read."""
 
     async def asynchronous(self, params):
         yield
@@ -190,7 +190,7 @@ def test_generators_are_no_methods():
 
 
 def test_parameters_that_fit():
-    """Other names, defaults and `*args` do not matter; nor does who made the method."""
+    """Other names, defaults and `*args` are accepted, in functions of any origin."""
 
     class Mixin:
         async def list_roots(self, more=None):
@@ -207,7 +207,7 @@ def test_parameters_that_fit():
 
 
 def test_all_problems_at_once_with_their_lines():
-    """One error lists the whole class, in the order of the source."""
+    """One error lists all problems of the class, in the order of the source."""
     first = currentframe().f_lineno + 4
     with pytest.raises(DefinitionError) as caught:
 
@@ -235,7 +235,7 @@ def test_all_problems_at_once_with_their_lines():
 
 
 def test_a_mixin_is_checked_with_the_class():
-    """A base that is no handler was not checked before; its line is shown."""
+    """A base that is not a handler is checked, too; its line is reported."""
 
     class Mixin:
         def handle_sampling(self):
@@ -313,7 +313,7 @@ class Inherited(ClientHandler):
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("cls", [Nothing, NothingNow, Inherited])
 async def test_none_offers_nothing(scripted, cls, version, caplog):
-    """In the class or in an instance; a server that asks all the same is refused."""
+    """None in the class or in an instance offers nothing; a question is then refused."""
     rounds = asking({"inputRequests": {"k": {"method": "roots/list"}}})
     async with scripted(rounds, handler=cls(), version=version) as (client, script):
         assert capabilities_of(script) == {}
@@ -331,7 +331,7 @@ async def test_none_offers_nothing(scripted, cls, version, caplog):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_methods_of_an_instance_are_offered(scripted, version):
-    """A method that an instance is given counts as an override."""
+    """A method that is set on an instance counts as an override."""
     handler = ClientHandler()
     handler.handle_elicitation = AsyncMock(return_value=Decline())
     async with scripted(handler=handler, version=version) as (_, script):
@@ -372,7 +372,7 @@ class Plain(ClientHandler):
 
 @pytest.mark.parametrize(("method", "params", "answer", "expected"), ANSWERS)
 async def test_sync_methods_run_in_threads(scripted, method, params, answer, expected):
-    """They answer as async ones do, in both eras."""
+    """They answer like async ones, in both eras."""
     handler = Plain(answer)
     async with scripted(handler=handler, version="2025-11-25") as (_, script):
         assert (await ask_live(script, method, params))["result"] == expected
@@ -385,7 +385,7 @@ async def test_sync_methods_run_in_threads(scripted, method, params, answer, exp
 
 @pytest.mark.parametrize("error", [RuntimeError("x"), KeyboardInterrupt(), SystemExit(1)])
 async def test_a_thread_that_fails_ends_its_question_only(scripted, error, caplog):
-    """A failure in a thread of a handler is logged, and answered with -32603."""
+    """An exception in a thread is logged, and answered with -32603."""
     async with scripted(handler=Plain(error), version="2025-11-25") as (client, script):
         answer = await ask_live(script, "roots/list", {})
         assert answer["error"] == {"code": -32603, "message": "Handler failed"}
@@ -396,7 +396,7 @@ async def test_a_thread_that_fails_ends_its_question_only(scripted, error, caplo
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_sync_notifications_come_in_order(scripted, version):
-    """One at a time, in threads."""
+    """They run one at a time, in threads."""
     handler = Plain(None)
     async with scripted(handler=handler, version=version) as (_, script):
         for number in range(20):
@@ -410,7 +410,7 @@ async def test_sync_notifications_come_in_order(scripted, version):
 
 
 async def test_a_slow_thread_delays_nothing_else(scripted):
-    """Pings, other answers and notifications go on; the end does not wait for it."""
+    """Pings, other answers and notifications go on, and the end does not wait for it."""
     go_on, begun = threading.Event(), threading.Event()
 
     class Slow(Plain):
@@ -484,7 +484,7 @@ async def test_overrides_may_call_the_method_of_the_base(scripted, is_async):
     ],
 )
 async def test_the_methods_of_the_base_refuse(scripted, name, method, is_async):
-    """A question that is handed on to them is one that the client cannot answer."""
+    """A question that is passed to `super()` is answered with "method not found"."""
 
     async def asynchronous(self, *params):
         return await getattr(super(cls, self), name)(*params)
@@ -516,7 +516,7 @@ NO_ROOTS = [
 
 
 async def roots_of(client, script):
-    """Give the roots that the server of a script is told."""
+    """Return the roots that the server of a script gets."""
     if client.protocol_version == "2025-11-25":
         script.received.clear()
         return (await ask_live(script, "roots/list", {}))["result"]["roots"]
@@ -527,7 +527,7 @@ async def roots_of(client, script):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_roots_in_every_form(scripted, version):
-    """Roots, URIs and mappings, at first and later on."""
+    """Roots, URIs and mappings are accepted, initially and later."""
     async with scripted(roots=MIXED[:1], version=version) as (client, script):
         assert await roots_of(client, script) == WRITTEN[:1]
         await client.set_roots(MIXED)
@@ -535,8 +535,8 @@ async def test_roots_in_every_form(scripted, version):
 
 
 @pytest.mark.parametrize(("roots", "error", "text"), NO_ROOTS)
-async def test_roots_that_are_none(scripted, roots, error, text):
-    """They are refused at once, not when a tool asks."""
+async def test_malformed_roots(scripted, roots, error, text):
+    """Invalid roots are refused at once, not when a tool asks."""
     with pytest.raises(error, match=text):
         async with connect("http://127.0.0.1:9/mcp", roots=roots):
             raise AssertionError
@@ -547,7 +547,7 @@ async def test_roots_that_are_none(scripted, roots, error, text):
 
 
 async def test_roots_have_one_place(scripted):
-    """A handler that lists roots and `roots=` are not given together; nor is `set_roots` used."""
+    """A handler that lists roots excludes `roots=` and `set_roots`."""
     with pytest.raises(TypeError, match="give roots= or a handler that overrides list_roots"):
         async with connect("http://127.0.0.1:9/mcp", roots=[], handler=All()):
             raise AssertionError

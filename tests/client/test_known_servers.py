@@ -1,4 +1,4 @@
-"""Servers that are known to shake hands: the next connection to them sends no probe."""
+"""Servers that are known to need a handshake: the next connection sends no probe."""
 
 import sys
 import threading
@@ -11,7 +11,7 @@ from noizu_mcp.client._negotiate import KNOWN, MAX_KNOWN, HandshakeServers
 from noizu_mcp.engine import single_failure
 
 HERE = ("server", (), None)
-#: A server of a handshake version: it knows no `server/discover`.
+#: A server of a handshake version: it does not know `server/discover`.
 OLD = {"server/discover": ValueError(-32601, "Method not found")}
 NAMES_NEWEST = ValueError(-32022, "Unsupported protocol version", {"supported": ["2026-07-28"]})
 
@@ -22,7 +22,7 @@ def sent(script):
 
 
 async def test_the_second_connection_sends_no_probe(scripted):
-    """A server that has answered a probe with a handshake is asked for one at once."""
+    """A server that has answered a probe with a handshake gets one at once the next time."""
     async with scripted(OLD, address=HERE) as (_, first):
         pass
     async with scripted(OLD, address=HERE) as (client, second):
@@ -35,7 +35,7 @@ async def test_the_second_connection_sends_no_probe(scripted):
 
 @pytest.mark.parametrize("option", [{"cache": False}, {"version": "2025-11-25"}])
 async def test_options_that_remember_nothing(scripted, option):
-    """`cache=False` and a pinned version neither remember a server nor use what is known."""
+    """`cache=False` and a pinned version neither store nor use this knowledge."""
     async with scripted(OLD, address=HERE, **option):
         pass
     async with scripted(OLD, address=HERE) as (_, script):
@@ -47,7 +47,7 @@ async def test_options_that_remember_nothing(scripted, option):
 
 
 async def test_a_stream_without_an_address_is_not_remembered(scripted):
-    """Two servers without names are not taken for one."""
+    """Streams without an address are not remembered."""
     for _ in range(2):
         async with scripted(OLD) as (_, script):
             pass
@@ -55,7 +55,7 @@ async def test_a_stream_without_an_address_is_not_remembered(scripted):
 
 
 async def test_a_server_that_learned_the_newest_revision(scripted):
-    """The handshake fails, so the server is probed after all, and forgotten."""
+    """If the handshake fails, the server is probed and forgotten."""
     async with scripted(OLD, address=HERE):
         pass
     new = {"initialize": ValueError(-32601, "Method not found")}
@@ -66,7 +66,7 @@ async def test_a_server_that_learned_the_newest_revision(scripted):
 
 
 async def test_a_server_that_names_the_newest_revision(scripted):
-    """A server that refuses the handshake and names the revision is discovered, and forgotten."""
+    """If the refused handshake names the newest revision, it is used, and the server forgotten."""
     async with scripted(OLD, address=HERE):
         pass
     for expected in (["initialize", "server/discover"], ["server/discover"]):
@@ -92,7 +92,7 @@ async def test_a_handshake_that_fails_otherwise(scripted, autojump_clock, answer
 
 
 async def test_a_server_that_fails_is_not_remembered(scripted):
-    """Only a handshake that succeeded tells the era of a server."""
+    """Only a successful handshake is remembered."""
     refusal = {**OLD, "initialize": ValueError(-32603, "broken")}
     with pytest.raises(McpError, match="broken"), single_failure():
         async with scripted(refusal, address=HERE):
@@ -103,7 +103,7 @@ async def test_a_server_that_fails_is_not_remembered(scripted):
 
 
 def test_a_server_is_known_for_an_hour():
-    """Then it is probed again, whatever happened in between."""
+    """After an hour a server is probed again, whatever happened in between."""
     now = [0.0]
     known = HandshakeServers(lambda: now[0])
     known.add("a")
@@ -115,7 +115,7 @@ def test_a_server_is_known_for_an_hour():
 
 
 async def test_connections_do_not_prolong_the_hour(scripted, monkeypatch):
-    """A program that connects all the time finds the newer revision of its server, too."""
+    """A program that connects all the time also notices a newer server."""
     now = [0.0]
     monkeypatch.setattr(_negotiate, "HANDSHAKE_SERVERS", HandshakeServers(lambda: now[0]))
     for time, probes in ((0, 1), (KNOWN - 1, 0), (KNOWN, 1)):
@@ -126,7 +126,7 @@ async def test_connections_do_not_prolong_the_hour(scripted, monkeypatch):
 
 
 def test_few_servers_are_known():
-    """The one that was added first goes first."""
+    """The entry that was added first is dropped first."""
     known = HandshakeServers()
     for number in range(MAX_KNOWN):
         known.add(number)
@@ -139,7 +139,7 @@ def test_few_servers_are_known():
 
 
 def test_threads_share_what_is_known():
-    """Clients in many threads do not break the table."""
+    """The table can be used by clients in many threads."""
     known = HandshakeServers()
 
     def work(number):
@@ -174,7 +174,7 @@ with open(sys.argv[1], "a") as log:
 
 
 async def test_a_command_is_known(tmp_path):
-    """A program that is started again is not probed again."""
+    """A command that is started again is not probed again."""
     log = tmp_path / "log"
     command = Stdio(sys.executable, "-c", OLD_PROGRAM, log)
     for _ in range(2):

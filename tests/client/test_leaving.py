@@ -1,4 +1,4 @@
-"""The end of `async with connect(…)` while calls run: the server hears that nobody waits."""
+"""The end of `async with connect(…)` while calls run: the server gets their cancellations."""
 
 import json
 import sys
@@ -19,12 +19,12 @@ REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 
 
 class Lost(Exception):
-    """The failure of the block."""
+    """The exception of the block."""
 
 
 @pytest.fixture
 def clock():
-    """A clock that is slow, so that no other timeout passes, and that a test moves."""
+    """A slow clock, which a test moves, so that no other timeout passes."""
     return MockClock(rate=0.1)
 
 
@@ -63,7 +63,7 @@ LEAVING = [by_timeout, by_a_failure, by_its_own_scope, by_a_scope_around_it]
 
 @asynccontextmanager
 async def left():
-    """Bound the block, and swallow what a test leaves it with."""
+    """Run the block with a time limit, and swallow the exceptions with which a test leaves it."""
     scope = trio.CancelScope()
     SCOPE.append(scope)
     with trio.fail_after(10), suppress(Lost, RequestTimeout), single_failure(), scope:
@@ -72,7 +72,7 @@ async def left():
 
 
 def a_server():
-    """Make a server whose tool never ends by itself."""
+    """Make a server whose tool never returns."""
     began, ended = trio.Event(), trio.Event()
 
     class Hold(Tool):
@@ -108,7 +108,7 @@ async def test_over_http(leave, version, clock):
 @pytest.mark.parametrize("version", REVISIONS)
 @pytest.mark.parametrize("leave", LEAVING)
 async def test_in_memory(leave, version, clock):
-    """The handler is cancelled, and nothing is left behind."""
+    """The handler is cancelled, and nothing remains."""
     server, began, ended = a_server()
     async with left(), connect(server, version=version) as client:
         await leave(client, began.wait, clock)
@@ -159,7 +159,7 @@ for line in sys.stdin:
 
 @pytest.mark.parametrize("leave", LEAVING)
 async def test_on_stdio(leave, tmp_path, clock):
-    """A command reads of it before its stdin ends."""
+    """A command reads the cancellation before EOF on its stdin."""
     path = tmp_path / "heard"
 
     async def began():
@@ -179,7 +179,7 @@ async def test_on_stdio(leave, tmp_path, clock):
 
 
 async def test_a_block_that_is_cancelled_before_it_begins():
-    """The end of its surroundings ends the block, whatever it has just started."""
+    """If the surrounding scope is cancelled, the block ends, whatever it has just started."""
     reached = []
     with trio.CancelScope() as scope:
         scope.cancel()

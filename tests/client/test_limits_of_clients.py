@@ -1,4 +1,4 @@
-"""`connect(limits=…)`: what the server may send, over every transport."""
+"""`connect(limits=…)`: the size of what the server may send, over every transport."""
 
 import sys
 from functools import partial
@@ -60,13 +60,13 @@ async def refuses(target, error, text):
 
 @pytest.mark.parametrize("target", [Big, Stdio(sys.executable, "-c", PROGRAM)])
 async def test_a_result_over_the_limit(target):
-    """The error names the option; a larger limit takes the result."""
+    """The error names the option; with a larger limit the result arrives."""
     text = r"^Message over 2000 bytes; limits=Limits\(message_size=…\) allows more"
     await refuses(target, McpError, text)
 
 
 async def test_a_result_over_the_limit_over_http():
-    """There it is the body of an answer that is over the limit."""
+    """Over HTTP the body of the response exceeds the limit."""
     async with trio.open_nursery() as nursery:
         host = await nursery.start(partial(serve_http, Big(), port=0))
         text = r"is over the size limit of 2000 bytes; limits=Limits\(message_size=…\) allows more"
@@ -75,7 +75,7 @@ async def test_a_result_over_the_limit_over_http():
 
 
 async def test_other_limits():
-    """They hold for the client too, from the first message on."""
+    """They apply to the client, too, from the first message on."""
     with pytest.raises(McpError, match=r"limits=Limits\(message_values=…\) allows more"):
         async with connect(Big, limits=Limits(message_values=3)):
             pass
@@ -83,7 +83,7 @@ async def test_other_limits():
 
 @pytest.mark.parametrize("limits", [5, None, Limits])
 async def test_what_is_no_limit(limits):
-    """It is told at once."""
+    """An invalid value raises before a connection is made."""
     with pytest.raises(TypeError, match=r"^limits must be Limits\(…\), not "):
         async with connect(Big, limits=limits):
             pass

@@ -1,4 +1,4 @@
-"""Live lists: they follow the server, whatever is told and in whatever order."""
+"""Live lists: they follow the server, whatever notices arrive in whatever order."""
 
 import asyncio
 import contextlib
@@ -126,7 +126,7 @@ async def test_the_four_lists(version):
 
 
 async def test_a_list_outside_of_its_block():
-    """It is empty of meaning there; the error tells how to begin one."""
+    """Using it there raises an error that says how to begin a block."""
     async with connect(Demo) as client:
         tools = client.tools
         assert isinstance(tools, LiveList)
@@ -145,7 +145,7 @@ async def test_a_list_outside_of_its_block():
 
 
 async def test_refresh_lists_now(scripted):
-    """For a server that tells no changes, and for those who cannot wait."""
+    """It is for servers without notices, and for programs that cannot wait."""
     lists = [{**DONE, "tools": [], "ttlMs": 60_000}, {**DONE, "tools": [entry("a")]}]
     discovered = {**DONE, "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
     answers = {"server/discover": discovered, "tools/list": lists}
@@ -158,7 +158,7 @@ async def test_refresh_lists_now(scripted):
 
 
 async def test_a_list_that_cannot_be_read(scripted):
-    """The refusal is raised where the block begins, and the list can be tried again."""
+    """The refusal is raised at the beginning of the block, which can be tried again."""
     refused = ValueError(-32603, "not now")
     async with scripted({"tools/list": [refused, {"tools": []}]}, version="2025-11-25") as (c, _):
         tools = c.tools
@@ -170,7 +170,7 @@ async def test_a_list_that_cannot_be_read(scripted):
 
 
 async def test_a_crash_in_the_block_leaves_alone():
-    """An exception of the block is raised by itself, not in a group."""
+    """An exception of the block is raised on its own, not in a group."""
     async with connect(Demo) as client:
         with pytest.raises(KeyError, match="mine"):
             async with client.tools:
@@ -182,7 +182,7 @@ def entry(name):
 
 
 class Shelf:
-    """Answers for a scripted server whose tools a test changes; it acknowledges what is asked."""
+    """Answers for a scripted server whose tools a test changes; it acknowledges all requests."""
 
     def __init__(self, script, *names):
         self.script = script
@@ -205,7 +205,7 @@ class Shelf:
 
 
 async def test_a_storm_of_notices_is_one_reading(scripted, autojump_clock):
-    """However many notices come together, the list is read once."""
+    """Notices that arrive together cause one request."""
     async with scripted() as (client, script):
         shelf = Shelf(script, "a")
         async with client.tools as tools:
@@ -219,7 +219,7 @@ async def test_a_storm_of_notices_is_one_reading(scripted, autojump_clock):
 
 
 async def test_notices_without_end(scripted, autojump_clock):
-    """A server that never stops is listed ten times a second, not more."""
+    """Continuous notices cause at most ten requests a second."""
     async with scripted() as (client, script):
         shelf = Shelf(script, "a")
         async with client.tools, trio.open_nursery() as nursery:
@@ -236,7 +236,7 @@ async def test_notices_without_end(scripted, autojump_clock):
 
 
 async def test_a_notice_without_a_change(scripted, autojump_clock):
-    """Nobody is woken by a list that is the same."""
+    """If the list is the same, tasks that wait for a change are not woken."""
     async with scripted() as (client, script):
         shelf = Shelf(script, "a")
         async with client.tools as tools:
@@ -248,7 +248,7 @@ async def test_a_notice_without_a_change(scripted, autojump_clock):
 
 
 async def test_two_tasks_wait_for_changes(scripted, autojump_clock):
-    """Each of them is woken, and neither misses the next change."""
+    """Each task is woken, and neither misses the next change."""
     async with scripted() as (client, script):
         shelf = Shelf(script)
         seen = []
@@ -280,7 +280,7 @@ ENDINGS = {
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("lived", [0, 20])
 async def test_a_listen_request_that_ends(scripted, autojump_clock, caplog, ending, lived):
-    """Another one is opened, and the list is read again: a change in between was told to nobody."""
+    """Another one is sent, and the list is read again, as a change may have been missed."""
     caplog.set_level(logging.WARNING, "noizu_mcp")
     async with scripted() as (client, script):
         shelf = Shelf(script, "a")
@@ -335,7 +335,7 @@ async def test_a_server_without_listen_requests(scripted, caplog):
 
 
 async def test_a_listen_request_that_is_refused(scripted):
-    """A server that could tell changes and does not want to fails the block."""
+    """If a server that offers list changes refuses the request, the block fails."""
     answers = {"subscriptions/listen": ValueError(-32603, "busy")}
     async with scripted(answers) as (client, _):
         with pytest.raises(McpError, match="busy"):
@@ -344,7 +344,7 @@ async def test_a_listen_request_that_is_refused(scripted):
 
 
 async def test_a_reading_that_fails_is_repeated(scripted, autojump_clock, caplog):
-    """The list stays as it was until the server answers again; the log says it once."""
+    """The list stays the same until the server answers again; the log reports it once."""
     async with scripted() as (client, script):
         shelf = Shelf(script, "a")
         async with client.tools as tools:
@@ -361,7 +361,7 @@ async def test_a_reading_that_fails_is_repeated(scripted, autojump_clock, caplog
 
 
 async def test_a_notice_after_a_refresh(scripted, autojump_clock):
-    """A list that was refreshed by hand goes on to follow notices."""
+    """A list that was refreshed manually still follows notices."""
     async with scripted() as (client, script):
         shelf = Shelf(script)
         async with client.tools as tools:
@@ -373,7 +373,7 @@ async def test_a_notice_after_a_refresh(scripted, autojump_clock):
 
 
 async def test_a_block_that_ends_while_others_use_its_list(scripted):
-    """A task outside of the block that waits for a change, or for a reading, is woken."""
+    """A task outside of the block that waits for a change, or for a request, is woken."""
     async with scripted() as (client, script):
         shelf = Shelf(script)
         errors = []
@@ -401,7 +401,7 @@ async def test_a_block_that_ends_while_others_use_its_list(scripted):
 
 
 async def test_a_block_leaves_nothing_behind(scripted):
-    """Its listen request is cancelled at the server, and notices change it no more."""
+    """Its listen request is cancelled at the server, and notices do not change the list."""
     async with scripted() as (client, script):
         shelf = Shelf(script)
         for _ in range(50):
@@ -418,7 +418,7 @@ async def test_a_block_leaves_nothing_behind(scripted):
         await script.say(method=CHANGED)
         await client.ping()
         assert shelf.lists == 50
-        # Those of the client itself.
+        # The observers of the client itself.
         assert len(client._session.observers) == 1
         with pytest.raises(RuntimeError, match="while its block runs"):
             tools.get("a")
@@ -426,7 +426,7 @@ async def test_a_block_leaves_nothing_behind(scripted):
 
 @pytest.mark.parametrize("version", ERAS)
 async def test_the_end_of_the_connection_ends_the_block(scripted, version):
-    """Nobody waits for changes of a server that is gone."""
+    """Waiting for changes raises `ConnectionClosed`."""
     async with scripted(version=version) as (client, script):
         Shelf(script)
 
@@ -449,7 +449,7 @@ STEPS = st.lists(
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_whatever_happens_the_list_is_right_in_the_end(scripted, version, steps):
-    """Tools come and go, notices come late or together, streams end: the last notice settles it."""
+    """After any changes, late or merged notices and ended streams, the last notice leads to it."""
 
     async def main():
         async with scripted(version=version) as (client, script):
@@ -497,7 +497,7 @@ CHANGES = st.lists(st.sampled_from(["add", "remove", "yield", "wait"]), max_size
 @settings(max_examples=20)
 @given(steps=CHANGES)
 def test_a_real_server_is_followed_through_all_changes(version, steps):
-    """Adds and removes of a server of ours end with its list at the client."""
+    """After additions and removals the list of the client is the server's."""
 
     async def main():
         server, names, number = Demo(), ["add"], 0
@@ -521,7 +521,7 @@ def test_a_real_server_is_followed_through_all_changes(version, steps):
 
 @pytest.mark.parametrize("version", ERAS)
 def test_plain_code_has_live_lists(version):
-    """A `SyncClient` gives the same lists; its methods wait."""
+    """A `SyncClient` has the same lists; its methods block."""
     server = Demo()
     with SyncClient(server, version=version) as client:
         with client.tools as tools, client.prompts as prompts, client.resources as resources:
@@ -543,7 +543,7 @@ def test_plain_code_has_live_lists(version):
 
 @pytest.mark.parametrize("version", ERAS)
 def test_asyncio_has_live_lists(version):
-    """The lists of an asyncio client are used with `async with` of asyncio."""
+    """The lists of an asyncio client are used with `async with` on asyncio."""
 
     async def main():
         server = Demo()
@@ -560,7 +560,7 @@ def test_asyncio_has_live_lists(version):
 
 @pytest.mark.parametrize("lived", [0, 20])
 async def test_listening_goes_on_when_a_request_ends(scripted, autojump_clock, lived):
-    """`listen` sends it again, and tells the handler what may have changed in between."""
+    """`listen` sends it again, and notifies the handler of what may have changed meanwhile."""
     told = []
 
     class Handler(ClientHandler):
@@ -579,7 +579,7 @@ async def test_listening_goes_on_when_a_request_ends(scripted, autojump_clock, l
 
 
 async def test_listening_to_a_server_that_stops_telling(scripted, autojump_clock, caplog):
-    """A server that does not know the method any more is not asked again; the block goes on."""
+    """A server that refuses the method later is not asked again; the block goes on."""
     async with scripted() as (client, script):
         shelf = Shelf(script)
         async with client.listen(tools=True):
@@ -594,7 +594,7 @@ async def test_listening_to_a_server_that_stops_telling(scripted, autojump_clock
 
 
 async def test_the_end_of_the_connection_ends_listening(scripted, autojump_clock):
-    """One error is raised, also if a call in the block fails with it."""
+    """One exception is raised, also if a call in the block fails with it."""
 
     async def wait(client, script, use):
         async with client.listen(tools=True):

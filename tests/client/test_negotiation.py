@@ -15,7 +15,7 @@ VERSIONS = ["2026-07-28", "2025-11-25"]
 
 
 async def test_a_modern_server_needs_no_handshake(scripted):
-    """One `server/discover`, and the client knows everything."""
+    """`server/discover` alone is sufficient."""
     async with scripted() as (client, script):
         assert client.protocol_version == "2026-07-28"
         assert client.server_info.name == "scripted"
@@ -34,7 +34,7 @@ async def test_a_modern_server_needs_no_handshake(scripted):
     ],
 )
 async def test_any_other_error_means_a_handshake(scripted, answer):
-    """Old servers answer an unknown method in many ways."""
+    """Old servers answer an unknown method in various ways."""
     async with scripted({"server/discover": answer}) as (client, script):
         assert client.protocol_version == "2025-11-25"
         assert client.server_info.name == "scripted"
@@ -42,7 +42,7 @@ async def test_any_other_error_means_a_handshake(scripted, answer):
 
 
 async def test_silence_means_a_handshake(scripted, autojump_clock):
-    """A server that never answers the probe is old; a late answer to it changes nothing."""
+    """A server that never answers the probe is old; a late answer changes nothing."""
     start = trio.current_time()
     async with scripted({"server/discover": None}, probe_timeout=3) as (client, script):
         assert trio.current_time() - start == pytest.approx(3)
@@ -57,7 +57,7 @@ async def test_silence_means_a_handshake(scripted, autojump_clock):
 
 
 async def test_a_request_timeout_within_the_probe_is_silence_too(scripted, autojump_clock):
-    """A client that gives each request less than the probe has goes on to shake hands."""
+    """A request timeout shorter than that of the probe also leads to a handshake."""
     start = trio.current_time()
     async with scripted({"server/discover": None}, probe_timeout=9, timeout=2) as (client, _):
         assert trio.current_time() - start == pytest.approx(2)
@@ -65,7 +65,7 @@ async def test_a_request_timeout_within_the_probe_is_silence_too(scripted, autoj
 
 
 async def test_a_version_in_common_is_chosen_from_the_error(scripted):
-    """`-32022` names what the server speaks: the client shakes hands with the best of it."""
+    """`-32022` lists the versions of the server: the handshake uses the best of them."""
     answers = {
         "server/discover": Exception(-32022, "no", {"supported": ["2025-06-18", "2024-11-05"]}),
         "initialize": {
@@ -83,14 +83,14 @@ async def test_a_version_in_common_is_chosen_from_the_error(scripted):
     "data", [{"supported": ["2099-01-01"]}, {"supported": VERSIONS[:1]}, {"supported": 5}, 5]
 )
 async def test_nothing_in_common(scripted, data):
-    """Then there is nothing to talk about."""
+    """Without a common version the connection fails."""
     with pytest.raises(ProtocolError, match="no protocol version in common"), single_failure():
         async with scripted({"server/discover": Exception(-32022, "no", data)}):
             raise AssertionError
 
 
 async def test_a_pinned_version_is_the_only_one(scripted):
-    """With `version=` there is no probe and no way around."""
+    """With `version=` there is neither a probe nor a fallback."""
     async with scripted(version="2025-11-25") as (client, script):
         assert script.received[0]["method"] == "initialize"
         assert client.protocol_version == "2025-11-25"
@@ -111,8 +111,8 @@ async def test_a_pinned_version_is_the_only_one(scripted):
             raise AssertionError
 
 
-async def test_a_version_that_nobody_asked_for(scripted):
-    """A server that answers `initialize` with an unknown version is left."""
+async def test_an_unrequested_version(scripted):
+    """An unknown version in the answer to `initialize` ends the connection."""
     answers = {
         "server/discover": Exception(-32601, "no"),
         "initialize": {"protocolVersion": "1999-01-01"},
@@ -124,7 +124,7 @@ async def test_a_version_that_nobody_asked_for(scripted):
 
 
 async def test_a_server_that_never_answers(autojump_clock):
-    """The timeout of the client holds for the handshake; `initialize` is not cancelled."""
+    """The client's timeout applies to the handshake; `initialize` is not cancelled."""
     ours, theirs = memory_pair()
     with pytest.raises(RequestTimeout, match="initialize was not answered"), single_failure():
         async with connect(ours, version="2025-11-25", timeout=4):
@@ -152,7 +152,7 @@ async def test_a_server_that_goes_at_once():
     ],
 )
 async def test_a_server_may_hide_who_it_is(scripted, answer):
-    """Its name is a courtesy (2026-07-28 `basic/index`)."""
+    """The name is optional (2026-07-28 `basic/index`)."""
     answer = {"supportedVersions": VERSIONS, **answer}
     async with scripted({"server/discover": answer}) as (client, _):
         assert client.protocol_version == "2026-07-28"
@@ -168,7 +168,7 @@ async def test_a_server_may_hide_who_it_is(scripted, answer):
     ],
 )
 async def test_a_server_that_breaks_the_protocol(scripted, answer):
-    """An answer that breaks the specification is a `ProtocolError`."""
+    """An answer that violates the specification is a `ProtocolError`."""
     answer = {"supportedVersions": VERSIONS, **answer}
     with pytest.raises(ProtocolError), single_failure():
         async with scripted({"server/discover": answer}):
@@ -176,13 +176,13 @@ async def test_a_server_that_breaks_the_protocol(scripted, answer):
 
 
 async def test_refusals_of_initialize_are_raised(scripted):
-    """An error in place of the handshake is the server's own."""
+    """An error as the answer to `initialize` is raised unchanged."""
     with pytest.raises(McpError, match="go away"), single_failure():
         async with scripted({"initialize": Exception(-32603, "go away")}, version="2025-06-18"):
             raise AssertionError
 
 
-# What a result of `server/discover` lists
+# The versions in a result of `server/discover`
 
 NO_LISTS = [{}, {"supportedVersions": None}, {"supportedVersions": "2026-07-28"}]
 NO_LISTS += [{"supportedVersions": []}, {"supportedVersions": [5, None]}]
@@ -191,7 +191,7 @@ NO_LISTS += [{"resultType": "complete", "capabilities": {"tools": {}}}]
 
 @pytest.mark.parametrize("answer", NO_LISTS)
 async def test_a_result_that_lists_nothing_means_a_handshake(scripted, answer):
-    """Some old servers answer whatever they do not know with an empty result."""
+    """Some old servers answer unknown methods with an empty result."""
     async with scripted({"server/discover": answer}) as (client, script):
         assert client.protocol_version == "2025-11-25"
         assert client.capabilities.has("tools")
@@ -202,7 +202,7 @@ async def test_a_result_that_lists_nothing_means_a_handshake(scripted, answer):
 
 @pytest.mark.parametrize("answer", [*NO_LISTS, {"supportedVersions": ["2025-11-25"]}])
 async def test_a_pinned_2026_07_28_has_to_be_listed(scripted, answer):
-    """A client that was told to use it says that the server does not speak it."""
+    """A pinned version that the server does not list is an error."""
     with pytest.raises(ProtocolError, match="does not serve 2026-07-28"), single_failure():
         async with scripted({"server/discover": answer}, version="2026-07-28"):
             raise AssertionError
@@ -210,8 +210,8 @@ async def test_a_pinned_2026_07_28_has_to_be_listed(scripted, answer):
 
 @pytest.mark.parametrize("version", [None, "2026-07-28"])
 @pytest.mark.parametrize("versions", [["2099-01-01"], ["2024-11-05", "x"], ["2099-01-01", 5]])
-async def test_a_server_that_lists_what_nobody_knows(scripted, versions, version):
-    """There is nothing to talk about, and the error names what the server speaks."""
+async def test_a_server_that_lists_unknown_versions(scripted, versions, version):
+    """Without a known version the error lists the server's versions."""
     text = f"no protocol version in common with the server, which speaks {versions[0]}"
     answers = {"server/discover": {**DISCOVERED, "supportedVersions": versions}}
     with pytest.raises(ProtocolError, match=text), single_failure():
@@ -230,7 +230,7 @@ async def test_a_server_that_lists_what_nobody_knows(scripted, versions, version
     ],
 )
 async def test_the_best_revision_of_the_list_is_used(scripted, versions, expected):
-    """2026-07-28 before all others; a handshake with the newest of the rest."""
+    """2026-07-28 comes first; otherwise the handshake uses the newest of the list."""
     answers = {
         "server/discover": {**DISCOVERED, "supportedVersions": versions},
         "initialize": lambda request: {
@@ -247,7 +247,7 @@ UNSUPPORTED = Exception(-32022, "no", {"supported": VERSIONS, "requested": "2026
 
 @pytest.mark.parametrize("version", [None, "2026-07-28"])
 async def test_a_refusal_that_names_our_revision_is_tried_again(scripted, version):
-    """Once: a server behind the same address may be newer than the one that refused."""
+    """It is tried again once: another server at the same address may be newer."""
     async with scripted({"server/discover": [UNSUPPORTED, DISCOVERED]}, version=version) as (
         client,
         script,
@@ -258,7 +258,7 @@ async def test_a_refusal_that_names_our_revision_is_tried_again(scripted, versio
 
 
 async def test_a_revision_that_is_refused_twice_is_given_up(scripted):
-    """Then the next best that the error names is used, or there is none."""
+    """After a second refusal the next best version of the error is used, or the attempt fails."""
     async with scripted({"server/discover": UNSUPPORTED}) as (client, script):
         assert client.protocol_version == "2025-11-25"
     methods = [each["method"] for each in script.received[:3]]
@@ -271,7 +271,7 @@ async def test_a_revision_that_is_refused_twice_is_given_up(scripted):
 @pytest.mark.parametrize("code", [-32022, -32602])
 @pytest.mark.parametrize("named", ["2026-07-28", "2025-06-18"])
 async def test_a_refusal_of_initialize_that_names_another_revision(scripted, code, named):
-    """It is tried, once, whichever era it is of."""
+    """It is tried once, whichever era it belongs to."""
     refused = Exception(code, "Unsupported protocol version", {"supported": ["x", named]})
     answers = {
         "server/discover": [Exception(-32601, "not yet"), DISCOVERED],
@@ -285,14 +285,14 @@ async def test_a_refusal_of_initialize_that_names_another_revision(scripted, cod
     ("version", "data"),
     [
         ("2025-11-25", {"supported": ["2025-06-18"]}),  # pinned
-        (None, {"supported": ["2025-11-25"]}),  # what was refused just now
+        (None, {"supported": ["2025-11-25"]}),  # the version that was just refused
         (None, {"supported": ["x"]}),
         (None, {"supported": 5}),
         (None, None),
     ],
 )
-async def test_a_refusal_of_initialize_that_helps_nobody(scripted, version, data):
-    """The error of the server is raised, and nothing is asked twice."""
+async def test_a_refusal_of_initialize_without_versions(scripted, version, data):
+    """The server's error is raised, and no request is repeated."""
     refused = Exception(-32602, "Unsupported protocol version", data)
     answers = {"server/discover": Exception(-32601, "no"), "initialize": [refused]}
     with pytest.raises(McpError, match="Unsupported protocol version"), single_failure():

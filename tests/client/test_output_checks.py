@@ -47,14 +47,14 @@ def count(script, method):
 
 @pytest.fixture
 def log(caplog):
-    """Give the messages that were logged."""
+    """Return the logged messages."""
     caplog.set_level(logging.WARNING, "noizu_mcp")
     return lambda: [record.getMessage() for record in caplog.records]
 
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25", "2026-07-28"])
 async def test_a_violation_is_listed_and_logged_once(scripted, version, log):
-    """The result is returned with a line for each violation; the log has one line for each tool."""
+    """The result has a line for each violation, and the log one line for each tool."""
     given = {**answers({"n": "3"}), "initialize": initialized(version)}
     async with scripted(given, version=version) as (client, _):
         await client.list_tools()
@@ -66,14 +66,14 @@ async def test_a_violation_is_listed_and_logged_once(scripted, version, log):
 
 
 async def test_a_result_that_fits(scripted, log):
-    """It has no violations, and nothing is said."""
+    """It has no violations, and nothing is logged."""
     async with scripted(answers({"n": 3}), strictness="strict") as (client, _):
         assert (await client.call_tool("t")).violations == ()
     assert log() == []
 
 
 async def test_a_strict_client_raises(scripted):
-    """The text of the error has a line for each violation."""
+    """The error has a line for each violation."""
     async with scripted(answers({"n": "3", "m": 1}), strictness="strict") as (client, _):
         with pytest.raises(ProtocolError) as caught:
             await client.call_tool("t")
@@ -84,7 +84,7 @@ async def test_a_strict_client_raises(scripted):
 
 
 async def test_a_client_that_does_not_check(scripted, log):
-    """`off` looks at nothing."""
+    """With `off` nothing is checked."""
     async with scripted(answers({"n": "3"}), strictness="off") as (client, script):
         await client.list_tools()
         assert (await client.call_tool("t")).violations == ()
@@ -93,7 +93,7 @@ async def test_a_client_that_does_not_check(scripted, log):
 
 
 async def test_another_strictness(scripted):
-    """The modes are named when a client is made."""
+    """Unknown modes are refused when a client is made."""
     text = 'strictness is "strict", "warn" or "off", not True'
     with pytest.raises(ValueError, match=text), single_failure():
         async with scripted(strictness=True):
@@ -101,7 +101,7 @@ async def test_another_strictness(scripted):
 
 
 async def test_structured_content_that_is_missing(scripted, log):
-    """A schema demands structured content (server/tools, "Output Schema")."""
+    """A tool with a schema must return structured content (server/tools, "Output Schema")."""
     async with scripted(answers(None)) as (client, _):
         await client.list_tools()
         assert (await client.call_tool("t")).violations == (MISSING,)
@@ -109,7 +109,7 @@ async def test_structured_content_that_is_missing(scripted, log):
 
 
 async def test_null_is_a_value(scripted):
-    """2026-07-28 allows any JSON value: null differs from nothing."""
+    """2026-07-28 allows any JSON value: null differs from a missing value."""
     given = {
         "tools/list": listed(tool({"type": "null"})),
         "tools/call": {**result(), "structuredContent": None},
@@ -121,7 +121,7 @@ async def test_null_is_a_value(scripted):
 
 @pytest.mark.parametrize("members", [{"isError": True}])
 async def test_a_failure_need_not_fit(scripted, members):
-    """The schema speaks of the results of a tool that did its work."""
+    """The schema does not apply to error results."""
     for structured in (None, {"n": "3"}):
         given = answers(structured, **members)
         async with scripted(given, strictness="strict") as (client, _):
@@ -129,7 +129,7 @@ async def test_a_failure_need_not_fit(scripted, members):
 
 
 async def test_a_revision_without_structured_content(scripted):
-    """2025-03-26 knows no output schemas: whatever a server sends is not demanded."""
+    """2025-03-26 has no output schemas, so nothing is demanded."""
     old = {**answers(None), "initialize": initialized("2025-03-26")}
     async with scripted(old, version="2025-03-26", strictness="strict") as (client, script):
         for _ in range(2):
@@ -138,14 +138,14 @@ async def test_a_revision_without_structured_content(scripted):
 
 
 async def test_a_tool_that_was_not_listed(scripted):
-    """By default nothing is sent that nobody asked for: the result goes unchecked."""
+    """By default no list is requested, so the result is not checked."""
     async with scripted(answers({"n": "3"})) as (client, script):
         assert (await client.call_tool("t")).violations == ()
         assert count(script, "tools/list") == 0
 
 
 async def test_a_strict_client_lists_a_tool_that_was_not_listed(scripted):
-    """The tools are listed before the call, once; also for a tool that is in no list."""
+    """The tools are listed before the call, once, also for a tool that is not in the list."""
     given = {"tools/list": listed(tool()), "tools/call": result({"n": 3})}
     async with scripted(given, strictness="strict") as (client, script):
         for name in ("t", "hidden", "t", "hidden"):
@@ -155,7 +155,7 @@ async def test_a_strict_client_lists_a_tool_that_was_not_listed(scripted):
 
 
 async def test_calls_at_the_same_time_list_once(scripted):
-    """Those that wait for the list share it."""
+    """Concurrent calls wait for one list."""
     given = {"tools/list": listed(tool()), "tools/call": result({"n": 3})}
     async with scripted(given, strictness="strict") as (client, script):
         async with trio.open_nursery() as nursery:
@@ -166,7 +166,7 @@ async def test_calls_at_the_same_time_list_once(scripted):
 
 
 async def test_a_strict_client_cannot_call_what_it_cannot_check(scripted):
-    """A list that is refused is raised, and the call is not sent."""
+    """The error of the list is raised, and the call is not sent."""
     given = {"tools/list": ValueError(-32603, "no list today"), "tools/call": result({"n": 3})}
     async with scripted(given, strictness="strict") as (client, script):
         with pytest.raises(McpError, match="no list today"):
@@ -176,7 +176,7 @@ async def test_a_strict_client_cannot_call_what_it_cannot_check(scripted):
 
 @pytest.mark.parametrize("now", [{"properties": {"n": {"type": "string"}}}, None])
 async def test_a_schema_that_changed_without_notice(scripted, now):
-    """A strict client lists again before it blames the server."""
+    """A strict client lists the tools again before it reports a violation."""
     given = {
         "tools/list": [{**listed(tool()), "ttlMs": 60_000}, listed(tool(now))],
         "tools/call": result({"n": "3"}),
@@ -187,7 +187,7 @@ async def test_a_schema_that_changed_without_notice(scripted, now):
 
 
 async def test_a_server_that_stops_listing(scripted):
-    """Then the schema that is known decides about the result."""
+    """If the list fails, the known schema is used."""
     given = {
         "tools/list": [listed(tool()), ValueError(-32603, "no list today")],
         "tools/call": result({"n": "3"}),
@@ -198,7 +198,7 @@ async def test_a_server_that_stops_listing(scripted):
 
 
 async def test_a_notice_forgets_the_schemas(scripted):
-    """A tool that may have changed is not judged by its old schema."""
+    """After a notice of changes the old schema is not used."""
     async with scripted(answers({"n": "3"})) as (client, script):
         await client.list_tools()
         assert (await client.call_tool("t")).violations == (BROKEN,)
@@ -210,7 +210,7 @@ async def test_a_notice_forgets_the_schemas(scripted):
 
 
 async def test_pages_of_tools(scripted):
-    """Tools of all pages are checked, and those of an earlier list are forgotten."""
+    """Tools of all pages are checked; tools of an earlier list are forgotten."""
 
     def pages(request):
         if "cursor" not in request["params"]:
@@ -241,7 +241,7 @@ DRAFTS = {
 
 @pytest.mark.parametrize("dialect", DRAFTS)
 async def test_every_dialect_from_draft_4_on(scripted, dialect):
-    """`$schema` decides what the keywords mean."""
+    """`$schema` selects the meaning of the keywords."""
     output = {"$schema": dialect, "type": "object", "properties": {"n": DRAFTS[dialect]}}
     async with scripted(answers({"n": 3}, output)) as (client, script):
         await client.list_tools()
@@ -276,7 +276,7 @@ UNUSABLE = {
 
 @pytest.mark.parametrize("name", UNUSABLE)
 async def test_a_schema_that_cannot_be_used(scripted, name, log):
-    """The tool is listed and can be called; one line says that its results are not checked."""
+    """The tool can be listed and called; one line says that its results are not checked."""
     output, text = UNUSABLE[name]
     async with scripted(answers({"n": "3"}, output), strictness="strict") as (client, _):
         assert (await client.list_tools())[0].output_schema == output
@@ -289,7 +289,7 @@ async def test_a_schema_that_cannot_be_used(scripted, name, log):
 
 @pytest.mark.parametrize("engine", ["native", "python", None])
 async def test_the_engine_of_a_client(scripted, engine, log, monkeypatch):
-    """It judges the results; by default it is the one that the environment names."""
+    """The engine checks the results; the default comes from the environment."""
     monkeypatch.setenv("NOIZU_MCP_SCHEMA_ENGINE", "native" if engine == "python" else "python")
     output = {"properties": {"n": {"type": "string", "pattern": r"\p{L}"}}}
     async with scripted(answers({"n": "3"}, output), schema_engine=engine) as (client, _):
@@ -300,7 +300,7 @@ async def test_the_engine_of_a_client(scripted, engine, log, monkeypatch):
 
 
 async def test_there_is_no_such_engine(scripted):
-    """A client names both engines."""
+    """The error lists both engines."""
     text = 'the schema engine must be "native" or "python"'
     with pytest.raises(ValueError, match=text), single_failure():
         async with scripted({}, schema_engine="rust"):
@@ -308,7 +308,7 @@ async def test_there_is_no_such_engine(scripted):
 
 
 async def test_a_schema_is_compiled_once(scripted, monkeypatch):
-    """Tools that share a schema, and lists that are read again, need it once for each text."""
+    """Tools that share a schema, and repeated lists, compile it once."""
     compiled = []
 
     def compile_schema(schema, engine):
@@ -333,7 +333,7 @@ async def test_a_schema_is_compiled_once(scripted, monkeypatch):
 
 
 async def test_memory_is_bounded(scripted, monkeypatch):
-    """Of endless tools the first ones are checked; of endless schemas the last ones are kept."""
+    """The number of checked tools and of compiled schemas is bounded."""
     monkeypatch.setattr(_checks, "MAX_TOOLS", 2)
     monkeypatch.setattr(_checks, "MAX_COMPILED", 1)
     three = listed(tool(name="a"), tool({"type": "array"}, name="b"), tool(name="c"))
@@ -345,7 +345,7 @@ async def test_memory_is_bounded(scripted, monkeypatch):
 
 
 async def test_large_schemas_and_names(scripted, monkeypatch, log):
-    """Few large schemas are kept, and no names of the tools that were logged."""
+    """Few large schemas are kept, and the names of logged tools are bounded."""
     compiled = []
 
     def compile_schema(schema, engine):
@@ -370,7 +370,7 @@ async def test_large_schemas_and_names(scripted, monkeypatch, log):
 
 
 async def test_a_real_server():
-    """A server that lists one schema and keeps another is found out; an honest one is not."""
+    """A violation by a server that lists another schema than its own is reported."""
 
     class Add(Tool):
         """Add."""
@@ -396,7 +396,7 @@ async def test_a_real_server():
 
 
 async def test_a_result_that_is_too_large_to_check(scripted, log):
-    """It is returned as it is, and the log says it once."""
+    """It is returned unchecked, and the log reports it once."""
     output = {"items": {"anyOf": [{"type": "string", "minLength": n} for n in range(1000)]}}
     async with scripted(answers([1] * 10_000, output), strictness="strict") as (client, _):
         for _ in range(2):

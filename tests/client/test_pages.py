@@ -1,4 +1,4 @@
-"""Lists page by page, and all pages in a row."""
+"""Lists page by page, and all pages together."""
 
 import re
 from itertools import count
@@ -23,7 +23,7 @@ LISTS = {
 
 @pytest.mark.parametrize("name", LISTS)
 async def test_a_list_is_read_page_by_page(scripted, name):
-    """The empty text asks for the first page, the cursor of a page for the next one."""
+    """The empty string requests the first page, the cursor of a page the next one."""
     method, member, entry = LISTS[name]
     pages = [{member: [entry, entry], "nextCursor": "b"}, {member: [entry]}]
     async with scripted({method: pages}) as (client, script):
@@ -38,7 +38,7 @@ async def test_a_list_is_read_page_by_page(scripted, name):
 
 
 async def test_a_page_that_does_not_exist(scripted):
-    """A refused cursor is an error of the server; nothing is tried again."""
+    """A refused cursor is an error of the server, and not tried again."""
     async with scripted({"tools/list": ValueError(-32602, "Invalid cursor")}) as (client, script):
         with pytest.raises(McpError, match="Invalid cursor"):
             await client.list_tools(page="b")
@@ -46,14 +46,14 @@ async def test_a_page_that_does_not_exist(scripted):
 
 
 async def test_an_empty_cursor_has_no_page(scripted):
-    """It would mean the first page again; the text tells the way out."""
+    """It would be the first page again; the error says what to do."""
     async with scripted({"tools/list": {"tools": [], "nextCursor": ""}}) as (client, _):
         with pytest.raises(ProtocolError, match="read the list without page="):
             await client.list_tools(page="")
 
 
 async def test_a_cursor_that_ends_in_the_middle(scripted):
-    """The list has changed meanwhile: it is read again from the start, once."""
+    """If the list has changed meanwhile, it is read again from the start, once."""
     tool = LISTS["list_tools"][2]
     gone = ValueError(-32602, "Invalid cursor")
     pages = [{"tools": [tool], "nextCursor": "b"}, gone, {"tools": [tool, tool]}]
@@ -74,7 +74,7 @@ async def test_a_cursor_that_ends_in_the_middle(scripted):
     ],
 )
 async def test_a_list_without_an_end(scripted, name, limits, text, autojump_clock):
-    """A list with a new cursor on each page ends at each of its limits, which the error names."""
+    """A list with endless cursors ends at each of its limits, which the error names."""
     method, member, entry = LISTS[name]
     numbers = count()
 
@@ -87,13 +87,13 @@ async def test_a_list_without_an_end(scripted, name, limits, text, autojump_cloc
             await getattr(client, name)()
         asked = next(numbers)
         assert asked <= 30
-        # The connection goes on, and a shorter list is read.
+        # The connection goes on, and a shorter list can be read.
         script.answers[method] = [{member: [entry], "nextCursor": "b"}, {member: [entry]}]
         assert len(await getattr(client, name)()) == 2
 
 
 async def test_a_list_on_one_page_is_as_large_as_a_message(scripted):
-    """The limits of lists do not concern a list that has one page."""
+    """The limits of lists do not apply to a list with one page."""
     page = {"tools": [LISTS["list_tools"][2]] * 20}
     limits = Limits(list_entries=5, list_size=50)
     async with scripted({"tools/list": page}, limits=limits) as (client, _):

@@ -1,4 +1,4 @@
-"""The timeouts of a client stand still while its own user is asked."""
+"""The timeouts of a client are paused while its own user is asked."""
 
 import trio
 
@@ -36,7 +36,7 @@ class Slow(ClientHandler):
 
 
 async def test_a_slow_person_ends_no_call(autojump_clock):
-    """Two minutes for the answer, twenty seconds for the call: it is answered all the same."""
+    """A question of two minutes does not end a call with a timeout of twenty seconds."""
     async with connect(Asking, handler=Slow(), version="2025-11-25", timeout=20) as client:
         result = await client.call_tool("ask", progress=lambda _: None)
     assert result.content[0].text == "Ann"
@@ -53,8 +53,8 @@ async def test_the_timeout_goes_on_with_the_answer(autojump_clock):
     assert 139 < waited < 141
 
 
-async def test_nobody_waits_for_ever(autojump_clock):
-    """Past ten timeouts in all a call is over, whoever thinks."""
+async def test_the_pause_has_a_maximum(autojump_clock):
+    """After ten timeouts in all a call ends, also during a question."""
     async with connect(Asking, handler=Slow(), version="2025-11-25", timeout=5) as client:
         start = trio.current_time()
         try:
@@ -65,7 +65,7 @@ async def test_nobody_waits_for_ever(autojump_clock):
 
 
 async def test_progress_during_a_question_shortens_nothing(autojump_clock):
-    """News of a call that is held leaves it held."""
+    """Progress of a paused call does not resume its timeout."""
 
     class Both(Tool):
         """Report while a person thinks."""

@@ -1,4 +1,4 @@
-"""Answers that a server lets its client keep."""
+"""Results that a server allows its client to cache."""
 
 import pytest
 import trio
@@ -38,7 +38,7 @@ READS = {
 
 @pytest.mark.parametrize("name", READS)
 async def test_an_answer_is_kept_for_its_time(scripted, autojump_clock, name):
-    """It is given in place of a request, until its time is over."""
+    """It replaces a request until its TTL is over."""
     method, args, members = READS[name]
     async with scripted({method: kept(10_000, **members)}) as (client, script):
         read = getattr(client, name)
@@ -53,7 +53,7 @@ async def test_an_answer_is_kept_for_its_time(scripted, autojump_clock, name):
 
 @pytest.mark.parametrize("ttl", [0, -1, None, "1000", 1.5, True])
 async def test_an_answer_without_a_time_is_not_kept(scripted, ttl):
-    """A time is a positive integer; anything else means none."""
+    """A TTL is a positive integer; anything else means no caching."""
     async with scripted({"tools/list": kept(ttl, tools=[TOOL])}) as (client, script):
         await client.list_tools()
         await client.list_tools()
@@ -61,7 +61,7 @@ async def test_an_answer_without_a_time_is_not_kept(scripted, ttl):
 
 
 async def test_no_answer_is_kept_for_ever(scripted, autojump_clock):
-    """A time beyond all numbers ends after a day."""
+    """The longest TTL is a day."""
     async with scripted({"tools/list": kept(10**400, tools=[TOOL])}) as (client, script):
         await client.list_tools()
         await trio.sleep(MAX_TTL - 1)
@@ -72,7 +72,7 @@ async def test_no_answer_is_kept_for_ever(scripted, autojump_clock):
         assert count(script, "tools/list") == 2
 
 
-async def test_nothing_is_kept_if_nobody_wants_it(scripted):
+async def test_nothing_is_cached_without_the_option(scripted):
     """`cache=False` sends each request."""
     answers = {"tools/list": kept(tools=[TOOL])}
     async with scripted(answers, cache=False) as (client, script):
@@ -82,7 +82,7 @@ async def test_nothing_is_kept_if_nobody_wants_it(scripted):
 
 
 async def test_nothing_is_kept_of_earlier_revisions(scripted):
-    """Up to 2025-11-25 the members mean nothing."""
+    """Up to 2025-11-25 the members have no meaning."""
     answers = {"tools/list": kept(tools=[TOOL])}
     async with scripted(answers, version="2025-11-25") as (client, script):
         await client.list_tools()
@@ -91,7 +91,7 @@ async def test_nothing_is_kept_of_earlier_revisions(scripted):
 
 
 async def test_a_request_by_hand_is_sent(scripted):
-    """`request`, and a ping, ask the server each time."""
+    """`request` and a ping always ask the server."""
     async with scripted({"tools/list": kept(tools=[TOOL])}) as (client, script):
         await client.list_tools()
         await client.request("tools/list", {})
@@ -102,7 +102,7 @@ async def test_a_request_by_hand_is_sent(scripted):
 
 
 async def test_resources_and_pages_are_kept_apart(scripted):
-    """Each URI and each cursor has an answer of its own, with its own time."""
+    """Each URI and each cursor has a separate result and TTL."""
 
     def read(request):
         uri = request["params"]["uri"]
@@ -127,7 +127,7 @@ async def test_resources_and_pages_are_kept_apart(scripted):
 
 
 async def test_a_cursor_that_ended_drops_the_pages(scripted):
-    """A page that was kept may lead to a page that is gone: then the list is read anew."""
+    """A cached page may lead to a cursor that is not valid: then the list is read again."""
     first = kept(tools=[TOOL], nextCursor="2")
     gone = ValueError(-32602, "Invalid cursor")
     pages = [first, kept(0, tools=[TOOL]), gone, kept(tools=[]), gone]
@@ -153,7 +153,7 @@ async def test_a_cursor_that_ended_drops_the_pages(scripted):
     ],
 )
 async def test_a_notice_drops_what_it_concerns(scripted, method, params, dropped):
-    """The next read is a request, if the notice tells that the answer is old; others are kept."""
+    """A notice drops the results that it concerns, and no others."""
     answers = {each: kept(**members) for each, _, members in READS.values()}
     seen = trio.Event()
 
@@ -175,7 +175,7 @@ async def test_a_notice_drops_what_it_concerns(scripted, method, params, dropped
 
 
 async def test_an_answer_that_a_notice_overtook_is_not_kept(scripted):
-    """The server may have made it before the change: it is returned, and asked for again."""
+    """A result that a notice overtook is returned, but not cached."""
     async with scripted() as (client, script):
         asked = []
 
@@ -193,7 +193,7 @@ async def test_an_answer_that_a_notice_overtook_is_not_kept(scripted):
 
 
 async def test_an_answer_to_answers_is_not_kept(scripted):
-    """A result that depends on the user is for this call alone."""
+    """A result after rounds with the user is not cached."""
 
     class Handler(ClientHandler):
         async def list_roots(self):
@@ -212,7 +212,7 @@ async def test_an_answer_to_answers_is_not_kept(scripted):
 
 
 async def test_memory_is_bounded(scripted, monkeypatch):
-    """The answer that was used longest ago goes first; one that is too large is not kept."""
+    """The least recently used result is dropped first; a result that is too large is not cached."""
     monkeypatch.setattr("noizu_mcp.client._client.CACHE_SIZE", 1000)
 
     def read(request):
@@ -239,7 +239,7 @@ async def test_memory_is_bounded(scripted, monkeypatch):
 
 
 async def test_a_private_answer_belongs_to_its_credentials(scripted):
-    """Other credentials get an answer of their own; a public one is for all."""
+    """Other credentials have separate results; a public result is for all."""
     current = ["ada"]
     answers = {
         "tools/list": kept(tools=[TOOL]),
@@ -262,7 +262,7 @@ async def test_a_private_answer_belongs_to_its_credentials(scripted):
 
 
 async def test_credentials_that_change_on_the_way(scripted):
-    """Nobody knows whose answer it is, so it is not kept."""
+    """It is unclear whose result it is, so it is not cached."""
     current = ["ada"]
 
     def answer(_):
@@ -289,7 +289,7 @@ async def test_credentials_that_change_on_the_way(scripted):
     ttl=st.integers(0, 10_000),
 )
 def test_an_answer_is_never_older_than_its_time(scripted, steps, ttl):
-    """Whatever is read, it was true within the time; and after a notice it is true now."""
+    """A cached result is younger than its TTL, and newer than the last notice."""
 
     async def main():
         versions = [(trio.current_time(), 0)]
@@ -318,8 +318,8 @@ def test_an_answer_is_never_older_than_its_time(scripted, steps, ttl):
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
-async def test_a_server_of_ours_is_cached():
-    """The option `cache` of a server reaches the client; a change that is told ends it."""
+async def test_results_of_our_server_are_cached():
+    """The server's option `cache` reaches the client; a notice of changes drops the result."""
 
     class Echo(Tool):
         """Echo."""

@@ -1,4 +1,4 @@
-"""`connect_all`: several servers, of which any may be dead."""
+"""`connect_all`: several servers, any of which may be down."""
 
 import json
 import logging
@@ -112,7 +112,7 @@ class Life:
 
 @pytest.fixture
 def lives():
-    """Give three servers by name."""
+    """Return three servers by name."""
     return {name: Life(name) for name in "abc"}
 
 
@@ -125,7 +125,7 @@ def shown(result):
 
 
 async def until(condition):
-    """Wait for something that other tasks do, on a clock that jumps."""
+    """Wait for a condition that other tasks cause, on a clock that jumps."""
     with trio.fail_after(3600):
         while not condition():  # noqa: ASYNC110 - nothing tells of it
             await trio.sleep(0.1)
@@ -157,7 +157,7 @@ async def test_one_list_of_tools(lives, version):
 
 
 async def test_a_call_needs_no_list(lives):
-    """The first call finds its tool by itself; a name that nobody knows is an error with advice."""
+    """The first call finds its tool without a list; an unknown name raises with a suggestion."""
     async with connect_all(servers(lives) | {"dead": DEAD}) as clients:
         assert shown(await clients.call_tool("b_who", {"number": 0})) == "b 0"
         with pytest.raises(ConnectionClosed, match=r"^dead is not connected: command not found"):
@@ -181,7 +181,7 @@ async def test_a_call_needs_no_list(lives):
     ],
 )
 async def test_prefixes(prefix, expected):
-    """A prefix is the name of the server, as far as it fits, or a text of one's own."""
+    """The prefix is the name of the server, as far as it fits, or a given text."""
     targets = {"My Files": one_tool("read"), "web": one_tool("get")}
     async with connect_all({"mcpServers": targets}, prefix=prefix) as clients:
         assert [each.name for each in await clients.list_tools()] == expected
@@ -189,7 +189,7 @@ async def test_prefixes(prefix, expected):
 
 
 def telling(name, text=None):
-    """Make a tool that tells its name, or a text."""
+    """Make a tool that returns its name, or a text."""
 
     async def call() -> str:
         return name if text is None else text
@@ -198,7 +198,7 @@ def telling(name, text=None):
 
 
 def one_tool(*names):
-    """Make a server of tools that tell their names."""
+    """Make a server of tools that return their names."""
 
     class One(Server, name="one", version="1"):
         tools = [telling(name) for name in names]
@@ -207,7 +207,7 @@ def one_tool(*names):
 
 
 def saying(text, *names):
-    """Make a server of tools that tell a text."""
+    """Make a server of tools that return a text."""
 
     class One(Server, name="one", version="1"):
         tools = [telling(name, text) for name in names]
@@ -217,7 +217,7 @@ def saying(text, *names):
 
 @ERAS
 async def test_the_list_is_fresh_after_a_notice(version):
-    """A list that may be kept for an hour is asked for again once the server has told a change."""
+    """A list with a TTL of an hour is requested again after a notice of changes."""
 
     def named(name):
         return tool(lambda: name, name=name, description=name)
@@ -235,7 +235,7 @@ async def test_the_list_is_fresh_after_a_notice(version):
 
 
 async def test_long_names():
-    """A name that a prefix makes too long is cut, always to the same, and stays unique."""
+    """A name that exceeds the limit with its prefix is cut deterministically, and stays unique."""
     long = ["x" * 127 + "a", "x" * 127 + "b", "x" * 126]
     async with connect_all({"s": one_tool(*long)}) as clients:
         names = [each.name for each in await clients.list_tools()]
@@ -250,7 +250,7 @@ async def test_long_names():
 
 @pytest.mark.parametrize("order", [1, -1])
 async def test_a_name_with_the_prefix_of_another_server(order, caplog):
-    """It is that of the server with the prefix, whoever comes first; the log names the other."""
+    """It belongs to the server with the prefix, in any order; the log names the other server."""
     targets = {"a": saying("bad", "b_get", "b_put", "get"), "a_b": saying("good", "get")}
     async with connect_all(dict(list(targets.items())[::order])) as clients:
         assert shown(await clients.call_tool("a_b_get")) == "good"
@@ -267,7 +267,7 @@ async def test_a_name_with_the_prefix_of_another_server(order, caplog):
 
 
 async def test_a_name_of_a_server_that_is_down():
-    """It is no name of the server with the shorter prefix, though that one lists it."""
+    """It does not go to a server with a shorter prefix, though that lists the name."""
     targets = {"a": saying("bad", "b_get"), "a_b": Stdio("no-such-command")}
     async with connect_all(targets) as clients:
         with pytest.raises(ConnectionClosed, match="a_b is not connected"):
@@ -276,7 +276,7 @@ async def test_a_name_of_a_server_that_is_down():
 
 
 async def test_two_servers_with_one_prefix():
-    """Both are asked for a tool with it; of two tools with one name, that of the first counts."""
+    """Both are asked for such a tool; of two tools with one name the first server's is used."""
     targets = {"one": saying("one", "get"), "two": saying("two", "get", "put")}
     async with connect_all(targets, prefix={"one": "x", "two": "x"}) as clients:
         assert shown(await clients.call_tool("x_put")) == "two"
@@ -285,7 +285,7 @@ async def test_two_servers_with_one_prefix():
 
 @pytest.mark.parametrize("is_first", [True, False])
 async def test_the_present_owner_of_a_name_stays(is_first, caplog):
-    """A name without a prefix stays with its server when another one lists it, too."""
+    """A name without a prefix stays with its server if another one lists it, too."""
     owner, taker = saying("mine", "get")(), saying("other", "put")()
     targets = {"a": owner, "b": taker} if is_first else {"b": taker, "a": owner}
     async with connect_all(targets, prefix=None) as clients:
@@ -300,7 +300,7 @@ async def test_the_present_owner_of_a_name_stays(is_first, caplog):
 
 
 async def test_a_silent_server_delays_no_call(script_on, autojump_clock):
-    """The first call of a tool asks only the server with its prefix for its list."""
+    """The first call of a tool requests the list of only the server with its prefix."""
     ours, theirs = memory_pair()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(script_on(theirs, {"tools/list": None}).run)
@@ -317,7 +317,7 @@ WORDS = st.text("ab_", min_size=1, max_size=140)
 
 @given(prefix=WORDS, tools=st.sets(WORDS, max_size=5))
 def test_names_stay_unique(prefix, tools):
-    """Tools of one server have different names of a bounded length."""
+    """Tools of one server have different names of bounded length."""
     names = {join_name(prefix, name) for name in tools}
 
     assert len(names) == len(tools)
@@ -328,7 +328,7 @@ def test_names_stay_unique(prefix, tools):
 
 
 async def test_a_dead_server_takes_no_other_down(lives, caplog, autojump_clock):
-    """Its failure is told, once; it is connected as soon as it can be, and told again."""
+    """A failure is logged once; the server is connected as soon as possible, also logged."""
     lives["b"].refusal = LookupError("no database")
     with caplog.at_level(logging.INFO, "noizu_mcp"):
         async with connect_all({**servers(lives), "dead": DEAD}) as clients:
@@ -354,7 +354,7 @@ async def test_a_dead_server_takes_no_other_down(lives, caplog, autojump_clock):
 
 
 async def test_the_pauses_grow(lives, autojump_clock):
-    """A server that stays dead is tried ever more rarely, and never given up."""
+    """A server that stays down is tried after longer and longer pauses, without an end."""
     lives["a"].refusal = LookupError("no")
     async with connect_all({"a": lives["a"].server}):
         await trio.sleep(60)
@@ -392,7 +392,7 @@ async def test_a_server_that_dies_in_a_call(lives, version, autojump_clock):
 
 
 async def test_a_call_while_a_server_is_started_again(lives, autojump_clock):
-    """After a long life the server is started at once, and a call waits for it."""
+    """After a long life the server is restarted at once, and a call waits for it."""
     async with connect_all(servers(lives)) as clients:
         await clients.list_tools()
         await trio.sleep(11)
@@ -419,7 +419,7 @@ async def test_a_call_while_a_server_is_down(lives, autojump_clock):
 
 
 async def test_a_server_that_hangs(lives, autojump_clock):
-    """The block begins without it; a call waits for it as long as its timeout says."""
+    """The block begins without it; a call waits for it until its timeout."""
     ours, theirs = memory_pair()
     targets = {"a": lives["a"].server, "mute": ours}
     async with connect_all(targets, start_timeout=2, timeout=100) as clients:
@@ -439,7 +439,7 @@ async def test_a_server_that_hangs(lives, autojump_clock):
 
 
 async def test_a_stream_is_used_once(script_on):
-    """A stream cannot be opened again: its server stays as it is when it has ended."""
+    """A stream cannot be reopened: its server stays down when it has ended."""
     ours, theirs = memory_pair()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(script_on(theirs, {}).run)
@@ -454,7 +454,7 @@ async def test_a_stream_is_used_once(script_on):
 
 
 async def test_entries_that_are_wrong(lives, tmp_path, caplog):
-    """A malformed entry is the failure of its server, which nobody tries again."""
+    """A malformed entry is a failure of its server, and is not tried again."""
     path = tmp_path / "mcp.json"
     entries = {
         "old": {"type": "sse", "url": "http://x"},
@@ -476,7 +476,7 @@ async def test_entries_that_are_wrong(lives, tmp_path, caplog):
 
 @pytest.mark.slow
 async def test_processes(tmp_path):
-    """Real servers of a file of a host, one of which ends in a call, and says why."""
+    """Of real servers in a host's file one exits during a call, and its reason is reported."""
     (tmp_path / "app.py").write_text(
         "import os, sys\n"
         "from noizu_mcp import Server\n"
@@ -503,7 +503,7 @@ async def test_processes(tmp_path):
             assert shown(await clients.call_tool("one_ping")) == "pong"
 
 
-#: A server of a few lines, which starts at once; it tells its name and its process.
+#: A server of a few lines, which starts at once; it returns its name and its process id.
 TINY = """
 import json, os, sys
 schema = {"type": "object"}
@@ -533,7 +533,7 @@ for line in sys.stdin:
 
 @pytest.mark.slow
 async def test_processes_that_are_killed():
-    """Whatever is killed while calls run: each call has its own answer or one exception."""
+    """If processes are killed during calls, each call has its own answer or one exception."""
     targets = {name: Stdio(sys.executable, "-c", TINY, name) for name in "abc"}
     outcomes, pids = {}, {}
 
@@ -567,13 +567,13 @@ async def test_processes_that_are_killed():
 
 
 async def test_nothing_is_left_of_many_restarts(lives, autojump_clock):
-    """Thirty deaths leave no task behind."""
+    """Thirty restarts leave no task behind."""
     living, before = set(), trio.lowlevel.current_statistics().tasks_living
     async with connect_all({"a": lives["a"].server}) as clients:
         for runs in range(1, 31):
             await until(lambda runs=runs: lives["a"].runs == runs and clients.failures == {})
             assert shown(await clients.call_tool("a_who", {"number": 0})) == "a 0"
-            await trio.sleep(11)  # after a long life it is started again at once
+            await trio.sleep(11)  # after a long life it is restarted at once
             living.add(trio.lowlevel.current_statistics().tasks_living)
             lives["a"].kill()
     assert len(living) == 1
@@ -624,7 +624,7 @@ class Host(ClientHandler):
 
 @ERAS
 async def test_a_handler_for_each_server(lives, version):
-    """A class of handlers is given the name of each server; changed lists are told, unasked."""
+    """A handler class gets the name of each server, and list changes without `listen`."""
     hosts = {}
 
     def make(name):
@@ -642,7 +642,7 @@ async def test_a_handler_for_each_server(lives, version):
 
 @ERAS
 async def test_a_server_that_came_back(lives, version, autojump_clock):
-    """Its handler is told that its lists may have changed, and is told of changes as before."""
+    """Its handler gets notices for lists that may have changed, and later changes as before."""
     host = Host("a")
     targets = {"a": lives["a"].server}
     async with connect_all(targets, handler=host, version=version) as clients:
@@ -655,7 +655,7 @@ async def test_a_server_that_came_back(lives, version, autojump_clock):
 
 
 async def test_one_handler_for_all(lives):
-    """One handler answers the questions of all servers, and its client is the one that asks."""
+    """One handler answers the questions of all servers; its client is that of the asking server."""
 
     class Namer(ClientHandler):
         async def handle_elicitation(self, params):
@@ -667,7 +667,7 @@ async def test_one_handler_for_all(lives):
 
 
 async def test_listening_goes_on(script_on, autojump_clock):
-    """A listen request that fails, or ends, is sent again; the handler learns of changes."""
+    """A listen request that fails or ends is sent again, and the handler gets the changes."""
     ours, theirs = memory_pair()
     requests = []
 
@@ -694,7 +694,7 @@ async def test_listening_goes_on(script_on, autojump_clock):
 
 
 async def test_a_server_that_tells_no_changes(script_on, caplog, autojump_clock):
-    """A server without the method is not asked again, and serves all the same."""
+    """A server without the method is not asked again, and can be used."""
     ours, theirs = memory_pair()
     answers = {"subscriptions/listen": Exception(-32601, "no"), "tools/list": {"tools": []}}
     async with trio.open_nursery() as nursery:
@@ -710,7 +710,7 @@ async def test_a_server_that_tells_no_changes(script_on, caplog, autojump_clock)
 
 
 async def test_they_end_together(lives):
-    """No server waits for the end of another one."""
+    """Servers end concurrently."""
     leaving = set()
     everybody = trio.Event()
 
@@ -734,14 +734,14 @@ async def test_they_end_together(lives):
 
 
 async def test_a_failure_of_the_block(lives):
-    """An exception of the block leaves it as it is."""
+    """An exception of the block is raised unchanged."""
     with pytest.raises(ZeroDivisionError):
         async with connect_all(servers(lives)):
             raise ZeroDivisionError
 
 
 async def test_no_servers():
-    """An empty configuration is one without tools."""
+    """An empty configuration has no tools."""
     async with connect_all({"mcpServers": {}}) as clients:
         assert await clients.list_tools() == []
         with pytest.raises(McpError, match=r"^Unknown tool: a_who \(-32602\)$"):
@@ -774,7 +774,7 @@ async def test_options_that_are_wrong(lives, options, kind, message):
 
 
 async def test_options_of_one_server(lives):
-    """An option of one server takes precedence over that of all."""
+    """An option of one server overrides that of all."""
     own = {"b": {"version": "2025-06-18"}}
     async with connect_all(servers(lives), version="2025-11-25", per_server=own) as clients:
         versions = [clients[name].protocol_version for name in "abc"]
@@ -782,7 +782,7 @@ async def test_options_of_one_server(lives):
 
 
 def test_it_is_for_trio():
-    """Another loop is told what to write."""
+    """On another loop the error says what to write."""
     with pytest.raises(RuntimeError, match="connect_all is for trio programs"):
         connect_all({}).__aenter__().send(None)
 
@@ -798,7 +798,7 @@ STEPS = st.lists(
 @pytest.mark.slow
 @given(steps=STEPS)
 def test_a_call_ends_in_its_own_answer_or_one_exception(steps):
-    """Whatever servers die whenever, no call gets the answer of another one, or none at all."""
+    """No call gets another call's answer, or none, whichever servers die at whatever time."""
     outcomes = {}
 
     async def call(clients, server, number):

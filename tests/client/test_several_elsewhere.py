@@ -1,4 +1,4 @@
-"""Several servers in programs on asyncio, and in plain code."""
+"""Several servers in programs on asyncio, and in blocking code."""
 
 import asyncio
 import inspect
@@ -84,7 +84,7 @@ def shown(result):
 
 
 def test_asyncio():
-    """The methods are coroutines of asyncio, and failures of one server stay its own."""
+    """The methods are asyncio coroutines, and failures of one server do not affect others."""
 
     async def main():
         async with asyncio.timeout(60), aio.connect_all(SERVERS, handler=Human) as clients:
@@ -119,7 +119,7 @@ def test_asyncio():
 
 
 def test_plain_code():
-    """The methods wait, and each server has a `SyncClient`."""
+    """The methods block, and each server has a `SyncClient`."""
     with SyncClients(SERVERS, handler=Plain, timeout=60) as clients:
         assert (list(clients), len(clients)) == (["one", "two", "dead"], 3)
         assert clients.status == {"one": "connected", "two": "connected", "dead": "waiting"}
@@ -147,7 +147,7 @@ def test_plain_code():
     ("handler", "expected"), [(Plain("all"), "all of two"), (None, None), (str, TypeError)]
 )
 def test_handlers_of_plain_code(handler, expected):
-    """One handler may answer for all servers; what makes none is refused."""
+    """One handler may answer for all servers; a factory that makes no handler is refused."""
     clients = SyncClients({"two": Two}, handler=handler)
     if expected is TypeError:
         with pytest.raises(TypeError, match="handler must return an instance"):
@@ -164,13 +164,13 @@ def test_handlers_of_plain_code(handler, expected):
 
 
 async def test_plain_code_in_a_loop():
-    """In a trio task it would stop the loop."""
+    """In a trio task it would block the loop."""
     with pytest.raises(RuntimeError, match="would stop the trio loop"):
         SyncClients({"one": One}).open()
 
 
 def test_the_three_forms_are_alike():
-    """They have one signature, and the same methods and attributes."""
+    """They have the same signature, methods and attributes."""
     options = dict(inspect.signature(connect_all).parameters)
     public = {name for name in dir(Clients) if not name.startswith("_")}
 
@@ -184,7 +184,7 @@ def test_the_three_forms_are_alike():
 
 @pytest.mark.slow
 def test_a_server_that_dies(tmp_path):
-    """A process that ends in a call is started again, and plain code can wait for that."""
+    """A process that exits during a call is restarted, and blocking code can wait for it."""
     (tmp_path / "app.py").write_text(
         "import os\nfrom noizu_mcp import Server\n"
         "def ping() -> str:\n    return 'pong'\n"

@@ -1,4 +1,4 @@
-"""Several servers over HTTP: one that goes away and comes back."""
+"""Several servers over HTTP, one of which stops and returns."""
 
 import pytest
 import trio
@@ -29,7 +29,7 @@ class Host(ClientHandler):
 
 
 async def serve(port, *, task_status):
-    """Serve until the caller cancels the scope that it gets; it gets the port and the end, too."""
+    """Serve until the caller cancels the scope; yields the scope, the port and the end."""
     ended = trio.Event()
     with trio.CancelScope() as scope:
         async with trio.open_nursery() as nursery:
@@ -41,7 +41,7 @@ async def serve(port, *, task_status):
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_a_server_over_http_that_comes_back(version):
-    """While it is down a call says so; when it is back its handler is told, and calls succeed."""
+    """While it is down calls fail; once it is back its handler is notified, and calls succeed."""
     host = Host()
     with trio.fail_after(60):
         async with trio.open_nursery() as nursery:

@@ -1,4 +1,4 @@
-"""The live list of the tools of several servers: it follows each of them, wherever it goes."""
+"""The live list of the tools of several servers."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -14,7 +14,7 @@ CHANGED = "notifications/tools/list_changed"
 
 
 def named(name):
-    """Make a tool that tells its name."""
+    """Make a tool that returns its name."""
 
     async def call() -> str:
         return name
@@ -23,12 +23,12 @@ def named(name):
 
 
 class Life:
-    """A server that a test ends, and lets begin again.
+    """A server that a test stops and restarts.
 
     Attributes:
         target: The class of the server.
         server: Its present instance.
-        is_down: True: it cannot begin.
+        is_down: True if it cannot begin.
     """
 
     def __init__(self, *names):
@@ -60,7 +60,7 @@ class Life:
 
 
 async def until(tools, *names):
-    """Wait for the changes that lead to these tools."""
+    """Wait until these are the tools."""
     with trio.fail_after(3600):
         while [each.name for each in tools] != list(names):
             await tools.wait_changed()
@@ -68,7 +68,7 @@ async def until(tools, *names):
 
 @ERAS
 async def test_it_follows_every_server(version, autojump_clock):
-    """A change of any server is in the list, under its prefix, and the handler is told as well."""
+    """Changes of any server arrive in the list with their prefix, and at the handler."""
     told = []
 
     class Host(ClientHandler):
@@ -99,7 +99,7 @@ async def test_it_follows_every_server(version, autojump_clock):
 
 @ERAS
 async def test_servers_come_and_go(version, autojump_clock):
-    """The tools of a server go with it, and come back with it, changed or not."""
+    """The tools of a server vanish and return with it, changed or not."""
     life, late = Life("get"), Life("late")
     late.is_down = True
     servers = {"a": life.target, "b": late.target, "c": Life("stay").target}
@@ -145,7 +145,7 @@ async def test_a_reading_that_fails_in_part(script_on, autojump_clock):
 @ERAS
 @pytest.mark.parametrize("answer", [None, Exception(-32603, "not now")], ids=["silent", "refusing"])
 async def test_a_server_without_a_list_delays_no_other(script_on, autojump_clock, answer, version):
-    """The changes of its neighbours arrive at once, and its own tools when it lists them."""
+    """Changes of other servers arrive at once, and its own tools when it lists them."""
 
     class One(Server, name="one", version="1"):
         tools = [named("get")]
@@ -176,7 +176,7 @@ async def test_a_server_without_a_list_delays_no_other(script_on, autojump_clock
 
 
 async def test_a_server_that_ends_while_it_is_read(script_on, caplog, autojump_clock):
-    """Its tools go with it, and the log does not say that the list failed."""
+    """Its tools vanish, and no failure of the list is logged."""
     ours, theirs = memory_pair()
 
     async def end(request):
@@ -197,7 +197,7 @@ async def test_a_server_that_ends_while_it_is_read(script_on, caplog, autojump_c
 
 
 async def test_two_tools_of_one_name(caplog, autojump_clock):
-    """The present owner keeps the name, other changes are seen, and the log names the other."""
+    """The first owner keeps the name, other changes arrive, and the log names the other server."""
 
     class One(Server, name="one", version="1"):
         tools = [named("get")]

@@ -1,4 +1,4 @@
-"""The three surfaces of a client: for trio, for asyncio, and for plain code."""
+"""The three interfaces of a client: for trio, for asyncio, and for blocking code."""
 
 import asyncio
 import inspect
@@ -22,11 +22,11 @@ from noizu_mcp import (
 from noizu_mcp.aio._crossing import crosses
 from noizu_mcp.client import LiveList, SyncLiveList
 
-#: The class for trio and the class for plain code.
+#: The class for trio and the class for blocking code.
 PAIRS = [(Client, SyncClient), (Clients, SyncClients), (LiveList, SyncLiveList)]
-#: Members that plain code has under another name.
+#: Members with another name in the class for blocking code.
 RENAMED = {"aclose": "close", "__aenter__": "__enter__", "__aexit__": "__exit__"}
-#: Members that begin and end what is open, which the objects of trio are already.
+#: Members that open and close the object; objects for trio are context managers.
 OWN = {"open", "close", "__enter__", "__exit__"}
 
 
@@ -49,7 +49,7 @@ def attributes(cls):
 
 
 def members(cls):
-    """Give the public members of a class, and the special methods that it defines."""
+    """Return the public members of a class, and the special methods that it defines."""
     found = {}
     for base in reversed(cls.__mro__):
         if base.__module__.startswith("noizu_mcp"):
@@ -61,7 +61,7 @@ def members(cls):
 
 @pytest.mark.parametrize(("trio_class", "plain_class"), PAIRS)
 def test_plain_code_has_every_member(trio_class, plain_class):
-    """Nothing is forgotten, and nothing else is there."""
+    """The classes for blocking code have the same members as those for trio."""
     wanted = {RENAMED.get(name, name) for name in members(trio_class)} | attributes(trio_class)
 
     assert wanted - members(plain_class).keys() == set()
@@ -70,7 +70,7 @@ def test_plain_code_has_every_member(trio_class, plain_class):
 
 @pytest.mark.parametrize(("trio_class", "plain_class"), PAIRS)
 def test_plain_code_has_the_same_signatures(trio_class, plain_class):
-    """A method takes the same arguments, waits, and gives the same result."""
+    """A method has the same parameters and the same result, and blocks."""
     for name, theirs in members(trio_class).items():
         ours = members(plain_class)[RENAMED.get(name, name)]
         if isinstance(theirs, property):
@@ -86,7 +86,7 @@ def test_plain_code_has_the_same_signatures(trio_class, plain_class):
         assert name[0] == "_" or inspect.getdoc(ours), name
 
 
-def test_the_options_are_those_of_trio():
+def test_the_options_equal_those_on_trio():
     """Each way to connect has the parameters of `connect` or `connect_all`."""
     one, several = inspect.signature(connect), inspect.signature(connect_all)
 
@@ -97,7 +97,7 @@ def test_the_options_are_those_of_trio():
 
 
 def crossed(shown, base):
-    """Check that no member of an object for asyncio touches trio in a task of asyncio."""
+    """Check that no member of an object for asyncio uses trio in a task of asyncio."""
     assert isinstance(shown, base)
     for name, theirs in members(base).items():
         ours = inspect.getattr_static(type(shown), name)
@@ -111,7 +111,7 @@ def crossed(shown, base):
 
 
 def test_a_member_of_another_kind_stays():
-    """Only what waits, and what gives an object of trio, is replaced for asyncio."""
+    """Only what waits, and what returns an object of trio, is replaced for asyncio."""
 
     class OfTrio:
         limit = 5
@@ -132,7 +132,7 @@ def test_a_member_of_another_kind_stays():
 
 
 def test_asyncio_has_every_member():
-    """Methods run on the trio side; a property gives no object that belongs to trio alone."""
+    """Methods run on the trio side; no property returns an object that belongs to trio."""
 
     async def main():
         own = {"a": {"timeout": 7}}
@@ -163,7 +163,7 @@ def test_asyncio_has_every_member():
 
 
 def test_plain_code_shares_the_attributes():
-    """An attribute that is set is that of the client on trio."""
+    """Setting an attribute sets it on the trio client."""
     with SyncClient(Adder) as client, SyncClients({"a": Adder}) as clients:
         client.timeout = 5
         assert client.timeout == 5

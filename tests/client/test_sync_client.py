@@ -1,4 +1,4 @@
-"""`SyncClient`: the client in plain code."""
+"""`SyncClient`: the client in blocking code."""
 
 import asyncio
 import concurrent.futures
@@ -39,7 +39,7 @@ class Human(ClientHandler):
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 def test_a_client_without_a_loop(version):
-    """The methods wait; attributes, errors and questions are those of `Client`."""
+    """Methods block; attributes, errors and questions are the same as in `Client`."""
     seen = []
     with SyncClient(Calculator, handler=Human(), version=version, timeout=30) as client:
         assert client.protocol_version == version
@@ -61,14 +61,14 @@ def test_a_client_without_a_loop(version):
 
 
 def test_it_has_the_options_of_connect():
-    """The two signatures are one."""
+    """Both have the same signature."""
     ours = inspect.signature(SyncClient).parameters
 
     assert dict(ours) == dict(inspect.signature(connect).parameters)
 
 
 def test_many_threads_may_call():
-    """Their calls run beside each other; context variables of each are seen."""
+    """Their calls run concurrently, each with its own context variables."""
     variable = contextvars.ContextVar("variable", default=0)
     seen = []
 
@@ -87,7 +87,7 @@ def test_many_threads_may_call():
 
 
 def test_it_works_in_a_running_asyncio_loop():
-    """As in a cell of a notebook; it blocks that loop."""
+    """It works, as in a notebook cell, and blocks that loop."""
 
     async def cell():
         with SyncClient(Calculator) as client:
@@ -97,7 +97,7 @@ def test_it_works_in_a_running_asyncio_loop():
 
 
 async def test_in_a_trio_task_it_is_refused():
-    """It would stop the loop, and `connect` is there; in a thread of the program it works."""
+    """It would block the loop, and `connect` is available; a thread of the program can use it."""
     with pytest.raises(RuntimeError, match="async with connect"):
         SyncClient(Calculator).__enter__()
 
@@ -109,7 +109,7 @@ async def test_in_a_trio_task_it_is_refused():
 
 
 def test_its_own_callbacks_cannot_call_it():
-    """They run in the loop of the client, which would wait for itself."""
+    """They run in the client's loop, which would wait for itself."""
 
     def call_again(_):
         with pytest.raises(RuntimeError, match="in its own handler or callbacks"):
@@ -123,14 +123,14 @@ def test_its_own_callbacks_cannot_call_it():
 
 
 def test_a_server_that_cannot_be_reached():
-    """One error, and no thread is left."""
+    """It raises one exception, and no thread remains."""
     with pytest.raises(TransportError), SyncClient(Stdio("/nonexistent/command")):
         pass
     assert "noizu-mcp client" not in {each.name for each in threading.enumerate()}
 
 
 def test_an_exception_of_the_block_passes():
-    """The connection is closed in order."""
+    """The connection is closed normally."""
     server = Calculator()
     with pytest.raises(KeyError), SyncClient(server):
         raise KeyError
@@ -149,7 +149,7 @@ def test_closing_ends_running_calls():
 
 
 def test_a_block_that_outlives_the_client():
-    """Leaving it says that the client is closed."""
+    """The end of the block raises an error that the client is closed."""
     client = SyncClient(Calculator, version="2025-11-25")
     with contextlib.ExitStack() as stack:
         with client:
@@ -171,7 +171,7 @@ def test_a_call_while_the_client_closes():
 
 
 def test_ctrl_c_cancels_the_call():
-    """The server is told, and the client can go on."""
+    """The cancellation is sent to the server, and the client can be used again."""
     server = Calculator()
     with SyncClient(server) as client:
 
@@ -189,7 +189,7 @@ def test_ctrl_c_cancels_the_call():
 
 
 def test_ctrl_c_while_it_connects():
-    """The attempt is given up."""
+    """The attempt is cancelled."""
     began = threading.Event()
 
     class Slow(Server, name="slow", version="1"):
@@ -212,7 +212,7 @@ def test_ctrl_c_while_it_connects():
 
 
 def test_without_a_block():
-    """It opens and closes by hand, in different threads, and may be opened again."""
+    """It can be opened and closed in different threads, and opened again."""
     client = SyncClient(Calculator)
     for _ in range(2):
         assert client.open() is client
@@ -229,7 +229,7 @@ def test_without_a_block():
 
 
 def test_before_it_is_open():
-    """Using it is a mistake, and the error says what to do."""
+    """Using it raises an error that says what to do."""
     client = SyncClient(Calculator)
     with pytest.raises(RuntimeError, match=r"not open: use it in a `with` block, or open\(\) it"):
         client.ping()
@@ -253,7 +253,7 @@ def test_its_own_callbacks_cannot_close_it():
 
 
 def test_a_client_that_ends_waits_for_its_end():
-    """Another thread waits until the connection has ended, whoever ends it."""
+    """Another thread waits until the connection has ended, whichever thread ends it."""
     client = SyncClient(Calculator).open()
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(client.wait_closed)
@@ -291,11 +291,11 @@ Small().run()
 
 @pytest.mark.parametrize("way", ["plainly", "fork"])
 def test_a_program_that_ends_without_closing(tmp_path, way):
-    """The client is closed: its server has ended, and nothing is said."""
+    """The client is closed: its server has ended, and nothing is printed."""
     path = tmp_path / "pid"
     command = [sys.executable, "-X", "dev", "-c", PROGRAM, SERVER, str(path), way]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
-    said = [line for line in done.stderr.splitlines() if "fork" not in line]  # 3.12 warns of it
+    said = [line for line in done.stderr.splitlines() if "fork" not in line]  # 3.12 warns about it
     assert (done.stdout, said) == ("done\n", [])
     with pytest.raises(ProcessLookupError):
         os.kill(int(path.read_text()), 0)

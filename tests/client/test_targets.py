@@ -1,4 +1,4 @@
-"""Targets of `connect`: texts, files and mappings that name a server."""
+"""Targets of `connect`: strings, files and mappings that name a server."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ class Demo(Server, name="demo", version="1"):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Give an empty current folder; what a test imports from it is forgotten."""
+    """Change to an empty current folder; modules that a test imports from it are forgotten."""
     before = set(sys.modules)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.chdir(tmp_path)
@@ -67,7 +67,7 @@ async def name_of(target):
     ],
 )
 async def test_code_is_served_in_memory(folder, file, target):
-    """A file or a module names a server as on the command line, and needs no process."""
+    """A file or a module names a server as on the command line, and is served in memory."""
     write_app(folder / file, "one")
     async with connect(target) as client:
         assert client.server_info.name == "one"
@@ -89,7 +89,7 @@ async def test_code_is_served_in_memory(folder, file, target):
     ],
 )
 async def test_what_is_no_server(folder, target, message):
-    """One exception says what is wrong with a text, and what to write."""
+    """One exception says what is wrong with a string, and what to write."""
     write_app(folder / "one_app.py", "one")
     (folder / "broken.py").write_text("1 / 0\n")
     wrong = "from noizu_mcp import Server\nclass Docs(Server, name='x', version='1', bogus=1): ..."
@@ -103,7 +103,7 @@ async def test_what_is_no_server(folder, target, message):
 
 @pytest.mark.slow
 async def test_an_entry_is_a_target(folder):
-    """The entry of one server, alone or as the only one of a configuration, is connected to."""
+    """`connect` accepts an entry of one server, alone or as the only one of a configuration."""
     write_app(folder / "app.py", "started")
     args = ["-m", "noizu_mcp", "run", "app.py"]
     entry = {"command": sys.executable, "args": args, "type": "stdio", "cwd": str(folder)}
@@ -112,7 +112,7 @@ async def test_an_entry_is_a_target(folder):
 
 
 def test_one_entry_in_three_forms():
-    """The entry alone, by its name, and under `mcpServers` is one target."""
+    """The entry alone, by its name, and under `mcpServers` is the same target."""
     entry = {"command": "cat", "args": ["-u"]}
     forms = (entry, {"cat": entry}, {"mcpServers": {"cat": entry}, "inputs": []})
     assert [shape(read_target(each)) for each in forms] == [("cat", ("-u",), {}, None)] * 3
@@ -139,7 +139,7 @@ def test_one_entry_in_three_forms():
     ],
 )
 def test_what_an_entry_stands_for(entry, expected):
-    """Commands and URLs are read as hosts write them; members of one host are ignored."""
+    """Commands and URLs are read as hosts write them; options of one host are ignored."""
     found = read_entry(entry, "x")
 
     if isinstance(expected, Stdio):
@@ -174,13 +174,13 @@ def shape(target):
     ],
 )
 def test_an_entry_that_is_malformed(entry, message):
-    """The error names the entry, and what it must be."""
+    """The error has the name of the entry, and what is expected."""
     with pytest.raises(TransportError, match=message):
         read_entry(entry, "x")
 
 
 def test_variables_are_filled_in(monkeypatch):
-    """The forms of Claude Code, of VS Code and of Cursor are known, in every text of an entry."""
+    """The forms of Claude Code, VS Code and Cursor are replaced in every string of an entry."""
     monkeypatch.setenv("MCP_TEST", "v")
     monkeypatch.setenv("MCP_EMPTY", "")
     monkeypatch.delenv("MCP_UNSET", raising=False)
@@ -210,7 +210,7 @@ def test_variables_are_filled_in(monkeypatch):
     ],
 )
 def test_a_variable_without_a_value(monkeypatch, text, message):
-    """A variable that nothing stands for is an error: no server gets the text of it."""
+    """A variable without a value is an error, and its text is not sent to a server."""
     monkeypatch.delenv("MCP_UNSET", raising=False)
     with pytest.raises(TransportError, match=message):
         read_entry({"command": "a", "env": {"KEY": text}}, "x")
@@ -221,7 +221,7 @@ def test_a_variable_without_a_value(monkeypatch, text, message):
 
 @pytest.mark.parametrize("key", ["mcpServers", "servers"])
 async def test_a_file_of_a_host(folder, key):
-    """Its only server is meant, or the one behind `#`; both keys of hosts are known."""
+    """Its only server is used, or the one behind `#`; both keys of hosts are known."""
     write_app(folder / "app.py", "app")
     entry = {"command": sys.executable, "args": ["-m", "noizu_mcp", "run", "app.py"]}
     one = write(folder / "one.json", {key: {"a": entry, "off": {**entry, "disabled": True}}})
@@ -252,7 +252,7 @@ async def test_a_file_of_a_host(folder, key):
     ],
 )
 async def test_a_file_that_names_no_server(folder, target, message):
-    """The error names the file, and the servers in it."""
+    """The error has the name of the file, and its servers."""
     (folder / "text.json").write_text("{")
     write(folder / "list.json", [])
     write(folder / "other.json", {"x": {}})
@@ -265,7 +265,7 @@ async def test_a_file_that_names_no_server(folder, target, message):
 
 
 async def test_a_mapping_of_targets():
-    """A mapping of one name to a target is that target; errors of a target pass as they are."""
+    """A mapping of one name to a target is that target; errors of it are raised unchanged."""
     assert await name_of({"demo": Demo}) == "demo"
     assert list(read_servers({"a": Demo, "b": Demo()})) == ["a", "b"]
     with pytest.raises(ValueError, match="must begin with http"):

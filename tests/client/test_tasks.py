@@ -1,4 +1,4 @@
-"""A client that knows tasks, and one that is told of one that it does not know."""
+"""Tasks at clients that declare them and at clients that do not."""
 
 import pytest
 
@@ -50,7 +50,7 @@ async def ended(client, task):
 
 @pytest.mark.parametrize("version", [None, "2026-07-28"])
 async def test_a_call_goes_on_as_a_task(version):
-    """The client hears of it as an exception with the task; any request can follow it."""
+    """The task is raised as an exception; any request can follow."""
     async with connect(Office, version=version, capabilities=KNOWS) as client:
         with pytest.raises(TaskStarted, match="goes on as the task") as caught:
             await client.call_tool("long")
@@ -62,7 +62,7 @@ async def test_a_call_goes_on_as_a_task(version):
 
 
 async def test_questions_before_the_task():
-    """They are answered as ever; the task comes in the last round."""
+    """They are answered as usual; the task is created in the last round."""
     both = connect(Office, capabilities=KNOWS, handler=Person())
     async with both as client:
         with pytest.raises(TaskStarted) as caught:
@@ -72,7 +72,7 @@ async def test_questions_before_the_task():
 
 
 async def test_a_single_request_may_declare_tasks():
-    """An extension that one request declares holds for no other; earlier revisions have none."""
+    """A request may declare the extension for itself; earlier revisions have none."""
     knows = ClientCapabilities(extensions={"com.example/x": {"a": 1}})
     sent = []
     tapped = connect(Office, capabilities=knows, tap=lambda _, data: sent.append(bytes(data)))
@@ -109,15 +109,15 @@ TASK = {
 
 
 @pytest.mark.parametrize("capabilities", [None, ClientCapabilities(extensions={"x.y/z": {}})])
-async def test_a_task_that_nobody_asked_for(scripted, capabilities):
-    """A server must not answer so a client that does not say that it knows tasks."""
+async def test_an_undeclared_task(scripted, capabilities):
+    """A server must not create a task for a client that does not declare tasks."""
     async with scripted({"tools/call": TASK}, capabilities=capabilities) as (client, _):
         with pytest.raises(ProtocolError, match="unknown kind of result: 'task'"):
             await client.call_tool("long")
 
 
 async def test_tasks_in_other_places(scripted):
-    """Only calls of tools go on as tasks; anything else is no valid answer."""
+    """Only calls of tools become tasks; elsewhere such a result is invalid."""
     answers = {"tools/call": {**TASK, "taskId": 5}, "prompts/get": TASK, "resources/read": TASK}
     async with scripted(answers, capabilities=KNOWS) as (client, _):
         with pytest.raises(ProtocolError, match="taskId: expected a string"):

@@ -1,4 +1,4 @@
-"""`TerminalHandler`: questions of a server to the person at the terminal."""
+"""`TerminalHandler`: questions of a server to the user at the terminal."""
 
 import asyncio
 import logging
@@ -67,7 +67,7 @@ class Agency(Server, name="agency", title="The agency", version="1"):
 
 @pytest.fixture
 def talking(monkeypatch):
-    """Make a terminal the stdin and stderr of the program while a block runs."""
+    """Make a terminal the stdin and stderr of the program while the block runs."""
 
     @contextmanager
     def talking(*exchange):
@@ -79,7 +79,7 @@ def talking(monkeypatch):
                 os.fdopen(os.dup(slave), "w") as stderr,
                 monkeypatch.context() as patch,
             ):
-                # In the test itself: the capture of pytest sets them anew before it.
+                # Within the test: pytest's capture replaces them before it.
                 patch.setattr(sys, "stdin", stdin)
                 patch.setattr(sys, "stderr", stderr)
                 yield screen
@@ -103,7 +103,7 @@ BOOKED = (
 
 @VERSIONS
 async def test_a_form(talking, version):
-    """It is filled in field by field, with defaults and checks."""
+    """The form is filled in field by field, with defaults and checks."""
     with talking(*BOOKED) as screen:
         async with connect(Agency, handler=TerminalHandler(), version=version) as client:
             result = await client.call_tool("book")
@@ -115,7 +115,7 @@ async def test_a_form(talking, version):
     ("typed", "action"), [("no\n", "decline"), ("c\n", "cancel"), ("\x04", "cancel")]
 )
 async def test_a_refusal(talking, version, typed, action):
-    """The person may decline or cancel."""
+    """The user may decline or cancel."""
     with talking(("Answer?", typed)):
         async with connect(Agency, handler=TerminalHandler(), version=version) as client:
             assert (await client.call_tool("book")).content[0].text == action
@@ -123,7 +123,7 @@ async def test_a_refusal(talking, version, typed, action):
 
 @VERSIONS
 async def test_a_url(talking, version):
-    """It is shown, and only a yes agrees."""
+    """The URL is printed, and only "yes" accepts."""
     with talking(("/login", ""), ("browser of yours?", "yes\n")) as screen:
         async with connect(Agency, handler=TerminalHandler(), version=version) as client:
             assert (await client.call_tool("visit")).content[0].text == "accept"
@@ -131,7 +131,7 @@ async def test_a_url(talking, version):
 
 
 async def test_questions_of_two_connections(talking):
-    """There is one terminal: they are asked one after the other."""
+    """There is one terminal: questions are asked one after the other."""
     found = []
 
     async def ask(client):
@@ -164,7 +164,7 @@ def test_under_asyncio(talking, version):
 
 
 def test_a_subclass_under_asyncio(talking):
-    """It may look at the question on its own loop first."""
+    """It may inspect the question on its own loop first."""
 
     class Mine(TerminalHandler):
         async def handle_elicitation(self, params):
@@ -183,7 +183,7 @@ def test_a_subclass_under_asyncio(talking):
 
 
 def test_in_plain_code(talking):
-    """A `SyncClient` asks, too."""
+    """A `SyncClient` asks in the same way."""
     with talking(*BOOKED) as screen, SyncClient(Agency, handler=TerminalHandler()) as client:
         found = client.call_tool("book").content[0].text
     assert found == "2 to Ulm", screen.text
@@ -213,7 +213,7 @@ async def test_no_terminal(monkeypatch, caplog, version, missing, tmp_path):
 
 @VERSIONS
 async def test_sampling(version):
-    """It is refused unless a function is given, which may be plain or async."""
+    """Sampling is refused without a function, which may be plain or async."""
 
     def say(params):
         return SamplingResult(role="assistant", content="plain", model="m")

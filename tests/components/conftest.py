@@ -39,7 +39,7 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
 
 @pytest.fixture
 def refusal(load: Callable[[str], ModuleType]) -> Callable[[str], str]:
-    """Run source text that defines a wrong class, and give what its DefinitionError says."""
+    """Run source text that defines an invalid class, and return its DefinitionError."""
 
     def run(source: str) -> str:
         with pytest.raises(DefinitionError) as caught:

@@ -1,4 +1,4 @@
-"""Bad arguments are an answer that a model can act on."""
+"""Invalid arguments get an answer that a model can act on."""
 
 import json
 from typing import Any
@@ -28,7 +28,7 @@ class Order(Tool):
 
 
 def test_all_violations_are_told_twice() -> None:
-    """The text names every violation, and `_meta` lists the same for programs."""
+    """The text has every violation, and `_meta` has the same list for programs."""
     value, refused = prepare(SPEC, {"query": "x", "limit": "3"})
     assert value is None
     assert refused is not None
@@ -42,8 +42,8 @@ def test_all_violations_are_told_twice() -> None:
     assert refused.to_wire()["isError"] is True
 
 
-def test_not_more_is_told_than_can_be_corrected() -> None:
-    """Neither in the text nor in `_meta`, whatever the size of the arguments."""
+def test_the_number_of_violations_is_limited() -> None:
+    """The number is limited in the text and in `_meta`, whatever the size of the arguments."""
     counts = {f"{n}{'n' * 10_000}": "x" for n in range(1000)}
     _, refused = prepare(SPEC, {"query": "xx", "counts": counts})
     assert refused is not None
@@ -67,7 +67,7 @@ JSON = st.recursive(
 @settings(max_examples=100, deadline=None)
 @given(JSON)
 def test_any_arguments_are_built_or_refused(arguments: Any) -> None:
-    """No arguments raise anything."""
+    """Any arguments are accepted or refused, without another exception."""
     value, refused = prepare(SPEC, arguments)
     if refused is None:
         assert isinstance(value, Order.Input)
@@ -78,7 +78,7 @@ def test_any_arguments_are_built_or_refused(arguments: Any) -> None:
 
 
 def test_text_for_other_types_is_read() -> None:
-    """Without a server, too; the result is built like any other."""
+    """Text is read without a server, too; the result is built like any other."""
     value, refused = prepare(SPEC, {"query": "xx", "limit": "3"})
 
     assert refused is None

@@ -1,4 +1,4 @@
-"""Questions to clients, as they go over the wire, and answers as handlers get them."""
+"""Questions to clients on the wire, and answers as handlers get them."""
 
 import pytest
 
@@ -50,7 +50,7 @@ SEVERAL = {
 
 
 def test_forms_of_all_declarations():
-    """A class gives instances, a JSON Schema mappings; the shape of a class is kept."""
+    """A class returns instances, a JSON Schema mappings; the shape of a class is cached."""
     shape = form_shape(Name)
     assert form_shape(Name) is shape
     assert read_elicited({"action": "accept", "content": {"name": "Ann"}}, shape) == Accept(
@@ -61,7 +61,7 @@ def test_forms_of_all_declarations():
 
 
 def test_what_is_no_form():
-    """The error names the field, and the class."""
+    """The error has the field, and the class."""
     with pytest.raises(DefinitionError, match=r"Nested\.inner"):
         form_shape(Nested)
     with pytest.raises(DefinitionError, match="elicit"):
@@ -69,7 +69,7 @@ def test_what_is_no_form():
 
 
 def test_the_request_of_a_form():
-    """In the words of the revision; one that has none for it cannot be asked."""
+    """A form is adapted to the revision, or is None if the revision cannot express it."""
     _, request = adapt_request(elicit_request("Who?", form_shape(Name)), "2025-06-18")
     assert request.method == "elicitation/create"
     assert request.params["message"] == "Who?"
@@ -83,14 +83,14 @@ def test_the_request_of_a_form():
 
 
 def test_the_request_of_a_url():
-    """With the mode that says so."""
+    """The request has the mode `url`."""
     params = elicit_url_request("Log in", "https://example.com").params
     assert params == {"mode": "url", "message": "Log in", "url": "https://example.com"}
     assert read_elicited({"action": "accept", "content": {"x": 1}}, None) == Accept(None)
 
 
 def test_the_other_answers():
-    """Their content is none of our business."""
+    """Their content is ignored."""
     shape = form_shape(Name)
     assert read_elicited({"action": "decline", "content": 5}, shape) == Decline()
     assert read_elicited({"action": "cancel"}, None) == Cancel()
@@ -111,13 +111,13 @@ def test_the_other_answers():
     ],
 )
 def test_what_is_no_answer(answer):
-    """Malformed, or against the form."""
+    """A malformed answer, or an answer that does not fit the form, is refused."""
     with pytest.raises(ProtocolError):
         read_elicited(answer, form_shape(Name))
 
 
 def test_the_messages_of_a_model():
-    """A text, or a list of everything that can be one."""
+    """Messages are a string, or a list of everything that can be one."""
     user = {"role": "user", "content": {"type": "text", "text": "hi"}}
     assert sample_request("hi", 5, {}).params == {"messages": [user], "maxTokens": 5}
     said = SamplingResult(role="assistant", content=Content.text("yes"), model="m")
@@ -132,7 +132,7 @@ def test_the_messages_of_a_model():
 
 
 def test_the_tools_of_a_model():
-    """Definitions as a client lists them, or mappings."""
+    """Tools are definitions as listed by clients, or mappings."""
     wire = {"name": "t", "inputSchema": {"type": "object"}}
     typed = ToolDefinition("t", input_schema={"type": "object"})
     assert sample_request("hi", 5, {"tools": [typed, wire]}).params["tools"] == [wire, wire]
@@ -140,7 +140,7 @@ def test_the_tools_of_a_model():
 
 
 def test_what_cannot_be_asked():
-    """A question that is no valid request is an error of the handler, before it is sent."""
+    """A question that is not a valid request raises in the handler, before it is sent."""
     shape = form_shape(Name)
     with pytest.raises(TypeError, match="the message to the user must be a text, got 5"):
         elicit_request(5, shape)
@@ -155,7 +155,7 @@ def test_what_cannot_be_asked():
 
 
 def test_roots():
-    """Values with what the client said of them."""
+    """Roots have everything that the client sent."""
     (root,) = read_roots({"roots": [{"uri": "file:///a", "name": "A"}]})
     assert isinstance(root, Root)
     assert (root.uri, root.name) == ("file:///a", "A")
@@ -165,7 +165,7 @@ def test_roots():
 
 
 def test_everybody_has_a_time():
-    """Questions asked by hand have the same as the others."""
+    """Questions asked by hand have the same default timeout."""
     assert TIMEOUTS["elicitation/create"] == ELICIT_TIMEOUT
     assert TIMEOUTS["sampling/createMessage"] == SAMPLE_TIMEOUT
     assert set(TIMEOUTS) == {"elicitation/create", "sampling/createMessage", "roots/list"}

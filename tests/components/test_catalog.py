@@ -21,7 +21,7 @@ REGISTRY = {
 
 
 async def prepare_nothing(*_: Any) -> None:
-    """Ask no provider."""
+    """Ask no providers."""
 
 
 OFFERED = SimpleNamespace(entries=REGISTRY.get, prepare=prepare_nothing)
@@ -41,7 +41,7 @@ def names(**arguments: Any) -> dict[str, list[str]]:
 
 
 def test_definition() -> None:
-    """Its name, its text and its filters are fixed; it waits for providers."""
+    """Name, description and filters are fixed; it waits for providers."""
     assert (SPEC.name, SPEC.hidden, SPEC.mode, SPEC.output) == ("catalog", True, "async", None)
     assert SPEC.description is not None
     assert SPEC.description.startswith("Discover all registered MCP items including hidden tools,")
@@ -50,7 +50,7 @@ def test_definition() -> None:
 
 
 def test_everything() -> None:
-    """Without filters every kind is there, each entry whole and with its flag."""
+    """Without filters every kind is listed, each entry complete and with its flag."""
     result, detail = to_result(SPEC, trio.run(SPEC.invoke, prepare(SPEC, {})[0], CTX))
     assert detail is None
     assert result.structured == {
@@ -92,12 +92,12 @@ def test_everything() -> None:
     ],
 )
 def test_filters(arguments: Any, expected: Any) -> None:
-    """Filters are joined by and; case does not count; no category matches no category."""
+    """Filters are combined by "and", without case; items without a category match none."""
     assert names(**arguments) == expected
 
 
 def test_wrong_type() -> None:
-    """A kind that is none is refused with the ones that are."""
+    """The error for an unknown kind lists the kinds."""
     _, refused = prepare(SPEC, {"type": "tool"})
     assert refused is not None
     assert "tools" in refused.content[0].text

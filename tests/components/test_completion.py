@@ -42,7 +42,7 @@ class Callable:
     ],
 )
 def test_functions_of_every_kind(function: Any, mode: str) -> None:
-    """A callable of a prefix and a context completes; a sync one may block."""
+    """A function of a prefix and a context completes; a sync function may block."""
 
     class Asked(Prompt):
         class Arguments(Schema):
@@ -59,14 +59,14 @@ def test_functions_of_every_kind(function: Any, mode: str) -> None:
     [("", ("strict", "Strict", "soft")), ("s", ("strict", "soft")), ("S", ("Strict",)), ("x", ())],
 )
 def test_lists_are_filtered(prefix: str, values: tuple[str, ...]) -> None:
-    """By their beginning, upper and lower case told apart."""
+    """Values must begin with the prefix, case-sensitive."""
     assert complete_from(["strict", "Strict", "soft"], prefix) == Completion(values)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.text(max_size=3), max_size=150), st.text(max_size=1))
 def test_completions_fit_the_wire(texts: list[str], prefix: str) -> None:
-    """Never more than 100 values, all with the prefix, and no word on more without more."""
+    """At most 100 values are sent, all with the prefix, and `has_more` only if there are more."""
     inner = complete_from(texts, prefix).to_wire()["completion"]
     fitting = [text for text in texts if text.startswith(prefix)]
     assert inner["values"] == fitting[:100]
@@ -87,7 +87,7 @@ READY = Completion(["a"], 5, has_more=True)
     ],
 )
 def test_what_may_be_returned(value: Any, completion: Completion) -> None:
-    """A list of texts, a `Completion`, or nothing."""
+    """A list of strings, a `Completion`, or None may be returned."""
     assert to_completion(value) == completion
 
 
@@ -101,13 +101,13 @@ def test_what_may_be_returned(value: Any, completion: Completion) -> None:
     ],
 )
 def test_what_may_not(value: Any, message: str) -> None:
-    """Anything else says what it was, for the log."""
+    """Other values raise an error for the log."""
     with pytest.raises(TypeError) as caught:
         to_completion(value)
     assert str(caught.value) == message
 
 
 def test_a_forgotten_await() -> None:
-    """A coroutine is no answer, and is closed."""
+    """A coroutine is refused, and closed."""
     with pytest.raises(TypeError, match="a coroutine was returned; make complete async, or await"):
         to_completion(waiting("", None))

@@ -1,4 +1,4 @@
-"""The context asks in the words of the protocol."""
+"""Questions of a context."""
 
 from contextlib import asynccontextmanager
 
@@ -24,7 +24,7 @@ class Nested(Schema):
 
 
 class Asked(Context):
-    """A context whose client gives one answer; it keeps what it was asked."""
+    """A context whose client gives one answer; it records the questions."""
 
     protocol_version = "2025-11-25"
 
@@ -41,12 +41,12 @@ class Asked(Context):
         return read(self.answer)
 
 
-# What is abstract in it is not needed here.
+# Its abstract methods are not needed here.
 Asked.__abstractmethods__ = frozenset()
 
 
 async def test_what_a_question_needs():
-    """The capability goes along with each question, and the time it may take, if it is given."""
+    """A question has its required capability, and its timeout, if given."""
     said = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "hi"}}
     ctx = Asked({"action": "accept", "content": {"name": "Ann"}})
     assert (await ctx.elicit("m", Name)).content.name == "Ann"
@@ -68,7 +68,7 @@ async def test_what_a_question_needs():
 
 
 async def test_nothing_is_asked_in_vain():
-    """A form that is not flat, and a client that cannot fill it in, are found before."""
+    """A form that is not flat, and a client without forms, are detected before sending."""
     ctx = Asked(missing=["elicitation"])
     with pytest.raises(DefinitionError):
         await ctx.elicit("m", Nested)
@@ -78,7 +78,7 @@ async def test_nothing_is_asked_in_vain():
 
 
 def test_notices_of_every_kind():
-    """`ctx.notify` tells the server."""
+    """`ctx.notify` notifies the server."""
 
     class Server:
         def __init__(self):
@@ -97,7 +97,7 @@ def test_notices_of_every_kind():
 
 
 async def test_the_state_of_a_context_may_have_a_type():
-    """A parameter annotated `Context[…]` takes the context, whatever its name."""
+    """A parameter annotated `Context[…]` gets the context, whatever its name."""
 
     @mcp
     def count(request: Context[int], step: int) -> int:
@@ -115,7 +115,7 @@ async def test_the_state_of_a_context_may_have_a_type():
 
 
 async def test_init_has_threads_scopes_and_no_stream():
-    """Code of a session may use threads and check scopes, though it belongs to no request."""
+    """`init` may use threads and check scopes, though it belongs to no request."""
 
     class Sets(Server, name="sets", version="1"):
         async def init(self, ctx):

@@ -114,7 +114,7 @@ class Work(Server, name="work", version="1"):
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_functions_are_components(version: str) -> None:
-    """They are listed and called like classes, wherever a class can stand."""
+    """They are listed and called like classes, in every place for a class."""
     async with connect(Work, version=version) as client:
         for name, arguments, answer in [
             ("add", {"a": 1}, "2"),
@@ -147,7 +147,7 @@ async def test_functions_are_components(version: str) -> None:
             "A store.",
             "Say nothing.",
         )
-        # A value that `partial` gives is no argument.
+        # A value set by `partial` is not an argument.
         assert listed["plus_five"].input_schema["properties"].keys() == {"a"}
         first, second = await client.list_prompts()
         assert (first.name, second.name, second.title) == ("review", "second", "Again")
@@ -168,7 +168,7 @@ async def test_functions_are_components(version: str) -> None:
 
 
 async def test_tools_from_run_time_data(caplog: pytest.LogCaptureFixture) -> None:
-    """Schemas, limits and the output contract hold as for a class; the log names the function."""
+    """Schemas, limits and the output contract apply as to a class; the log has the function."""
 
     class Empty(Server, name="empty", version="1"):
         tools = ()
@@ -206,7 +206,7 @@ async def test_tools_from_run_time_data(caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_registrations_of_functions_nest() -> None:
-    """The outer options win; the schema of the inner registration stays."""
+    """Outer options override inner ones; the schema of the inner registration stays."""
     inner = tool(run_skill, name="inner", input_schema=SKILL, inline=True)
     (spec,) = expand([tool(inner, name="outer", strict=False)])
     assert (spec.name, spec.mode, spec.definition["inputSchema"]) == ("outer", "inline", SKILL)
@@ -221,7 +221,7 @@ def test_registrations_of_functions_nest() -> None:
 
 
 def test_what_was_read_is_kept() -> None:
-    """A server reads a function once, and a copy or a new mark anew; nothing is kept alive."""
+    """A function is read once, a copy or a changed one again; nothing is kept alive."""
     (first,), (again,) = expand([add]), expand([add])
     assert first.input is again.input
 
@@ -247,7 +247,7 @@ def test_what_was_read_is_kept() -> None:
 
 
 def test_names_of_the_function_around() -> None:
-    """An annotation written as text may name a class of the function around."""
+    """An annotation in quotes may name a class of the enclosing function."""
     from noizu_mcp import Schema
 
     class Local(Schema):
@@ -265,14 +265,14 @@ def test_names_of_the_function_around() -> None:
 
 
 def test_a_function_without_a_source(load: Callable[[str], types.ModuleType]) -> None:
-    """A function of a shell is shown with the line of its code."""
+    """A function from an interactive shell is shown with the line of its code."""
     names: dict[str, Any] = {"__name__": "nowhere"}
     exec(compile("\n\ndef greet(name): ...", "<console>", "exec"), names)
     with pytest.raises(DefinitionError, match=r"^<console>:3: greet.name: has no annotation"):
         expand([names["greet"]])
 
 
-# The last lines of a source, and all that its `DefinitionError` says. They start at line 8.
+# The last lines of a source, and the complete `DefinitionError`. They start at line 8.
 PRELUDE = """import functools
 from noizu_mcp import Prompt, Server, prompt, resource
 class Kit(Toolkit):
@@ -457,13 +457,13 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_functions(name: str, refusal: Callable[[str], str]) -> None:
-    """One error lists every problem, with the place of the function or of its registration."""
+    """One error lists every problem, with the place of the function or its registration."""
     source, message = REFUSED[name]
     assert refusal(PRELUDE + source) == message
 
 
 def test_check_reports_functions_in_place() -> None:
-    """The problems of a function have their own place; those of others have that in the list."""
+    """A function's problems have its own place, other problems their place in the list."""
 
     def wrong(a): ...  # type: ignore[no-untyped-def]  # the missing annotation is the test
 
@@ -475,7 +475,7 @@ def test_check_reports_functions_in_place() -> None:
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_an_override_refuses_arguments_like_the_server(version: str) -> None:
-    """`violations_result` gives the text and the list that a registered tool gives."""
+    """`violations_result` returns the same text and list as a registered tool."""
 
     class Registered(Server, name="work", version="1"):
         tools = [add]

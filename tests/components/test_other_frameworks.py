@@ -1,4 +1,4 @@
-"""Habits from FastMCP and the official SDK: each is refused where it stands, with what to write."""
+"""Habits from FastMCP and the official SDK: each is refused in place, with the correction."""
 
 from collections.abc import Callable
 
@@ -42,7 +42,7 @@ IN_SERVER = (
 )
 LIFESPAN = "write `@asynccontextmanager async def lifespan(self)`, and yield once"
 
-# Source, the line of it that is told, and what is told.
+# Source, the reported line, and the reported text.
 CASES = {
     # Decorators
     "mcp.tool": ("@mcp.tool\ndef f(): ...", 0, f"mcp.tool: {NO_SERVER}; {MAKE_TOOL}"),
@@ -397,7 +397,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_others_allow(name: str, refusal: Callable[[str], str]) -> None:
-    """The error names the file, the line and the member, and says what to write."""
+    """The error has the file, the line and the member, and says what to write."""
     source, line, message = CASES[name]
     assert f"case.py:{FIRST + line}: {message}" == refusal(PRELUDE + source)
 
@@ -412,12 +412,12 @@ def test_what_others_allow(name: str, refusal: Callable[[str], str]) -> None:
     ],
 )
 def test_a_server_has_no_decorators(name: str, advice: str) -> None:
-    """The `AttributeError` of a running server says what to write."""
+    """The `AttributeError` of a server instance says what to write."""
 
     class Work(Server, name="w", version="1"):
         @property
         def broken(self) -> int:
-            # The missing attribute is the test.
+            # The test needs the missing attribute.
             return self.missing  # type: ignore[attr-defined,no-any-return]
 
     server = Work()
@@ -430,7 +430,7 @@ def test_a_server_has_no_decorators(name: str, advice: str) -> None:
 
 
 def test_a_server_with_arguments_of_its_own() -> None:
-    """`__init__` takes what it declares."""
+    """`__init__` accepts its own arguments."""
 
     class Work(Server, name="w", version="1"):
         def __init__(self, port: int, *, host: str) -> None:
@@ -440,7 +440,7 @@ def test_a_server_with_arguments_of_its_own() -> None:
 
 
 def test_what_is_listed_or_private_may_stand_in_the_body() -> None:
-    """A tool in the body of a server is fine when it is listed, computed, private or a base."""
+    """A tool in the body of a server is accepted if it is listed, computed, private or a base."""
 
     class Listed(Server, name="w", version="1"):
         class Add(Tool):
@@ -477,7 +477,7 @@ def test_what_is_listed_or_private_may_stand_in_the_body() -> None:
 
 
 def test_names_of_ones_own_stay_free() -> None:
-    """A property `auth`, and a class for another purpose are no mistakes."""
+    """A property `auth`, and a class for another purpose are accepted."""
 
     class Work(Server, name="w", version="1"):
         @property
@@ -499,7 +499,7 @@ def test_names_of_ones_own_stay_free() -> None:
 
 
 def test_marks_stay_functions() -> None:
-    """`mcp` has the attributes of a server of another framework only, for their advice."""
+    """`mcp` has the attributes of other frameworks' servers only to raise advice."""
     name = "tols"
     with pytest.raises(AttributeError, match="no attribute 'tols'"):
         getattr(mcp, name)

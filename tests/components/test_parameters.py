@@ -1,4 +1,4 @@
-"""The parameters of handlers: what they take is told by their names, never by position alone."""
+"""The parameters of handlers: they are identified by their names, not by position alone."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -115,7 +115,7 @@ class Forms(Toolkit):
 async def test_each_form_gets_what_it_takes(
     name: str, arguments: dict[str, Any], answer: Any
 ) -> None:
-    """Ordinary parameters, the whole input, a declared input, and the context anywhere."""
+    """Parameters, the whole input, a declared input, and the context in any position work."""
     (spec,) = (each for each in expand([Forms]) if each.name == name)
     assert answer == await call(spec, arguments)
 
@@ -243,13 +243,13 @@ class Inherited(Direct):
 
 
 async def test_a_direct_call_uses_the_defaults_of_fields() -> None:
-    """A method called without a server has the defaults that its fields declare."""
+    """A method called without a server uses the defaults of its fields."""
     assert (Direct().add(2), Inherited().add(2), Inherited().add(1, 2)) == (3, 40, 30)
     assert await Inherited().join("a", c="c") == "abc"
 
 
 async def test_a_direct_call_needs_what_has_no_default() -> None:
-    """A field without a default must be passed; one that makes its default is left to servers."""
+    """A field without a default must be passed; a factory only runs in a server."""
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'a'"):
         Direct().add()
     with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'c'"):
@@ -258,7 +258,7 @@ async def test_a_direct_call_needs_what_has_no_default() -> None:
 
 
 async def test_the_default_of_direct_calls_is_a_copy() -> None:
-    """A direct call that changes its default does not change that of calls through a server."""
+    """A direct call that changes its default does not change it for later calls."""
 
     class Growing(Toolkit):
         @mcp
@@ -288,7 +288,7 @@ class Base(Tool, abstract=True):
 
 
 def test_the_method_of_a_base_is_read_with_each_subclass() -> None:
-    """A base declares no input, so its parameters say nothing yet."""
+    """Parameters of a base are only read in subclasses with their input."""
 
     class Declared(Base):
         input = {"a": int}
@@ -302,7 +302,7 @@ def test_the_method_of_a_base_is_read_with_each_subclass() -> None:
 
 
 def test_a_subclass_takes_away_the_arguments_of_its_base() -> None:
-    """`arguments = None` declares nothing, so that the parameters do."""
+    """With `arguments = None` the parameters declare the arguments."""
 
     class Whole(Prompt, name="whole"):
         arguments: Any = {"a": str}
@@ -313,7 +313,7 @@ def test_a_subclass_takes_away_the_arguments_of_its_base() -> None:
     class Own(Whole, name="own"):
         arguments = None
 
-        # The parameters of a handler are its own, whatever those of its base are.
+        # The parameters of a handler are its own, not those in its base.
         def get(self, b: str) -> str:  # type: ignore[override]
             return b
 
@@ -321,7 +321,7 @@ def test_a_subclass_takes_away_the_arguments_of_its_base() -> None:
     assert names == [["a"], ["b"]]
 
 
-# A class, and all that its `DefinitionError` says. The first line of the body is line 4.
+# A class, and its complete `DefinitionError`. The first line of the body is line 4.
 REFUSED = {
     "no annotation": (
         "class K(Toolkit):\n    @mcp\n    def greet(self, name): ...",
@@ -496,6 +496,6 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_parameters(name: str, refusal: Callable[[str], str]) -> None:
-    """A parameter that no rule reads is refused with its name, and with what to write."""
+    """The error has the name of the parameter, and says what to write."""
     source, message = REFUSED[name]
     assert refusal(source) == message

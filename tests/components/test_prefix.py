@@ -70,14 +70,14 @@ def add(a: int) -> int:
     ],
 )
 def test_names_of_a_kit(prefix: str, names: list[str]) -> None:
-    """All of its tools get the prefix, with one sign between the two."""
+    """All of its tools get the prefix, with one separator."""
     specs = expand([tool(Shop("Paris"), prefix=prefix)])
     assert [spec.name for spec in specs] == names
     assert [spec.definition["name"] for spec in specs] == names
 
 
 def test_other_options_hold_beside_it() -> None:
-    """A registration of a registration: the outer prefix wins, and a name is prefixed."""
+    """In nested registrations the outer prefix is used, and a given name is prefixed."""
     specs = expand([tool(tool(Greet, name="hi", prefix="a"), prefix="b"), tool(add, prefix="eu")])
     assert [spec.name for spec in specs] == ["b_hi", "eu_add"]
 
@@ -92,19 +92,19 @@ def test_other_options_hold_beside_it() -> None:
     ],
 )
 def test_uris(registration: Any, uri: str, name: str) -> None:
-    """The prefix stands before the scheme; a scheme has no underscore."""
+    """The prefix precedes the scheme; schemes have no underscore."""
     (spec,) = expand([registration], "resources")
     assert (spec.definition[spec.key], spec.name, spec.definition["name"]) == (uri, name, name)
 
 
 def test_prompts() -> None:
-    """A prompt has its prefix as a tool has."""
+    """A prompt is prefixed like a tool."""
     (spec,) = expand([prompt(Order, prefix="eu")], "prompts")
     assert spec.name == "eu_order"
 
 
 async def test_one_kit_twice() -> None:
-    """Each registration answers for its own instance, and a template matches its own URIs."""
+    """Each registration uses its own instance, and a template matches its own URIs."""
 
     class Shops(Server, name="shops", version="1"):
         tools = [tool(Shop("Paris"), prefix="eu"), tool(Shop("Tokyo"), prefix="asia")]
@@ -123,7 +123,7 @@ async def test_one_kit_twice() -> None:
 
 @pytest.mark.parametrize("prefix", ["", "1", "a b", "a:", "é", "a" * 65, 3])
 def test_wrong_prefixes(prefix: Any) -> None:
-    """It is a word that names and schemes can begin with."""
+    """A prefix must be a valid beginning of names and schemes."""
     with pytest.raises(DefinitionError, match=r"tool\(Greet\)\.prefix: must be a letter, then"):
         tool(Greet, prefix=prefix)
 

@@ -1,4 +1,4 @@
-"""Prompts: what a right class becomes, what its arguments are, and what getting it sends."""
+"""Prompts: definitions, arguments, and results."""
 
 import enum
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -118,7 +118,7 @@ class Raw(Prompt, arguments={"type": "object", "properties": {"n": {"type": "int
 
 
 def test_arguments_as_data() -> None:
-    """`arguments = {…}` takes what `input = {…}` of a tool does; the nearest form wins."""
+    """`arguments = {…}` has the forms of a tool's `input = {…}`; the closest form is used."""
     spec = spec_of(AsData)
     assert spec.definition["arguments"] == [
         {"name": "code", "description": "The code", "required": True},
@@ -132,7 +132,7 @@ def test_arguments_as_data() -> None:
 
 
 async def test_a_prompt() -> None:
-    """Its definition, its arguments, and what it is completed from."""
+    """A prompt has a definition, arguments, and completions."""
     spec = spec_of(CodeReview)
     assert (
         spec.definition
@@ -168,7 +168,7 @@ async def test_a_prompt() -> None:
 
 
 def test_a_prompt_without_arguments() -> None:
-    """No key says that there are none; what was sent reaches a handler that asks for it."""
+    """The definition omits the key; a handler that asks for arguments gets what was sent."""
     spec = spec_of(Simple())
     assert spec.definition == {
         "name": "simple",
@@ -194,7 +194,7 @@ def test_a_prompt_without_arguments() -> None:
 
 
 def test_missing_arguments_are_named() -> None:
-    """All of them, in the order of the declaration; null is not missing."""
+    """All are named, in order of declaration; null is not missing."""
 
     class Two(Prompt):
         class Arguments(Schema):
@@ -240,7 +240,7 @@ def test_missing_arguments_are_named() -> None:
     ],
 )
 def test_texts_become_values(name: str, text: Any, value: Any) -> None:
-    """A field of another type is read from its text; what is no text is left as it is."""
+    """Fields of other types are parsed from strings; other values are unchanged."""
     found = getattr(spec_of(Typed).prepare({"count": "1", name: text}), name)
     assert (found, type(found)) == (value, type(value))
 
@@ -261,13 +261,13 @@ def test_texts_become_values(name: str, text: Any, value: Any) -> None:
     ],
 )
 def test_texts_that_are_no_values(name: str, text: str, message: str) -> None:
-    """A text that cannot be read is refused, in words that say what it should be."""
+    """The error for a string that cannot be parsed says what is expected."""
     error = refused(spec_of(Typed), {"count": "1", name: text})
     assert error.message == f"Invalid arguments for prompt typed:\n{message}"
 
 
 def test_long_numbers() -> None:
-    """No text makes Python refuse to read it."""
+    """Long numbers are refused without Python's own error."""
     assert spec_of(Typed).prepare({"count": "9" * 4000}).count == int("9" * 4000)
     assert "expected integer" in refused(spec_of(Typed), {"count": "9" * 5000}).message
 
@@ -284,7 +284,7 @@ class Level(enum.Enum):
 
 
 def test_forms_of_every_kind() -> None:
-    """Classes of attrs, plain classes and typed dicts declare arguments too."""
+    """Attrs classes, plain classes and typed dicts declare arguments, too."""
 
     class Words(TypedDict):
         word: Annotated[str, argument(complete=["a"])]
@@ -347,7 +347,7 @@ def test_forms_of_every_kind() -> None:
 
 
 async def test_a_method_goes_before_lists() -> None:
-    """`complete` of the class is asked for every argument, declared or not."""
+    """`complete` of the class is called for every argument, declared or not."""
 
     class Asked(Prompt):
         class Arguments(Schema):
@@ -368,7 +368,7 @@ async def test_a_method_goes_before_lists() -> None:
 
 
 def test_bases() -> None:
-    """A base gives arguments, options and methods; the name is derived from the subclass."""
+    """A base provides arguments, options and methods; the name comes from the subclass."""
 
     class Base(Prompt, abstract=True, timeout=3):
         class Arguments(Schema):
@@ -388,7 +388,7 @@ def test_bases() -> None:
 
 
 def test_overrides_of_registrations() -> None:
-    """Every option of a registration counts before the class's own; hidden=False shows it."""
+    """Every option of a registration overrides the class's; hidden=False shows it."""
     registration = prompt(
         Simple,
         name="other name",
@@ -420,14 +420,14 @@ USER = {"role": "user", "content": TEXT}
     ],
 )
 def test_results(value: Any, wire: Any) -> None:
-    """`get` may return texts, messages and results; the description is that of the prompt."""
+    """`get` may return strings, messages and results; the description is that of the prompt."""
     result = to_prompt_result(spec_of(Simple), value)
     assert (result.to_wire()["messages"], result.description) == (wire, "D")
     assert to_prompt_result(None, value).description is None
 
 
 def test_description_of_a_result() -> None:
-    """The description of the result goes first, then that of the prompt, which may have none."""
+    """The description of the result overrides that of the prompt, which may be missing."""
     own = PromptResult("x", "own")
     assert to_prompt_result(spec_of(Simple), own) is own
     registered = spec_of(prompt(Simple, description="registered"))
@@ -448,14 +448,14 @@ async def _never() -> None: ...
     ],
 )
 def test_wrong_results(value: Any, error: Any, message: str) -> None:
-    """The error about a value that cannot be sent quotes it, for the log."""
+    """The error for a value that cannot be sent quotes it in the log."""
     with pytest.raises(error) as caught:
         to_prompt_result(None, value)
     assert str(caught.value) == message
 
 
 def test_a_forgotten_await() -> None:
-    """A coroutine is no answer, and is closed."""
+    """A coroutine is refused, and closed."""
     with pytest.raises(TypeError, match="a coroutine was returned; make get async, or await it"):
         to_prompt_result(None, _never())
 
@@ -473,7 +473,7 @@ TEXTS = st.text("0123456789-.eE", max_size=6) | st.sampled_from(["true", "a", "1
 @settings(max_examples=100, deadline=None)
 @given(st.dictionaries(NAMES, TEXTS | JSON) | JSON)
 def test_any_arguments_are_prepared_or_refused(arguments: Any) -> None:
-    """No arguments raise anything but the error of the protocol."""
+    """Any arguments are prepared or refused with a protocol error."""
     try:
         outcome = spec_of(Typed).prepare(arguments)
     except McpError as error:

@@ -156,7 +156,7 @@ ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
     ],
 )
 async def test_models_in_tools(version: str, name: str, arguments: Any, structured: Any) -> None:
-    """As a whole input, a parameter, an output, and a result without a declared output."""
+    """They work as whole input, parameter, output, and undeclared result."""
     async with connect(App, version=version) as client:
         result = await client.call_tool(name, arguments)
         assert (result.is_error, result.structured) == (False, structured)
@@ -164,7 +164,7 @@ async def test_models_in_tools(version: str, name: str, arguments: Any, structur
 
 @ERAS
 async def test_a_list_of_models_is_an_output(version: str) -> None:
-    """A client gets the list, or its object up to 2025-11-25."""
+    """A client gets the list, or its wrapping object up to 2025-11-25."""
     async with connect(App, version=version) as client:
         result = await client.call_tool("parameter", {"order": ORDER, "times": 2})
         receipts = [{"count": 2, "text": "2 lines"}] * 2
@@ -183,7 +183,7 @@ async def answer(client: Client, name: str, arguments: Any) -> list[str]:
 
 
 async def test_errors_are_in_our_form() -> None:
-    """A line for each fault, of the schema or of a validator, and the same list in `_meta`."""
+    """Each violation of the schema or a validator is a line, and in the list of `_meta`."""
     async with connect(App) as client:
         assert await answer(client, "whole", {"items": []}) == [
             "/items: an order needs a line, got array []"
@@ -206,7 +206,7 @@ async def test_a_model_is_asked_for(version: str) -> None:
 
 
 async def test_prompts_and_templates() -> None:
-    """A class of arguments, and types of pydantic as parameters; texts are read as their types."""
+    """Classes of arguments and pydantic types as parameters are parsed from strings."""
     async with connect(App) as client:
         first, second = await client.list_prompts()
         assert [(each.name, each.required) for each in first.arguments] == [
@@ -223,7 +223,7 @@ async def test_prompts_and_templates() -> None:
 
 
 def test_schemas_have_descriptions_of_docstrings() -> None:
-    """Of the class, also where a model is nested."""
+    """They come from the class, also for a nested model."""
     specs = {spec.name: spec for spec in expand([Shop])}
     whole, nested = specs["whole"].input.schema, specs["parameter"].input.schema
 
@@ -233,7 +233,7 @@ def test_schemas_have_descriptions_of_docstrings() -> None:
 
 
 def test_a_model_without_a_schema_is_refused(refusal: Callable[[str], str]) -> None:
-    """With the line of its field, and with what to write for its type."""
+    """The error has the line of its field, and says what to write for its type."""
     text = refusal(
         "import pydantic\n"
         "class Blob: pass\n"
@@ -249,7 +249,7 @@ def test_a_model_without_a_schema_is_refused(refusal: Callable[[str], str]) -> N
 
 
 def test_a_default_of_a_parameter_is_checked(refusal: Callable[[str], str]) -> None:
-    """Also that of `pydantic.Field`."""
+    """The default of `pydantic.Field` is checked, too."""
     text = refusal(
         "import pydantic\n"
         "class Kit(Toolkit):\n"
@@ -263,7 +263,7 @@ def test_a_default_of_a_parameter_is_checked(refusal: Callable[[str], str]) -> N
 
 
 def test_a_schema_of_the_package_and_models_mix() -> None:
-    """A model in a Schema, delivered and returned."""
+    """A model in a Schema is delivered and returned."""
 
     class Both(Schema):
         order: Order
@@ -296,7 +296,7 @@ class DirectCalls(Toolkit):
 
 
 def test_a_direct_call_uses_the_default_of_field_info() -> None:
-    """A method called without a server has the defaults that `pydantic.Field` declares."""
+    """A method called without a server uses the defaults of `pydantic.Field`."""
     assert DirectCalls().count(1) == 3
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'a'"):
         DirectCalls().count()

@@ -1,4 +1,4 @@
-"""Registrations: `tool(…)`, what a server checks, and the specs that come out."""
+"""Registrations: `tool(…)`, the checks of a server, and the resulting specs."""
 
 import dataclasses
 import inspect
@@ -93,7 +93,7 @@ class SlottedKit(Toolkit, category="C"):
 
 
 def test_classes_with_slots() -> None:
-    """They keep the options of their statement, and what was read of it."""
+    """They keep their options and what was read from them."""
 
     class Other(Slotted, name="other"):
         pass
@@ -107,7 +107,7 @@ def test_classes_with_slots() -> None:
 
 
 def test_a_class_an_instance_and_a_registration() -> None:
-    """All three are tools, in order; an instance is used as it is."""
+    """All three are tools, in order; an instance is used itself."""
     first, second, third = expand([Echo, Needs("index"), tool(Two(), category="X")])[:3]
     assert [first.name, second.name, third.name] == ["echo", "needs", "first"]
     assert second.invoke({}, None) == "index"
@@ -116,7 +116,7 @@ def test_a_class_an_instance_and_a_registration() -> None:
 
 
 def test_overrides_replace_what_the_class_says() -> None:
-    """Every option of a registration counts before the class's own."""
+    """Every option of a registration overrides the class's."""
     registration = tool(
         Echo,
         name="alias",
@@ -165,12 +165,12 @@ def test_an_alias_has_its_name_everywhere() -> None:
     ],
 )
 def test_hidden_of_a_registration(overrides: Any, hidden: list[bool]) -> None:
-    """The registration's word holds for all tools of a kit; hidden wins over visible."""
+    """The registration's option applies to all tools of a kit; hidden overrides visible."""
     assert [spec.hidden for spec in expand([tool(Two, **overrides)])] == hidden
 
 
 def test_category_of_a_registration() -> None:
-    """It counts before the tool's and the kit's; None takes it away and keeps other keys."""
+    """It overrides the tool's and the kit's; None removes it and keeps other keys."""
     assert [spec.category for spec in expand([Two])] == ["Kit", "Tool"]
     assert {spec.category for spec in expand([tool(Two, category="R")])} == {"R"}
     assert expand([tool(Echo, category=None)])[0].definition["_meta"] == {"k": 1}
@@ -178,7 +178,7 @@ def test_category_of_a_registration() -> None:
 
 
 def test_a_kit_of_one_tool_can_be_renamed() -> None:
-    """Name and description are not ambiguous for one tool."""
+    """Name and description are allowed for a single tool."""
     (spec,) = expand([tool(One, name="another", description="D")])
     assert (spec.name, spec.description, spec.hidden) == ("another", "D", True)
 
@@ -191,7 +191,7 @@ def test_registrations_nest() -> None:
 
 
 def test_names_of_a_run_time_are_free() -> None:
-    """A program may register any printable name; source code keeps the specification's rule."""
+    """At run time any printable name is allowed; source code keeps the specification's rule."""
     registration = tool(Echo, name="workflow:Tech News Digest")
     assert expand([registration])[0].name == "workflow:Tech News Digest"
     (problem,) = check([registration])
@@ -232,7 +232,7 @@ def test_wrong_registrations(source: str, load: Callable[[str], ModuleType]) -> 
 
 
 def test_check_registrations_makes_no_instance() -> None:
-    """All that can be seen in the source is found without running anything of the author's."""
+    """Everything that the source shows is found without running code of the author."""
 
     class Fails(Tool):
         def __init__(self) -> None:
@@ -260,7 +260,7 @@ def test_expand_refuses_the_same() -> None:
 
 
 def test_other_components_are_sent_where_they_belong() -> None:
-    """A resource among the tools is told its place."""
+    """The error for a resource among the tools names the right list."""
 
     class Thing(Resource, uri="thing://x"):
         def read(self) -> str:
@@ -281,7 +281,7 @@ def test_other_components_are_sent_where_they_belong() -> None:
     ],
 )
 def test_type_checkers_know_the_options_of_registrations(function: Any, cls: Any) -> None:
-    """The signatures of each function have the options that it takes."""
+    """The signature of each function has its options."""
     kind = cls.__mcp_kind__
     signatures = get_overloads(inspect.unwrap(function)) or [function]
     tables = [
@@ -300,7 +300,7 @@ def test_type_checkers_know_the_options_of_registrations(function: Any, cls: Any
 
 
 def test_type_checkers_know_the_options_of_methods() -> None:
-    """Those of `@mcp(…)` have a table, too; a wrong value of each is refused as such."""
+    """`@mcp(…)` has a table of options, too; a wrong value of each is refused."""
     wrong = dict.fromkeys(MethodOptions.__annotations__, object())
     with pytest.raises(DefinitionError) as caught:
         type("Kit", (Toolkit,), {"method": mcp(**wrong, bogus=1)(lambda self: None)})

@@ -1,4 +1,4 @@
-"""Resources and templates: what a right class becomes, and what reading it sends."""
+"""Resources and templates: definitions, and results of reading."""
 
 import enum
 from collections.abc import AsyncIterator, Iterator
@@ -78,7 +78,7 @@ class TableSchema(ResourceTemplate, uri_template="db://{table}/schema", mime_typ
 
 
 async def test_a_resource() -> None:
-    """The least that a class says, and what it becomes."""
+    """A minimal class becomes a resource."""
     spec = resource_spec(AppConfig)
     assert (
         spec.definition
@@ -101,7 +101,7 @@ async def test_a_resource() -> None:
 
 
 def test_all_options_as_attributes() -> None:
-    """Every option reaches the definition; a sync method runs in a thread."""
+    """Every option is in the definition; a sync method runs in a thread."""
     spec = resource_spec(Everything)
     assert spec.definition == {
         "uri": "file:///a%20b",
@@ -119,13 +119,13 @@ def test_all_options_as_attributes() -> None:
 
 
 def test_definitions_are_copies() -> None:
-    """Nobody changes a class by changing what it gave."""
+    """Changing a returned definition does not change the class."""
     Everything.definition()["_meta"]["k"] = 2
     assert Everything.definition()["_meta"] == {"k": 1}
 
 
 async def test_a_template() -> None:
-    """Variables are attributes, completed and listed by methods of the class."""
+    """Variables are attributes, and methods of the class complete and list them."""
     spec = template_spec(TableSchema)
     assert (
         spec.definition
@@ -153,7 +153,7 @@ async def test_a_template() -> None:
 
 
 def test_the_least_of_a_template() -> None:
-    """Nothing completes it and nothing lists it."""
+    """A minimal template has neither completions nor a list."""
 
     class Least(ResourceTemplate, uri_template="x:{a}{/b*}{?c}"):
         def read(self, uri: str, args: Any) -> Any:
@@ -168,7 +168,7 @@ def test_the_least_of_a_template() -> None:
 
 
 def test_lists_of_every_kind() -> None:
-    """A method may return or yield; without the context too."""
+    """A method may return or yield, with or without the context."""
 
     class Yields(ResourceTemplate, uri_template="x:{a}", mime_type="text/html"):
         def read(self, uri: str, args: Any) -> Any: ...
@@ -218,7 +218,7 @@ def test_lists_of_every_kind() -> None:
     ],
 )
 def test_wrong_lists(value: Any, error: Any, message: str) -> None:
-    """The error about an item that cannot be listed quotes it."""
+    """The error for an invalid item quotes it."""
     with pytest.raises(error) as caught:
         to_listed(template_spec(TableSchema), value)
     assert str(caught.value).startswith(message)
@@ -247,7 +247,7 @@ class Typed(ResourceTemplate, uri_template="x:{id}/{colour}{/tags*}{?deep,ratio}
 
 
 def test_typed_variables() -> None:
-    """Texts become what the fields say, and defaults stand for what is absent."""
+    """Strings are parsed by the fields' types, and defaults replace absent variables."""
     spec = template_spec(Typed)
     args = spec.match("x:7/red/1/2?ratio=0.5&deep=true")
     assert args == Typed.Arguments(id=7, colour=Colour.RED, tags=[1, 2], deep=True, ratio=0.5)
@@ -259,12 +259,12 @@ def test_typed_variables() -> None:
     "uri", ["x:0/red", "x:a/red", "x:1/blue", "x:1/red/a", "x:1/red?deep=1", "x:1/red?ratio=x"]
 )
 def test_what_does_not_fit_is_not_found(uri: str) -> None:
-    """A URI with a value of the wrong type is none of the template."""
+    """A URI with a value of the wrong type does not match the template."""
     assert template_spec(Typed).match(uri) is None
 
 
 def test_traversal_is_an_option() -> None:
-    """It is refused unless the class allows it."""
+    """Path traversal is refused unless the class allows it."""
 
     class Files(ResourceTemplate, uri_template="file:///{+path}"):
         def read(self, uri: str, args: Any) -> Any:
@@ -283,7 +283,7 @@ def test_traversal_is_an_option() -> None:
 
 
 def test_bases_and_mixins() -> None:
-    """A base gives its options and its method; the URI is the subclass's own."""
+    """A base provides its options and its method; the URI is the subclass's."""
 
     class Base(Resource, abstract=True, mime_type="text/plain", hidden=True):
         def read(self, uri: str) -> str:
@@ -306,7 +306,7 @@ def test_bases_and_mixins() -> None:
 
 
 def test_methods_of_every_kind() -> None:
-    """Static methods and class methods answer too, and so does one behind a decorator."""
+    """Static methods, class methods and decorated methods can answer, too."""
 
     class Static(Resource, uri="x:1"):
         @staticmethod
@@ -324,7 +324,7 @@ def test_methods_of_every_kind() -> None:
 
 
 def test_overrides_of_registrations() -> None:
-    """Every option of a registration counts before the class's own."""
+    """Every option of a registration overrides the class's."""
     overrides: dict[str, Any] = {
         "name": "n",
         "title": "T",
@@ -403,7 +403,7 @@ class Point:
     ],
 )
 def test_contents(mime_type: str | None, value: Any, wire: Any) -> None:
-    """`read` may return texts, bytes, contents and JSON values."""
+    """`read` may return strings, bytes, contents and JSON values."""
     assert [each.to_wire() for each in to_contents(mime_type, "u:", value)] == wire
 
 
@@ -424,13 +424,13 @@ async def _never() -> None: ...
     ],
 )
 def test_wrong_contents(value: Any, error: Any, message: str) -> None:
-    """The error about a value that cannot be sent quotes it, for the log."""
+    """The error for a value that cannot be sent quotes it in the log."""
     with pytest.raises(error) as caught:
         to_contents(None, "u:", value)
     assert message in str(caught.value)
 
 
 def test_a_forgotten_await() -> None:
-    """A coroutine is no answer, and is closed."""
+    """A coroutine is refused, and closed."""
     with pytest.raises(TypeError, match="a coroutine was returned; make read async, or await it"):
         to_contents(None, "u:", _never())

@@ -1,4 +1,4 @@
-"""Registrations of resources, templates and prompts, and what a server checks in its lists."""
+"""Registrations of resources, templates and prompts, and a server's checks of its lists."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -53,7 +53,7 @@ class Echo(Tool):
 
 
 def test_both_kinds_in_one_list() -> None:
-    """Resources and templates stand in one list, in its order."""
+    """Resources and templates share one list, in its order."""
     items = [Config, Table, resource(File("a"), uri="file:///a"), File("b")]
     specs = expand(iter(items), "resources")
     assert [spec.key for spec in specs] == ["uri", "uriTemplate", "uri", "uri"]
@@ -77,7 +77,7 @@ def test_both_kinds_in_one_list() -> None:
     ],
 )
 def test_hidden_of_a_registration(overrides: Any, hidden: bool) -> None:
-    """The registration's word counts before that of the class; hidden wins over visible."""
+    """The registration's option overrides the class's; hidden overrides visible."""
     items = [resource(Config, **overrides), resource_template(Table, **overrides)]
     one, many = expand(items, "resources")
     assert (one.hidden, many.hidden) == (hidden, hidden)
@@ -91,7 +91,7 @@ def test_registrations_nest() -> None:
 
 
 def test_names_of_a_run_time_are_free() -> None:
-    """A program may register a prompt by any printable name; source code keeps the rule."""
+    """At run time a prompt may have any printable name; source code keeps the rule."""
     registration = prompt(Review, name="review: today")
     assert expand([registration], "prompts")[0].name == "review: today"
     (problem,) = check([registration], "prompts")
@@ -137,7 +137,7 @@ def test_wrong_registrations(source: str, load: Callable[[str], ModuleType]) -> 
 
 
 def test_check_resources_makes_no_instance() -> None:
-    """All that can be seen in the source is found without running anything of the author's."""
+    """Everything that the source shows is found without running code of the author."""
 
     class Fails(Resource, uri="x:fails"):
         def __init__(self) -> None:
@@ -171,7 +171,7 @@ TWICE = (
 
 
 def test_check_prompts() -> None:
-    """Names differ, and everything is a prompt."""
+    """Names must differ, and everything must be a prompt."""
     assert check([Review, prompt(Review, name="other")], "prompts") == []
     found = check([Review, Config, prompt(Review, title="T")], "prompts")
     assert [str(problem) for problem in found] == [
@@ -193,7 +193,7 @@ def test_expand_refuses_the_same() -> None:
 
 
 def test_tools_are_told_apart_too() -> None:
-    """The error about a component of another kind names its list, for every pair of kinds."""
+    """The error for a component of another kind names its list, for every pair of kinds."""
     (problem,) = check([Config])
     assert problem.text == "Config is not a tool; register it in resources = […]"
     with pytest.raises(DefinitionError, match="Review is not a tool; register it in prompts"):
@@ -202,7 +202,7 @@ def test_tools_are_told_apart_too() -> None:
 
 @pytest.mark.parametrize("kind", ["resource", "template", "prompt"])
 def test_specs_are_settled(kind: str) -> None:
-    """Nobody changes a spec that a server works with; two of one class are two."""
+    """Specs are immutable, and two specs of one class differ."""
     one, many = expand([Config, Table], "resources")
     (ask,) = expand([Review], "prompts")
     spec = {"resource": one, "template": many, "prompt": ask}[kind]

@@ -1,4 +1,4 @@
-"""Wrong resources, templates and prompts: each is refused with every problem and its place."""
+"""Invalid resources, templates and prompts: each is refused with every problem and its place."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ PRELUDE = (
     " from noizu_mcp.schema import argument, fields as f\n"
 )
 
-# The last lines of a source, and all that its `DefinitionError` says. They start at line 5.
+# The last lines of a source, and the complete `DefinitionError`. They start at line 5.
 CASES = {
     "no_uri": (
         "class Bad(Resource):\n    def read(self): ...",

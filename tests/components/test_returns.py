@@ -58,7 +58,7 @@ class Word(str):
 
 
 TEXT = {"type": "text", "text": "x"}
-#: The mark of a result that is sent for a value which breaks the output schema.
+#: Marks a result that replaces a value which breaks the output schema.
 BROKE = {"com.noizu.mcp/broken-output": True}
 
 
@@ -148,21 +148,21 @@ BROKE = {"com.noizu.mcp/broken-output": True}
     ],
 )
 def test_table(tool: ToolSpec, value: Any, wire: Any) -> None:
-    """Each kind of answer becomes what the specification has for it."""
+    """Each kind of value becomes what the specification defines for it."""
     result, detail = to_result(tool, value)
     assert detail is None
     assert result.to_wire() == wire
 
 
 def test_data_that_looks_like_content() -> None:
-    """A declared schema that takes the list decides: it is data."""
+    """If a declared schema accepts the list, it is data."""
     rows = spec(output_schema={"type": "array", "items": {"required": ["type", "text"]}})
     result, _ = to_result(rows, [TEXT])
     assert result.structured == [TEXT]
 
 
 def test_typed_output() -> None:
-    """An instance of the declared class, or a mapping that fits it, is structured content."""
+    """An instance of the declared class, or a matching mapping, is structured content."""
 
     class Search(Tool):
         class Output(Schema):
@@ -182,7 +182,7 @@ def test_typed_output() -> None:
 
 
 class Closed:
-    """Has no JSON form."""
+    """A class without a JSON form."""
 
 
 async def _coroutine() -> None: ...
@@ -230,7 +230,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_cannot_be_sent(name: str) -> None:
-    """The client learns that it failed, the log learns why."""
+    """The client gets an error, and the log the reason."""
     tool, make = BROKEN[name]
     result, detail = to_result(tool, make())
     broke = ToolResult.error("Tool answer broke its output contract", meta=BROKE)
@@ -252,7 +252,7 @@ def test_what_cannot_be_sent(name: str) -> None:
     ],
 )
 def test_keys_that_are_no_text(key: Any, text: str) -> None:
-    """Each has the form that `json.dumps` gives it, or that of the value; inner ones alike."""
+    """They become strings as in `json.dumps`, or the text of their value, at any depth."""
     result, detail = to_result(PLAIN, {key: {key: [1]}})
     assert (None, {text: {text: [1]}}) == (detail, result.structured)
     assert Content.text(f'{{"{text}":{{"{text}":[1]}}}}') == result.content[0]
@@ -271,7 +271,7 @@ def test_keys_that_are_no_text(key: Any, text: str) -> None:
     ],
 )
 def test_the_log_names_the_type_of_a_key(value: Any, why: str) -> None:
-    """A value that has no obvious form, or would lose an entry, is named in the log."""
+    """A key without an obvious form, or with the text of another key, is named in the log."""
     _, detail = to_result(PLAIN, value)
     assert detail is not None
     assert why in detail
@@ -290,14 +290,14 @@ def test_the_log_names_the_type_of_a_key(value: Any, why: str) -> None:
     ],
 )
 def test_the_log_names_the_place_or_the_type(tool: Any, value: Any, why: str) -> None:
-    """JSON has no NaN, and nothing stands for it silently; other values are named by their type."""
+    """JSON has no NaN, which is not replaced silently; other values are named by their type."""
     _, detail = to_result(tool, value)
     assert detail is not None
     assert why in detail
 
 
 def test_values_of_the_standard_library_are_results() -> None:
-    """Each is the text that stands for it, alone and inside."""
+    """Each becomes its standard text, alone and inside of containers."""
     shown = {"path": Path("a/b"), "for": dt.timedelta(hours=1), "secret": SecretStr("word")}
     result, detail = to_result(PLAIN, shown)
     assert detail is None
@@ -306,7 +306,7 @@ def test_values_of_the_standard_library_are_results() -> None:
 
 
 def test_an_answer_without_a_tool() -> None:
-    """The answer of an override of `call_tool` is read as that of a handler without a schema."""
+    """The result of a `call_tool` override is read as without a schema."""
     assert to_result(None, {"a": 1}) == (ToolResult('{"a":1}', {"a": 1}), None)
     assert to_result(None, ToolResult("x", 1)) == (ToolResult("x", 1), None)
     result, detail = to_result(None, Closed())
@@ -316,7 +316,7 @@ def test_an_answer_without_a_tool() -> None:
 
 
 def test_the_log_says_what_is_missing() -> None:
-    """Content alone cannot keep the contract of an output schema; the author reads how to."""
+    """Content alone cannot fulfil an output schema; the log says how to."""
     _, detail = to_result(HITS, ToolResult("x"))
     assert detail is not None
     assert "no structured content" in detail
@@ -347,7 +347,7 @@ def test_the_log_says_what_is_missing() -> None:
     ],
 )
 def test_tool_errors(error: ToolError, wire: Any) -> None:
-    """The content of the error is what the model reads."""
+    """The model reads the content of the error."""
     assert error_result(error).to_wire() == wire
 
 
@@ -362,9 +362,9 @@ JSON = st.recursive(
 @settings(max_examples=100, deadline=None)
 @given(st.sampled_from([PLAIN, HITS, NUMBERS, NULLABLE]), JSON)
 def test_anything_becomes_a_result(tool: ToolSpec, value: Any) -> None:
-    """No value raises, and what is sent can be read back as it was meant."""
+    """No value raises, and what is sent can be read back."""
     result, detail = to_result(tool, value)
     assert (detail is not None) == result.is_error
-    # server/tools, Output Schema: what conforms to it is there whenever the tool did its work.
+    # server/tools, Output Schema: conforming content is required whenever the tool succeeded.
     assert tool is PLAIN or result.is_error or result.has_structured
     assert ToolResult.from_wire(result.to_wire()) == result

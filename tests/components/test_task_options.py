@@ -20,7 +20,7 @@ class Jobs(Toolkit, task="optional"):
 
 
 def test_what_a_tool_says():
-    """It stands in its spec, and not in what clients see; a kit gives defaults."""
+    """The options are in the spec, and not visible to clients; a kit has defaults."""
     specs = expand([Jobs])
     assert [(spec.task, spec.starts_task) for spec in specs] == [
         ("optional", False),
@@ -38,14 +38,14 @@ def test_what_a_tool_says():
 
 
 def test_a_registration_cannot_change_it():
-    """It belongs to the handler."""
+    """They belong to the handler."""
     with pytest.raises(DefinitionError, match=r"task: unknown option"):
         tool(Jobs, task="required")
 
 
 @pytest.mark.parametrize("value", ["always", True, 5])
 def test_wrong_values(value):
-    """There are two words for it."""
+    """Two values are allowed."""
     with pytest.raises(DefinitionError, match=r"task: must be 'optional', 'required', or None"):
         type("X", (Tool,), {"task": value, "call": lambda self: None})
 
@@ -70,7 +70,7 @@ async def with_context(self, args, ctx): ...
     ],
 )
 def test_what_does_not_go_together(options, call, text):
-    """It is told of tools and of methods alike."""
+    """Invalid combinations are refused for tools and for methods alike."""
     with pytest.raises(DefinitionError, match=f"X.task: {text}"):
         type("X", (Tool,), {**options, "call": call})
 
@@ -79,7 +79,7 @@ def test_what_does_not_go_together(options, call, text):
 
 
 def _copy(function):
-    """Make a function of its own to be marked."""
+    """Copy a function, to be marked."""
     made = type(function)(function.__code__, function.__globals__, "call")
     made.__kwdefaults__ = function.__kwdefaults__
     return made

@@ -1,4 +1,4 @@
-"""`Tool`: what a class statement settles."""
+"""`Tool`: what a class statement defines."""
 
 import enum
 import sys
@@ -58,7 +58,7 @@ def spec_of(cls: Any) -> ToolSpec:
 
 
 def test_the_definition_is_complete_and_without_null() -> None:
-    """The wire shape of 2026-07-28 holds what was declared, in a stable order."""
+    """The definition of 2026-07-28 has what was declared, in a stable order."""
     definition = SearchDocs.definition()
     assert list(definition) == [
         "name",
@@ -78,10 +78,10 @@ def test_the_definition_is_complete_and_without_null() -> None:
 
 
 def test_attributes_of_ones_own() -> None:
-    """A name that is near to that of an option is free where it could not be meant."""
+    """A name similar to an option is accepted if it cannot be meant as one."""
 
     class Play(Tool):
-        names = ("a", "b")  # no text, as `name` is
+        names = ("a", "b")  # not a string, as `name` is
         game = "chess"  # short words differ by one letter all the time
         output_dir = "x"  # another word
         _nmae = "x"
@@ -102,7 +102,7 @@ def test_attributes_of_ones_own() -> None:
         titel = 3
 
     class Titled(Named, title="T"):
-        titel = 4  # a base has it
+        titel = 4  # a base defines it
 
         def call(self) -> None: ...
 
@@ -116,13 +116,13 @@ def test_attributes_of_ones_own() -> None:
 
 
 def test_a_definition_is_a_copy() -> None:
-    """Changes to a definition that was given out reach no other one."""
+    """Changing a returned definition changes no other one."""
     SearchDocs.definition()["inputSchema"]["type"] = "array"
     assert SearchDocs.definition()["inputSchema"]["type"] == "object"
 
 
 async def test_a_call() -> None:
-    """Arguments arrive as an instance of the input, enum members as members."""
+    """Arguments are an instance of the input, enum members are members."""
     spec = spec_of(SearchDocs(4))
     args, refused = prepare(spec, {"query": "install", "scope": "guides", "unknown": 1})
     assert refused is None
@@ -134,7 +134,7 @@ async def test_a_call() -> None:
 
 @pytest.mark.parametrize("form", ["keyword", "attribute"])
 def test_keywords_and_attributes_mean_the_same(form: str) -> None:
-    """Every option can be written in both ways."""
+    """Every option can be given in both ways."""
     options: dict[str, Any] = {
         "name": "files.read",
         "title": "Read",
@@ -179,7 +179,7 @@ def test_keywords_and_attributes_mean_the_same(form: str) -> None:
 
 
 def test_the_smallest_tool() -> None:
-    """Four attributes and one method are a tool."""
+    """Four attributes and one method are sufficient."""
 
     class Echo(Tool):
         name = "echo"
@@ -197,7 +197,7 @@ def test_the_smallest_tool() -> None:
 
 
 def test_no_input_and_empty_input_differ() -> None:
-    """Nothing declared delivers the raw dict, an empty declaration drops everything."""
+    """Without a declaration the raw dict is delivered, an empty one drops everything."""
 
     class Nothing(Tool):
         def call(self, args: dict[str, Any]) -> Any:
@@ -237,7 +237,7 @@ def test_meta_is_absent_without_category_and_never_shared() -> None:
 
 
 def test_input_schema_wins() -> None:
-    """Raw schemas win over the other forms."""
+    """A raw schema overrides the other forms."""
 
     class Both(Tool):
         input_schema = '{"type": "object", "properties": {"a": {"type": "string"}}}'
@@ -263,7 +263,7 @@ class Booking:
 
 
 def test_annotations_of_call_declare() -> None:
-    """Without any other form the annotations of `call` are the schemas."""
+    """Without another form the annotations of `call` are the schemas."""
 
     class Book(Tool):
         def call(self, args: Booking) -> list[int]:
@@ -281,7 +281,7 @@ def test_annotations_of_call_declare() -> None:
     "annotation", [str, None, Any, dict, list, Content, ToolResult, list[Content], Content | str]
 )
 def test_annotations_that_declare_no_output(annotation: Any) -> None:
-    """Texts, content, results and bare containers are no output schema."""
+    """Strings, content, results and bare containers declare no output schema."""
 
     class Silent(Tool):
         def call(self) -> annotation: ...
@@ -291,7 +291,7 @@ def test_annotations_that_declare_no_output(annotation: Any) -> None:
 
 @pytest.mark.parametrize("annotation", [dict, dict[str, Any], Any, object, Mapping[str, int]])
 def test_annotations_that_declare_no_input(annotation: Any) -> None:
-    """Arguments annotated as what they are anyway stay the plain dict."""
+    """Arguments annotated as a mapping stay a plain dict."""
 
     class Plain(Tool):
         def call(self, args: annotation) -> None: ...
@@ -300,7 +300,7 @@ def test_annotations_that_declare_no_input(annotation: Any) -> None:
 
 
 def test_annotations_as_text_are_found_where_the_class_stands() -> None:
-    """Names of the enclosing function and of the class itself are known."""
+    """Names of the enclosing function and of the class itself are resolved."""
 
     class Local(Schema):
         a: int
@@ -317,7 +317,7 @@ def test_annotations_as_text_are_found_where_the_class_stands() -> None:
 
 
 def test_parameter_sections_describe_fields() -> None:
-    """Docstrings of the class and of `call` describe fields that have no description."""
+    """Docstrings of the class and of `call` describe fields without their own description."""
 
     class Described(Tool):
         """Described.
@@ -343,7 +343,7 @@ def test_parameter_sections_describe_fields() -> None:
 
 
 def test_abstract_bases_carry_options_and_forms() -> None:
-    """A base is no tool; what it says holds for its subclasses until they say otherwise."""
+    """A base is not a tool; its options apply to subclasses that do not override them."""
 
     class Base(Tool, abstract=True, category="Base", timeout=1, description="Of the base"):
         class Input(Schema):
@@ -385,7 +385,7 @@ def test_abstract_bases_carry_options_and_forms() -> None:
 
 
 def test_mixins_count_too() -> None:
-    """A class that is no tool may bring `call`, options and forms."""
+    """A class that is not a tool may provide `call`, options and forms."""
 
     class Mixin:
         category = "Mixed"
@@ -415,7 +415,7 @@ def test_a_subclass_of_a_tool_with_a_name() -> None:
 
 
 def test_optional_parameters_are_fine() -> None:
-    """Defaults make a method easier to call by hand."""
+    """Defaults make a method easier to call directly."""
 
     class Direct(Tool):
         def call(self, args: Any = None, *, ctx: Any = None) -> Any:
@@ -433,7 +433,7 @@ def test_static_and_class_methods(kind: Any) -> None:
 
 
 async def test_a_wrapped_coroutine_is_async() -> None:
-    """A decorator that passes a coroutine on does not make a thread of it."""
+    """A decorated coroutine function does not run in a thread."""
     import functools
 
     def wrap(function: Any) -> Any:
@@ -454,7 +454,7 @@ async def test_a_wrapped_coroutine_is_async() -> None:
 
 
 def test_keywords_never_reach_init_subclass() -> None:
-    """Options are ours; a base with its own hook sees a plain class statement."""
+    """Options are removed; a base with its own hook gets an ordinary class statement."""
     seen = []
 
     class Base(Tool, abstract=True):
@@ -501,7 +501,7 @@ def test_classes_without_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_problems_of_another_module(load: Load, tmp_path: Any) -> None:
-    """A schema class of another module is named with its own file and line."""
+    """A schema class of another module is reported with its own file and line."""
     (tmp_path / "shapes.py").write_text(
         "from noizu_mcp.schema import Schema, field\n"
         "class Holder:\n"
@@ -524,14 +524,14 @@ def test_problems_of_another_module(load: Load, tmp_path: Any) -> None:
 
 
 def test_published_schemas_are_schemas() -> None:
-    """The published schema can be compiled again, and takes what the tool takes."""
+    """The published schema can be compiled, and accepts what the tool accepts."""
     definition = SearchDocs.definition()
     assert compile_schema(definition["inputSchema"]).is_valid({"query": "ab"})
     assert compile_schema(definition["outputSchema"]).violations({}) != []
 
 
 def test_the_docstring_describes_arguments_of_an_annotated_class() -> None:
-    """A class that the signature names gets its descriptions from the tool's docstring too."""
+    """A class in the signature gets descriptions from the tool's docstring, too."""
 
     @attrs.frozen
     class Place:

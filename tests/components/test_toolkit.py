@@ -79,7 +79,7 @@ async def call(spec: ToolSpec, arguments: dict[str, Any]) -> Any:
 
 
 def test_definitions_in_order() -> None:
-    """Tools are listed as they stand in the class."""
+    """Tools are listed in order of definition."""
     assert [d["name"] for d in Utilities.definitions()] == [
         "files.read",
         "server_time",
@@ -122,12 +122,12 @@ def test_definitions_in_order() -> None:
     ],
 )
 async def test_calls(name: str, arguments: dict[str, Any], answer: Any) -> None:
-    """Each form of signature gets what it takes."""
+    """Each form of signature gets its arguments."""
     assert await call(specs()[name], arguments) == answer
 
 
 def test_options_per_tool_and_per_kit() -> None:
-    """The tool's own word counts before the kit's."""
+    """The tool's option overrides the kit's."""
     found = specs()
     assert found["files.read"].category == "Files"
     assert found["lookup"].category == "Utility"
@@ -138,20 +138,20 @@ def test_options_per_tool_and_per_kit() -> None:
 
 
 def test_methods_stay_methods() -> None:
-    """Marking changes nothing about the method."""
+    """Marking does not change a method."""
     assert Utilities().server_time() == "now"
     assert Utilities().read_file(Booking(1).__class__ and type("A", (), {"path": "y"})) == "read y"
 
 
 def test_validation_runs_without_parameters() -> None:
-    """A method that takes nothing still refuses what is no object."""
+    """A method without parameters still refuses arguments that are not an object."""
     _, refused = prepare(specs()["server_time"], [1])
     assert refused is not None
     assert refused.is_error
 
 
 def test_kit_defaults_reach_every_tool() -> None:
-    """Options of the kit hold where a method says nothing; None takes a category away."""
+    """Options of the kit are defaults; None removes a category."""
 
     class Kit(
         Toolkit,
@@ -207,7 +207,7 @@ def test_kit_defaults_reach_every_tool() -> None:
 
 
 def test_stacked_lines_merge_and_the_lower_wins() -> None:
-    """Options of several lines are one set, whatever stands between them."""
+    """Options of several decorators are merged; the lower one overrides."""
     import functools
 
     def between(function: Any) -> Any:
@@ -283,7 +283,7 @@ def test_static_and_class_methods(outer: bool) -> None:
 
 
 def test_inheritance() -> None:
-    """Tools of a base come first; an override stays a tool, None takes one away."""
+    """Tools of a base come first; an override replaces a tool, None removes it."""
 
     class Base(Toolkit, abstract=True, category="Base"):
         @mcp(title="First")
@@ -299,7 +299,7 @@ def test_inheritance() -> None:
             return "base"
 
     class Kit(Base):
-        # None takes a tool away; a type checker sees a method turned into data.
+        # None removes a tool; to a type checker a method becomes data.
         second = None  # type: ignore[assignment]
 
         def first(self) -> str:
@@ -323,7 +323,7 @@ def test_inheritance() -> None:
 
 
 def test_tools_may_be_named_like_options() -> None:
-    """A method is no option of the kit, whatever its name."""
+    """A method is not an option of the kit, whatever its name."""
 
     class Kit(Toolkit, category="C"):
         @mcp
@@ -339,13 +339,13 @@ def test_tools_may_be_named_like_options() -> None:
 
 
 def test_marks_outside_of_a_class_do_nothing() -> None:
-    """Marking raises nothing and registers nothing."""
+    """Marking outside of a class raises nothing and registers nothing."""
 
-    # A type checker knows the options, and refuses what the run time leaves to the class statement.
+    # Type checkers refuse wrong options here; at run time the class statement does.
     @mcp(bogus=1)  # type: ignore[call-arg]
     def function() -> int:
         return 1
 
     assert function() == 1
-    # Refused by type checkers, too.
+    # Type checkers refuse it, too.
     assert mcp(3, 4) is not None  # type: ignore[call-overload]

@@ -1,10 +1,10 @@
-"""Wrong classes: each is refused when its statement runs, with every problem and its place."""
+"""Invalid classes: each is refused by its statement, with every problem and its place."""
 
 from collections.abc import Callable
 
 import pytest
 
-# A class body, and all that its `DefinitionError` says. The first line of the body is line 4.
+# A class body, and its complete `DefinitionError`. The first line of the body is line 4.
 CASES = {
     "unknown_option": (
         ("class Bad(Tool, catgory='x'):\n    def call(self): ..."),
@@ -682,6 +682,6 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_wrong_class(name: str, refusal: Callable[[str], str]) -> None:
-    """The error lists every problem of the class, a line each, in the order of the source."""
+    """The error lists every problem of the class, one per line, in the order of the source."""
     source, message = CASES[name]
     assert refusal(source) == message

@@ -1,4 +1,4 @@
-"""Client that the official conformance suite drives: each start plays one scenario.
+"""Client for the official conformance suite: each process plays one scenario.
 
 The suite passes the URL of its server as the last argument, and the scenario, the revision and a
 context in the environment. The last line on stdout is the end of the scenario: `done`, or the
@@ -17,10 +17,10 @@ import trio
 from noizu_mcp import Accept, Client, ClientHandler, Root, SamplingResult, connect
 
 SCENARIO = os.environ["MCP_CONFORMANCE_SCENARIO"]
-#: The older line of the suite names no revision: the client negotiates, as it does for its users.
+#: The older line of the suite names no revision: the client negotiates, as usual.
 VERSION = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION")
 CONTEXT: dict[str, Any] = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
-#: The URL of the metadata of this client, for servers that take such names of clients.
+#: The URL of the metadata of this client, for servers that support such client ids.
 METADATA = "https://conformance-test.local/client-metadata.json"
 #: A value for an argument or a field without a default, by its type.
 SAMPLES = {
@@ -34,7 +34,7 @@ SAMPLES = {
 
 
 def sample(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill in a form: the default of a field, or any value of its type."""
+    """Return a value for a field: its default, or any value of its type."""
     fields = schema.get("properties", {})
     return {
         name: field.get("default", SAMPLES[field["type"]])
@@ -72,7 +72,7 @@ async def list_tools(client: Client) -> None:
 
 
 async def echo_schema(client: Client) -> None:
-    """Send the schema of a tool back as it came."""
+    """Send the schema of a tool back unchanged."""
     tools = {tool.name: tool for tool in await client.list_tools()}
     schema = tools["json_schema_2020_12_tool"].input_schema
     await client.call_tool("json_schema_echo", {"schema": schema})
@@ -99,18 +99,18 @@ async def call_as_told(client: Client) -> None:
 
 
 async def list_skills(client: Client) -> None:
-    """List the skills; no file is wanted."""
+    """List the skills, without reading files."""
     (_,) = await client.list_skills()
 
 
 async def load_skill(client: Client) -> None:
-    """Read a skill, and then a file that it speaks of."""
+    """Read a skill, and then a file that it mentions."""
     (skill,) = await client.list_skills()
     await client.read_skill(skill)
     await client.read_skill(skill, "references/FORMS.md")
 
 
-#: Scenarios of another course than `call_tools`.
+#: Scenarios with their own steps instead of `call_tools`.
 COURSES: dict[str, Callable[[Client], Awaitable[None]]] = {
     "initialize": list_tools,
     "tools_call": add_numbers,
@@ -127,16 +127,16 @@ COURSES: dict[str, Callable[[Client], Awaitable[None]]] = {
 
 
 async def follow(url: str) -> str:
-    """Stand for the browser of a person who approves: return where it would be sent."""
+    """Replace the browser of a user who approves: return the redirect."""
     import httpx2
 
-    # The servers of the suite speak plain HTTP: no certificates are read.
+    # The servers of the suite use plain HTTP: no certificates are loaded.
     async with httpx2.AsyncClient(verify=False, timeout=60) as browser:
         return (await browser.get(url)).headers["location"]
 
 
 async def issuer_at(url: str) -> str:
-    """Return the issuer of the secrets of a scenario: the suite gives one without saying whose."""
+    """Return the issuer of the secrets of a scenario, which the suite does not name."""
     import httpx2
 
     parts = urlsplit(url)
@@ -150,7 +150,7 @@ async def issuer_at(url: str) -> str:
 
 
 async def strategy(url: str) -> Any:
-    """Make the credentials that the scenario is about; None for scenarios without any."""
+    """Make the credentials for the scenario; return None for scenarios without any."""
     if not SCENARIO.startswith("auth/"):
         return None
     from noizu_mcp import auth
@@ -189,7 +189,7 @@ async def play(url: str) -> None:
 
 
 def main() -> int:
-    """Play the scenario and print its end."""
+    """Play the scenario and print its result."""
     try:
         trio.run(play, sys.argv[-1])
     except Exception as error:

@@ -1,6 +1,6 @@
-"""A gateway over the everything server, without prefixes: the conformance suite knows its names.
+"""A gateway to the everything server, without prefixes: the conformance suite uses its names.
 
-The server behind it is served in memory, on the revision that NOIZU_MCP_BEHIND names.
+The server behind it is served in memory, on the revision in the variable NOIZU_MCP_BEHIND.
 """
 
 import os

@@ -26,7 +26,7 @@ ROOT = HERE.parents[1]
 SERVER = ROOT / "docs" / "examples" / "everything.py"
 GATEWAY = HERE / "gateway.py"
 CLIENT = HERE / "client.py"
-#: What the client imports, at once or when it needs it.
+#: Modules that the client imports, at once or when needed.
 CLIENT_MODULES = (
     "httpx2",
     "noizu_mcp.client",
@@ -34,11 +34,11 @@ CLIENT_MODULES = (
     *(f"noizu_mcp.auth.client.{name}" for name in ("_oauth", "_machines", "_signing", "_redirect")),
 )
 STARTER = ROOT / "tests" / "starter.py"
-#: Node.js below this one cannot run the suite: it has no `fs.globSync`.
+#: Older versions of Node.js cannot run the suite: they lack `fs.globSync`.
 NODE = 22
 #: Seconds that one leg may take; the slowest takes about 40.
 PATIENCE = 300
-#: The legs: which line of the suite runs what.
+#: The legs: which line of the suite runs which scenarios.
 LEGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "2025-03-26": ("conformance", ("--suite", "all", "--spec-version", "2025-03-26")),
     "2025-06-18": ("conformance", ("--suite", "all", "--spec-version", "2025-06-18")),
@@ -49,9 +49,9 @@ LEGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "all": ("conformance", ("--suite", "all")),
     "0.1.16": ("conformance-stable", ("--suite", "all")),
 }
-#: A leg of the scenarios of a revision → the leg that runs all of these on that revision, and more.
+#: A leg of a revision's scenarios → the leg that runs all of these on that revision, and more.
 CONTAINED = {revision: f"required {revision}" for revision in ("2025-11-25", "2026-07-28")}
-#: Scenarios that every leg must have run, at least: fewer would pass for nothing.
+#: Minimum number of scenarios of each leg: fewer would pass trivially.
 LEAST = {
     "2025-03-26": 1,
     "2025-06-18": 27,
@@ -74,10 +74,10 @@ CLIENT_LEAST = {
 }
 #: Milliseconds for one start of the client. The suite starts all scenarios of a leg at once.
 CLIENT_PATIENCE = 90_000
-#: Scenarios of a leg that are run again, each alone, and the times that they are.
+#: Number of scenarios of a leg that may be repeated, each alone, and of repetitions.
 FEW, ATTEMPTS = 8, 3
-#: Scenarios in which the server breaks a rule, and the exception that the client must end with.
-#: The suite looks at messages only; a client that crashed for another reason would pass.
+#: Scenarios in which the server breaks a rule, and the exception that the client must end with. The
+#: suite checks messages only; a client that crashed for another reason would pass.
 ENDS = {
     "resource-mismatch": "AuthError",
     "metadata-issuer-mismatch": "AuthError",
@@ -91,7 +91,7 @@ ENDS = {
     "sep-2640-client-verify-size": "SkillError",
 }
 BAD = ("FAILURE", "WARNING")
-#: What `noizu-mcp run --http` serves on, the default first.
+#: The servers of `noizu-mcp run --http`, the default first.
 SERVERS = ("noizu", "hypercorn")
 
 
@@ -100,7 +100,7 @@ class Missing(Exception):
 
 
 class Outcome(NamedTuple):
-    """Outcome of one leg."""
+    """The result of one leg."""
 
     side: str
     leg: str
@@ -116,7 +116,7 @@ class Outcome(NamedTuple):
 
 
 def find_node() -> str:
-    """Find a Node.js that is new enough: the one of the system, or one from npm."""
+    """Find a recent Node.js: the system's, or one from npm."""
     candidates = [shutil.which("node"), *map(str, HERE.glob("node_modules/node-*/bin/node"))]
     for node in filter(None, candidates):
         command = [node, "--version"]
@@ -145,7 +145,7 @@ def list_scenarios(leg: str) -> set[str]:
 
 @contextmanager
 def served(on: str, behind: str | None = None) -> Iterator[str]:
-    """Serve the everything server on one of `SERVERS` and a free port, as its user would.
+    """Serve the everything server on one of `SERVERS` and a free port, as users do.
 
     With `behind` a gateway is served, and the everything server behind it on that revision.
     """
@@ -159,7 +159,7 @@ def served(on: str, behind: str | None = None) -> Iterator[str]:
             first = server.stderr.readline()
             url = re.search(r"http://\S+", first)
             assert url, f"the server did not start: {first}{server.stderr.read()}"
-            # Ends with what it reads.
+            # Exits when its stdin ends.
             with subprocess.Popen(["cat"], stdin=server.stderr, stdout=subprocess.DEVNULL):
                 try:
                     yield url[0].replace("127.0.0.1", "localhost")
@@ -178,7 +178,7 @@ def run_leg(leg: str, url: str) -> Outcome:
 
 @contextmanager
 def started_clients() -> Iterator[str]:
-    """Prepare the client; gives the command that starts it for one scenario."""
+    """Prepare the client; return the command that starts it for one scenario."""
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/socket"
         with subprocess.Popen(
@@ -190,17 +190,17 @@ def started_clients() -> Iterator[str]:
             assert starter.stdout is not None
             try:
                 assert starter.stdout.readline() == b"ready\n"
-                # Without `site`, which is most of the time of such a start.
+                # Without `site`, which takes most of the time of such a start.
                 yield f"{sys.executable} -I -S {STARTER} ask {path}"
             finally:
                 os.killpg(starter.pid, signal.SIGKILL)
 
 
 def run_client_leg(leg: str, command: str) -> Outcome:
-    """Run one leg against the client, which the suite starts for each scenario.
+    """Run one leg of the client, which the suite starts for each scenario.
 
-    All scenarios of a leg run at once, in dozens of processes, and each of them has limits of time.
-    So a few that fail are run again, each alone.
+    All scenarios of a leg run at once, in dozens of processes with time limits. So a few that fail
+    are repeated, each alone.
     """
     words = ["--command", command, "--timeout", str(CLIENT_PATIENCE)]
     package, chosen = LEGS[leg]
@@ -247,12 +247,12 @@ def _run(side: str, leg: str, package: str, words: Sequence[str]) -> Outcome:
 
 
 def _scenario(folder: str) -> str:
-    """Read the name of a scenario from its folder, which ends in a time."""
+    """Return the name of a scenario from its folder, which ends in a time."""
     return re.sub(r"-\d{4}-\d\d-\d\dT.*", "", folder)
 
 
 def _wrong_end(scenario: str, checks: Path) -> str | None:
-    """Compare the end of one start of the client with the expected one; None if it is that."""
+    """Compare the result of one start of the client with the expected one; None if equal."""
     printed = checks.with_name("stdout.txt").read_text().splitlines()
     end = printed[-1] if printed else "nothing printed"
     if end.partition(":")[0] == ENDS.get(scenario.rpartition("/")[2], "done"):

@@ -1,4 +1,4 @@
-"""The official conformance suite passes on every revision, without a failure and a warning."""
+"""The official conformance suite passes on every revision, without failures and warnings."""
 
 import pytest
 
@@ -25,7 +25,7 @@ RUNS += [("hypercorn", leg) for leg in ("2025-11-25", "required 2026-07-28")]
 
 
 def need_suite():
-    """Skip where the suite, or a Node.js that can run it, is missing."""
+    """Skip if the suite, or a suitable Node.js, is missing."""
     try:
         find_node()
         for package, _ in LEGS.values():
@@ -36,7 +36,7 @@ def need_suite():
 
 @pytest.mark.parametrize(("leg", "container"), CONTAINED.items())
 def test_a_leg_is_contained_in_another(leg, container):
-    """The other leg runs every scenario of a leg that is not run here."""
+    """A leg that is not run here is covered by another one."""
     need_suite()
     scenarios = list_scenarios(leg)
     assert len(scenarios) >= LEAST[leg] + CLIENT_LEAST[leg]
@@ -53,7 +53,7 @@ def url(request):
 
 @pytest.mark.parametrize(("url", "leg"), RUNS, indirect=["url"])
 def test_a_leg_passes(url, leg):
-    """No expected failures, and as many scenarios as the suite has."""
+    """There are no expected failures, and as many scenarios as in the suite."""
     outcome = run_leg(leg, url)
     assert outcome.problems == []
     assert outcome.scenarios >= LEAST[leg]
@@ -65,7 +65,7 @@ def test_a_leg_passes(url, leg):
     [("2026-07-28", "all"), ("2025-11-25", "2025-06-18")],
 )
 def test_a_leg_of_a_gateway_passes(behind, leg):
-    """A gateway over the server passes where the server does, also across eras."""
+    """A gateway to the server passes where the server does, also across eras."""
     need_suite()
     with served("noizu", behind) as url:
         outcome = run_leg(leg, url)
@@ -83,7 +83,7 @@ def command():
 
 @pytest.mark.parametrize("leg", NEEDED)
 def test_a_leg_of_the_client_passes(command, leg):
-    """No expected failures, every scenario ends as it should, and none is missing."""
+    """There are no expected failures, every scenario ends as expected, and none is missing."""
     outcome = run_client_leg(leg, command)
     assert outcome.problems == []
     assert outcome.scenarios >= CLIENT_LEAST[leg]

@@ -14,7 +14,7 @@ from .workbench_kit import EXAMPLES
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A workbench of its own, with the sample files."""
+    """Make a new workbench with the sample files."""
     return Path(shutil.copytree(EXAMPLES / "workbench" / "home", tmp_path / "home"))
 
 

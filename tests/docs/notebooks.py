@@ -13,7 +13,7 @@ def code_cells(notebook: Path) -> list[dict[str, Any]]:
 
 
 def shown(output: dict[str, Any]) -> str:
-    """Return the text of an output: of the kernel, or as a notebook stores it."""
+    """Return the text of an output, of the kernel or stored in a notebook."""
     if output.get("name") == "stderr":
         return ""
     text = output.get("text") or output.get("data", {}).get("text/plain", "")
@@ -21,7 +21,7 @@ def shown(output: dict[str, Any]) -> str:
 
 
 def outputs_of(notebook: Path, folder: Path) -> list[str]:
-    """Run a notebook, and return the text that each code cell shows.
+    """Run a notebook, and return the output text of each code cell.
 
     Args:
         notebook: The file.

@@ -1,4 +1,4 @@
-"""Scenarios for an example and its counterpart in FastMCP: calls, and a report of their outcome."""
+"""Scenarios for an example and its counterpart in FastMCP: calls, and a report of the results."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -44,13 +44,13 @@ class Reader(ClientHandler):
             self._send.send_nowait(params["data"])
 
     async def log_message(self) -> Any:
-        """Wait for a log message; FastMCP puts its text into an object."""
+        """Wait for a log message; FastMCP wraps its text in an object."""
         data = await self._logs.receive()
         return data["msg"] if isinstance(data, dict) else data
 
 
 def outcome(result: ToolResult) -> Any:
-    """Return the value of a result; before 2026-07-28 a list or a text is wrapped in an object."""
+    """Return the value of a result, which before 2026-07-28 may be wrapped in an object."""
     if result.is_error:
         return f"error: {result.content[0].text}"
     value = result.structured
@@ -153,7 +153,7 @@ class FakeTracker:
 
 @asynccontextmanager
 async def open_tracker() -> AsyncIterator[tuple[FakeTracker, str]]:
-    """Serve a tracker; gives it and its URL."""
+    """Serve a tracker; yields it and its URL."""
     tracker = FakeTracker()
     async with trio.open_nursery() as nursery:
         host = await nursery.start(partial(serve_asgi, tracker, port=0))
@@ -162,7 +162,7 @@ async def open_tracker() -> AsyncIterator[tuple[FakeTracker, str]]:
 
 
 async def upstream(client: Client, _: Reader) -> dict[str, Any]:
-    """List, read and comment on issues, and meet each failure of the tracker."""
+    """List, read and comment on issues, and cause each failure of the tracker."""
     calls: tuple[tuple[str, dict[str, Any]], ...] = (
         ("list_issues", {}),
         ("list_issues", {"state": "closed"}),
@@ -176,13 +176,13 @@ async def upstream(client: Client, _: Reader) -> dict[str, Any]:
     report: dict[str, Any] = {"tools": await listing(client)}
     for tool, arguments in calls:
         result = await client.call_tool(tool, arguments)
-        # Each framework words a violation of the schema in its own way.
+        # Each framework words a violation of the schema differently.
         value = "refused" if arguments == {"limit": 0} and result.is_error else outcome(result)
         report[f"{tool} {arguments}"] = value
     return report
 
 
-#: Orders that the models of the shop refuse; the last one by a validator of its own.
+#: Orders that the models of the shop refuse, the last one by a custom validator.
 WRONG_ORDERS: tuple[dict[str, Any], ...] = (
     {"lines": [], "payment": {"method": "card", "number": "1"}},
     {"lines": [{"sku": "MUG-1", "quantity": 100}], "payment": {"method": "card", "number": "1"}},
@@ -192,7 +192,7 @@ WRONG_ORDERS: tuple[dict[str, Any], ...] = (
 
 
 async def pydantic_shop(client: Client, handler: Reader) -> dict[str, Any]:
-    """Find products, order them with each way to pay, and order wrongly."""
+    """Find products, order them with each way to pay, and make invalid orders."""
     report: dict[str, Any] = {"tools": await listing(client)}
     for arguments in ({}, {"text": "tea", "limit": 1}, {"text": "TEA", "limit": "2"}):
         report[f"find {arguments}"] = outcome(await client.call_tool("find", arguments))
@@ -208,7 +208,7 @@ async def pydantic_shop(client: Client, handler: Reader) -> dict[str, Any]:
     report["asked"] = handler.asked
     for place, arguments in enumerate(WRONG_ORDERS):
         refused = await client.call_tool("order", arguments)
-        # Each framework has its own words around the validator's.
+        # Each framework has other words around the text of the validator.
         report[f"wrong {place}"] = (
             refused.is_error,
             "due within 30 days" in refused.content[0].text,
@@ -217,7 +217,7 @@ async def pydantic_shop(client: Client, handler: Reader) -> dict[str, Any]:
 
 
 async def fastapi_app(client: Client, handler: Reader) -> dict[str, Any]:
-    """Order by the route and by the tool, in turns and at once, and list the orders."""
+    """Order by the route and by the tool, in turns and concurrently, and list the orders."""
     report: dict[str, Any] = {"tools": await listing(client)}
 
     async def order(item: str) -> None:
@@ -235,7 +235,7 @@ async def fastapi_app(client: Client, handler: Reader) -> dict[str, Any]:
     async with trio.open_nursery() as nursery:
         for number in range(20):
             nursery.start_soon(order, f"cup {number}")
-    # They arrive in any order, and each has a number of its own.
+    # They arrive in any order, and each has its own number.
     cups = [report.pop(f"order cup {number}") for number in range(20)]
     report["cups"] = sorted(int(each.removeprefix("order ")) for each in cups)
     return report

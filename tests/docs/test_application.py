@@ -63,7 +63,7 @@ def test_the_application(loop, version):
 @pytest.mark.slow
 @pytest.mark.time_limit(360)
 def test_the_fuzzer_finds_nothing_in_the_application():
-    """Every answer keeps the rules, while routes and tools share one loop."""
+    """Every answer is valid, while routes and tools share one loop."""
     app = runpy.run_path(str(EXAMPLE))["app"]
     report = None
 

@@ -32,9 +32,9 @@ from noizu_mcp.cli import main
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\S*)[ ]*(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# Every language that a page may use, so that a misspelt one cannot hide a block from this test.
+# Every language of the pages, so that a misspelt one cannot exclude a block from this test.
 SHOWN = ("text", "json", "toml", "pyi", "mermaid", "dockerfile", "ini")
-# What Hypothesis adds to a failing example differs from run to run, and on the machines of a CI.
+# What Hypothesis adds to a failing example varies between runs, and on CI machines.
 settings.register_profile("pages", print_blob=False, phases=set(Phase) - {Phase.explain})
 
 
@@ -104,7 +104,7 @@ class Runner:
     def _python(self, block: Block) -> str:
         self.monkeypatch.chdir(self.folder)
         Path("app.py").write_text(block.text, encoding="utf-8")
-        linecache.clearcache()  # the file of the block before had the same name
+        linecache.clearcache()  # the file of the previous block had the same name
         name = notes_of(block).get("raises")
         try:
             exec(compile(block.text, "app.py", "exec"), vars(self.module))
@@ -183,7 +183,7 @@ def test_the_tests_of_a_page_pass(tmp_path: Path) -> None:
 
 
 def test_blocks_are_found() -> None:
-    """The pages are there, and the pattern sees their blocks."""
+    """The pages exist, and the pattern finds their blocks."""
     languages = [block.language for page in PAGES for block in blocks_of(page)]
     fences = sum(page.read_text(encoding="utf-8").count("\n```") for page in PAGES)
 

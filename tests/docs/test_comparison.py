@@ -54,14 +54,14 @@ def theirs() -> MCPServer:
 
 
 def test_the_version_is_the_one_compared() -> None:
-    """The table names the version that is installed."""
+    """The table has the installed version."""
     from importlib.metadata import version
 
     assert version("mcp").startswith("2.3.")
 
 
 def test_duplicate_names(theirs: MCPServer, caplog: pytest.LogCaptureFixture) -> None:
-    """Two tools of one name: refused here, a warning there."""
+    """Two tools with one name are refused here, and a warning there."""
     with pytest.raises(DefinitionError, match="registered 2 times"):
         type(Server)("Twice", (Server,), {"tools": [Add, Add]}, name="twice", version="1")
     with caplog.at_level(logging.WARNING):
@@ -70,7 +70,7 @@ def test_duplicate_names(theirs: MCPServer, caplog: pytest.LogCaptureFixture) ->
 
 
 async def test_wrong_defaults(theirs: MCPServer) -> None:
-    """A default that breaks its own type: refused here, published there."""
+    """A default of a wrong type is refused here, and published there."""
     with pytest.raises(DefinitionError, match="default"):
 
         class Wrong(Tool):
@@ -88,7 +88,7 @@ async def test_wrong_defaults(theirs: MCPServer) -> None:
 
 
 async def test_wrong_arguments(theirs: MCPServer) -> None:
-    """One line and a list of violations here; the prose of a library and its address there."""
+    """Here: one line and a list of violations. There: a library's text with its URL."""
     async with connect(Ours) as ours:
         result = await ours.call_tool("add", {"a": "x"})
     async with Client(theirs) as client:
@@ -188,7 +188,7 @@ async def ada(_: Any, __: Any) -> ElicitResult:
 
 
 async def test_a_question_in_a_handler(more: MCPServer) -> None:
-    """Answered on every revision here; on 2026-07-28 a failure there."""
+    """It is answered on every revision here; on 2026-07-28 it fails there."""
     for version in ("2025-11-25", "2026-07-28"):
         async with connect(More, handler=Ada(), version=version) as ours:
             assert (await ours.call_tool("ask")).content[0].text == "hello Ada"
@@ -202,7 +202,7 @@ async def test_a_question_in_a_handler(more: MCPServer) -> None:
 
 
 async def test_a_variable_of_the_wrong_type(more: MCPServer) -> None:
-    """A URI that is not found here, an internal error there."""
+    """The URI is not found here; an internal error there."""
     async with connect(More) as ours:
         with pytest.raises(McpError, match=re.escape("Resource not found (-32602)")):
             await ours.read_resource("page://one")
@@ -224,7 +224,7 @@ async def test_an_argument_of_a_prompt_is_missing(more: MCPServer) -> None:
 
 
 async def post(app: Any) -> dict[str, Any]:
-    """Send a POST to an ASGI application whose lifespan does not run; gives the answer."""
+    """Send a POST to an ASGI application without a lifespan; return the response."""
     headers = {"host": "localhost:8000", "content-type": "application/json"}
     headers["accept"] = "application/json, text/event-stream"
     sent: list[Any] = []
@@ -248,7 +248,7 @@ async def post(app: Any) -> dict[str, Any]:
 
 
 async def test_an_application_whose_lifespan_does_not_run(theirs: MCPServer) -> None:
-    """A text with the fix here; an exception in the host there."""
+    """A text with the correction here; an exception in the host there."""
     answer = await post(Ours().asgi())
     assert answer["status"] == 500
     assert b"Pass lifespan=app.lifespan" in answer["body"]

@@ -1,4 +1,4 @@
-"""The files on the page about Docker, uv and systemd can be read, and name options that exist."""
+"""The files on the page about Docker, uv and systemd are valid, and their options exist."""
 
 import configparser
 import json
@@ -46,7 +46,7 @@ def test_the_unit() -> None:
 
 
 def test_the_project_file() -> None:
-    """It names the package, and where uv finds it; so does the script."""
+    """It names the package and its source for uv, and so does the script."""
     project = tomllib.loads(block("toml"))
     comment = re.search(r"^# /// script\n(.*?)^# ///$", block("python"), re.MULTILINE | re.DOTALL)
     assert comment is not None

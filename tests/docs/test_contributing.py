@@ -1,4 +1,4 @@
-"""The page for contributors names what is there."""
+"""The names on the page for contributors exist."""
 
 import re
 from pathlib import Path

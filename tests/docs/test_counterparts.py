@@ -1,4 +1,4 @@
-"""The examples that also exist for FastMCP: equal outcome, and code that is not longer."""
+"""The examples that also exist for FastMCP: equal results, and no more code."""
 
 import ast
 import importlib.util
@@ -32,9 +32,9 @@ Run = Callable[[Client, scenarios.Reader], Awaitable[dict[str, Any]]]
 
 @asynccontextmanager
 async def hosted(file: Path) -> AsyncIterator[str]:
-    """Serve an application with uvicorn; gives its URL."""
+    """Serve an application with uvicorn; yields its URL."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        # Its requests wait in the queue of the socket until uvicorn takes them.
+        # Requests wait in the queue of the socket until uvicorn accepts them.
         folder, application = str(file.parent), f"{file.stem}:app"
         options = ["--fd", str(listener.fileno()), "--log-level", "error", "--lifespan", "on"]
         command = [sys.executable, "-m", "uvicorn", "--app-dir", folder, application, *options]
@@ -67,7 +67,7 @@ async def started(file: Path, version: str, **env: str) -> AsyncIterator[tuple[C
 
 
 async def report_of(file: Path, version: str) -> dict[str, Any]:
-    """Run the scenarios of an example, and return the outcome."""
+    """Run the scenarios of an example, and return the report."""
     name = file.stem.removesuffix("_fastmcp")
     run: Run = getattr(scenarios, name)
     async with scenarios.open_tracker() as (tracker, url):
@@ -88,7 +88,7 @@ WALDEN = "Delete Walden, Henry David Thoreau?"
 
 @pytest.mark.parametrize("version", [SESSION, LATEST])
 async def test_library(version: str) -> None:
-    """Searches, an export with progress, a deletion that asks, rows and a prompt."""
+    """Searches, an export with progress, a deletion with a question, rows and a prompt."""
     report = await report_of(OURS / "library.py", version)
 
     assert report["search 10"] == BOOKS
@@ -109,7 +109,7 @@ async def test_library(version: str) -> None:
 
 @pytest.mark.parametrize("version", [SESSION, LATEST])
 async def test_upstream(version: str) -> None:
-    """Answers of an HTTP API over one connection, and clear errors for its failures."""
+    """Responses of an HTTP API over one connection, and clear errors for its failures."""
     report = await report_of(OURS / "upstream.py", version)
     crash = {"number": 7, "title": "Crash", "state": "open", "body": "It fell."}
 
@@ -128,7 +128,7 @@ async def test_upstream(version: str) -> None:
 
 @pytest.mark.parametrize("version", [SESSION, LATEST])
 async def test_pydantic_shop(version: str) -> None:
-    """Text for a number, both ways to pay, a form that is declined, and four wrong orders."""
+    """Coercion, both ways to pay, a declined form, and four invalid orders."""
     report = await report_of(OURS / "pydantic_shop.py", version)
     tea = {"sku": "TEA-1", "name": "Green tea", "price": "4.50"}
     receipt = {
@@ -155,7 +155,7 @@ async def test_pydantic_shop(version: str) -> None:
 
 
 async def test_fastapi_app() -> None:
-    """Routes and tools share one queue and one database, in turns and at once."""
+    """Routes and tools share one queue and one database, in turns and concurrently."""
     report = await report_of(OURS / "fastapi_app.py", SESSION)
 
     assert report["route"] == (200, 1)
@@ -169,7 +169,7 @@ async def test_fastapi_app() -> None:
 
 
 async def test_a_tracker_that_is_away() -> None:
-    """An upstream that is not served is an error for the model, not a crash."""
+    """An API that is down is an error for the model, not a crash."""
     file = OURS / "upstream.py"
     async with started(file, LATEST, TRACKER_URL="http://127.0.0.1:9/") as (client, _):
         result = await client.call_tool("read_issue", {"number": 7})
@@ -183,7 +183,7 @@ async def test_a_tracker_that_is_away() -> None:
 @has_fastmcp
 @pytest.mark.parametrize("name", PAIRS)
 async def test_outcomes_are_equal(name: str) -> None:
-    """Both programs answer every scenario alike; FastMCP asks on 2025-11-25 only."""
+    """Both programs have equal results in every scenario; FastMCP asks on 2025-11-25 only."""
     ours = await report_of(OURS / f"{name}.py", SESSION)
 
     assert await report_of(THEIRS / f"{name}_fastmcp.py", SESSION) == ours
@@ -191,7 +191,7 @@ async def test_outcomes_are_equal(name: str) -> None:
 
 @has_fastmcp
 async def test_a_question_on_the_latest_version() -> None:
-    """`ctx.elicit` of FastMCP has no way to the client on 2026-07-28."""
+    """`ctx.elicit` of FastMCP cannot reach the client on 2026-07-28."""
     async with started(THEIRS / "library_fastmcp.py", LATEST) as (client, _):
         result = await client.call_tool("delete_book", {"number": 2})
 

@@ -33,7 +33,7 @@ Open = Callable[..., AbstractAsyncContextManager[Client]]
 
 @pytest.fixture
 def serve() -> Open:
-    """Start an example as a process and connect to it; fails rather than hangs."""
+    """Start an example as a process and connect to it; a hang becomes a failure."""
 
     @asynccontextmanager
     async def open_example(name: str, **options: Any) -> AsyncIterator[Client]:
@@ -198,7 +198,7 @@ async def test_dynamic_plugins(serve: Open, version: str) -> None:
 
 
 class Person(ClientHandler):
-    """Says yes to everything."""
+    """Accepts everything."""
 
     async def handle_elicitation(self, params: Mapping[str, Any]) -> Accept[dict[str, Any]]:
         answers = {"string": "Ada", "boolean": True}
@@ -208,7 +208,7 @@ class Person(ClientHandler):
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_everything(serve: Open, version: str) -> None:
-    """Tools that ask as they go or by hand, resources, prompts and completion, in either era."""
+    """Questions with `ctx` and by hand, resources, prompts and completion, in either era."""
     async with serve("everything", version=version, handler=Person()) as client:
         assert (await names(client))[0] == "test_simple_text"
         for name, answer in {
@@ -321,7 +321,7 @@ async def test_prompts(serve: Open) -> None:
 
 
 class Guests(ClientHandler):
-    """Names two guests, agrees to the rest, and has a model and a root."""
+    """Names two guests, accepts the rest, and has a model and a root."""
 
     def __init__(self) -> None:
         self.forms = [{"guest": "Ada", "room": "view", "more": True}, {"guest": "Bob"}, {}]
@@ -342,7 +342,7 @@ class Guests(ClientHandler):
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_asking(serve: Open, version: str) -> None:
-    """Equal questions in either era, and a side effect that runs once."""
+    """The questions are equal in either era, and a side effect runs once."""
     async with serve("asking", version=version, handler=Guests()) as client:
         booked = text(await client.call_tool("book"))
         assert booked == "Ada (view), Bob (quiet); 2 booked, confirmation sent"
@@ -351,7 +351,7 @@ async def test_asking(serve: Open, version: str) -> None:
 
 
 class Customer(ClientHandler):
-    """Says who gets the parcel."""
+    """Names the recipient of the parcel."""
 
     def __init__(self) -> None:
         self.asked: list[Mapping[str, Any]] = []
@@ -362,7 +362,7 @@ class Customer(ClientHandler):
 
 
 async def shop(client: Client, customer: Customer) -> None:
-    """Use each tool of the shop, rightly and wrongly."""
+    """Use each tool of the shop with valid and invalid arguments."""
     found = await client.call_tool("find", {"text": "mug", "limit": "1"})
     row = {"sku": "MUG-1", "name": "Mug", "price": "12.00"}
     assert text(found) == json.dumps([row], separators=(",", ":"))
@@ -398,7 +398,7 @@ async def shop(client: Client, customer: Customer) -> None:
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25", "2026-07-28"])
 async def test_pydantic_shop_in_memory(version: str) -> None:
-    """Models of pydantic in every place, on each version that can ask."""
+    """Models of pydantic work in every place, on each version with questions."""
     server = runpy.run_path(str(EXAMPLES / "pydantic_shop.py"))["PydanticShop"]
     customer = Customer()
     async with connect(server, version=version, handler=customer) as client:
@@ -406,14 +406,14 @@ async def test_pydantic_shop_in_memory(version: str) -> None:
 
 
 async def test_pydantic_shop(serve: Open) -> None:
-    """The same over stdio."""
+    """They also work over stdio."""
     customer = Customer()
     async with serve("pydantic_shop", handler=customer) as client:
         await shop(client, customer)
 
 
 async def test_gateway(serve: Open) -> None:
-    """Two servers and a tool of the gateway are one list; each answers under its prefix."""
+    """Two servers and a tool of the gateway form one list; each answers under its prefix."""
     async with serve("gateway") as client:
         assert await names(client) == ["servers", "weather_get_weather"]
         assert "Remote weather" in text(await client.call_tool("servers"))
@@ -444,7 +444,7 @@ class Store(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def store() -> Iterator[str]:
-    """Give the URL of a pet store."""
+    """Yield the URL of a pet store."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Store)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -455,7 +455,7 @@ def store() -> Iterator[str]:
 
 
 async def test_petstore(store: str) -> None:
-    """The operations of the document work, except the operations that are left out."""
+    """The operations of the document work, except excluded ones."""
     environment = {"PETSTORE_URL": store, "PETSTORE_KEY": "s3cret"}
     words = ("-m", "noizu_mcp", "run", str(EXAMPLES / "petstore.py"))
     command = Stdio(sys.executable, *words, env=environment)

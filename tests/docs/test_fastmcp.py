@@ -53,7 +53,7 @@ def server() -> FastMCP:
 
 
 def test_a_wrong_default_is_published(server: FastMCP) -> None:
-    """A default that is no value of its type stands in the schema."""
+    """A default of a wrong type is in the schema."""
 
     async def main() -> Any:
         async with Client(server) as client:
@@ -63,14 +63,14 @@ def test_a_wrong_default_is_published(server: FastMCP) -> None:
 
 
 def test_the_second_tool_of_a_name_replaces_the_first(server: FastMCP) -> None:
-    """The default of `on_duplicate` warns only."""
+    """The default of `on_duplicate` only warns."""
     server.tool(lambda: "second", name="crash")
 
     assert call(server, "crash").content[0].text == "second"
 
 
 def test_the_text_of_an_exception_is_sent(server: FastMCP) -> None:
-    """Unless `mask_error_details` is set."""
+    """It is sent unless `mask_error_details` is set."""
     masked = FastMCP("masked", mask_error_details=True)
 
     @masked.tool
@@ -82,7 +82,7 @@ def test_the_text_of_an_exception_is_sent(server: FastMCP) -> None:
 
 
 def test_unknown_arguments_are_refused(server: FastMCP) -> None:
-    """A tool without the argument answers with an error."""
+    """Unknown arguments are answered with an error."""
     assert call(server, "add", {"a": 1, "b": 2, "c": 3}).is_error
 
 
@@ -99,7 +99,7 @@ def test_no_question_and_no_state_on_the_latest_version(server: FastMCP) -> None
 
 
 def test_text_for_a_number_is_read_unless_it_is_strict() -> None:
-    """`strict_input_validation` refuses what the default reads."""
+    """`strict_input_validation` refuses what the default coerces."""
     refused = []
     for strict in (False, True):
         made = FastMCP("theirs", strict_input_validation=strict)

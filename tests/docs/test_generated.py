@@ -29,7 +29,7 @@ def test_no_page_is_left_over() -> None:
 
 @pytest.mark.parametrize("module", sorted({page.module for page in PAGES} - {""}))
 def test_every_public_name_has_an_entry(module: str) -> None:
-    """Each public name of a module stands in one group, and no other name does."""
+    """Each public name of a module is in one group, and no other name is."""
     groups = [page.groups.values() for page in PAGES if page.module == module]
     names = [name for group in groups for words in group for name in words.split()]
 

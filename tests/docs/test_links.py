@@ -1,4 +1,4 @@
-"""Links between the pages lead somewhere, and every page can be reached."""
+"""Links between the pages are valid, and every page can be reached."""
 
 import re
 from pathlib import Path
@@ -27,7 +27,7 @@ def anchors_of(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    """Each link names a file of the project, and a heading that it has."""
+    """Each link is to a file of the project, and to an existing heading."""
     for link in links_of(page):
         name, _, anchor = link.partition("#")
         target = (page.parent / name).resolve() if name else page
@@ -37,7 +37,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_every_page_can_be_reached() -> None:
-    """Links from the README lead to each page and each example, directly or over other pages."""
+    """Links from the README lead to each page and each example, directly or by other pages."""
     reached: set[Path] = set()
     waiting = [ROOT / "README.md"]
     while waiting:

@@ -1,4 +1,4 @@
-"""The pages for users of other packages name what these packages have."""
+"""The pages for users of other packages use names that exist there."""
 
 import importlib.util
 import re
@@ -22,7 +22,7 @@ def source_of(package: str) -> str:
     ("page", "packages"), [("from-fastmcp", ["fastmcp"]), ("from-mcp", ["mcp", "mcp_types"])]
 )
 def test_the_names_in_the_tables_exist(page: str, packages: list[str]) -> None:
-    """Each call, keyword and attribute in the first column is a word of their source."""
+    """Each call, keyword and attribute in the first column is a word in their source."""
     text = (HOW_TO / f"{page}.md").read_text(encoding="utf-8")
     cells = re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE)
     code = " ".join(re.findall(r"`([^`]*)`", " ".join(cells)))

@@ -1,4 +1,4 @@
-"""The notebook runs in a kernel; so does its counterpart in FastMCP, with equal output."""
+"""The notebook runs in a kernel, and so does its counterpart in FastMCP, with equal output."""
 
 import ast
 import importlib.util
@@ -31,13 +31,13 @@ def statements(notebook: Path) -> int:
 
 
 def test_the_stored_output_is_that_of_a_run(tmp_path: Path) -> None:
-    """Every cell runs, and shows the output that a reader of the file sees."""
+    """Every cell runs with the output that is stored in the file."""
     assert notebooks.outputs_of(OURS, tmp_path) == stored(OURS)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("fastmcp") is None, reason="fastmcp is not installed")
 def test_outcomes_are_equal(tmp_path: Path) -> None:
-    """The cells of both notebooks show the same."""
+    """The cells of both notebooks have the same output."""
     assert notebooks.outputs_of(THEIRS, tmp_path) == stored(OURS)
 
 

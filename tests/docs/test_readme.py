@@ -12,7 +12,7 @@ COMMANDS = re.findall(r"^python3 -m venv .*$", README, re.MULTILINE)
 
 
 def test_set_up_takes_two_commands() -> None:
-    """Two commands of one line each; the CI runs the second."""
+    """There are two commands of one line each; the CI runs the second."""
     demo, checks = COMMANDS
 
     assert demo.startswith("python3 -m venv .venv && .venv/bin/pip install -q -e . && ")

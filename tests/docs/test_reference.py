@@ -337,7 +337,7 @@ def test_options_of_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     )
     using = set().union(*(options_of(command, capsys) for command in COMMANDS[1:]))
 
-    # These two are of `run` alone, and hold for both ways to serve.
+    # These two belong to `run` only, and apply to both ways to serve.
     serving = {"--reload", "--config"}
     assert listed["Options"] == using | serving | {"--version"}
     assert listed["Over HTTP"] == options_of("run", capsys) - serving - {"--http", "--debug"}

@@ -1,4 +1,4 @@
-"""Type checkers of users find the package where the documented install put it."""
+"""Type checkers of users find the package after the documented install."""
 
 import os
 import re
@@ -30,7 +30,7 @@ def wrong_lines(folder: Path, *command: str) -> list[int]:
         The line of every error.
     """
     (folder / "app.py").write_text(PROGRAM, encoding="utf-8")
-    # No variable may lead to the clone: only the install does.
+    # No variable may point to the clone: only the install does.
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
     done = subprocess.run(
         [sys.executable, "-m", *command, "app.py"],
@@ -45,7 +45,7 @@ def wrong_lines(folder: Path, *command: str) -> list[int]:
 
 @pytest.fixture
 def node() -> None:
-    """Skip without Node.js, in which pyright runs."""
+    """Skip without Node.js, which runs pyright."""
     if shutil.which("node") is None:
         pytest.skip("node is not installed")
 
@@ -53,14 +53,14 @@ def node() -> None:
 @pytest.mark.slow
 @pytest.mark.time_limit(360)
 def test_mypy_finds_the_types(tmp_path: Path) -> None:
-    """An installed package tells mypy its types, without any setting."""
+    """An installed package has types for mypy, without settings."""
     assert wrong_lines(tmp_path, "mypy", "--strict") == [4, 5]
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("node")
 def test_pyright_finds_the_types(tmp_path: Path) -> None:
-    """An installed package tells pyright its types, without any setting."""
+    """An installed package has types for pyright, without settings."""
     assert wrong_lines(tmp_path, "pyright", "--pythonpath", sys.executable) == [4, 5]
 
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 SECRET = "change-this-key-before-use"
 KEY = "a-key-of-ada-0123456789"
 TASKS = ClientCapabilities(extensions={"io.modelcontextprotocol/tasks": {}})
-#: A skill that does all that it must not, and some that it may.
+#: A skill that does forbidden things, and some allowed ones.
 PROBE = f'''
 CALLS = ["skill:remember"]
 
@@ -57,7 +57,7 @@ async def run(do: str, work) -> str:
 async def test_skills_and_workflows_come_change_and_go(
     made: Callable[[], Any], home: Path, version: str
 ) -> None:
-    """A client that stays connected gets a notice, and calls the skill that the file has now."""
+    """A connected client gets a notice, and then calls the current skill."""
     file, server = home / "skills" / "greet.py", made()
     with trio.fail_after(60):
         async with connect(server, version=version) as client, client.tools as tools:
@@ -85,7 +85,7 @@ async def test_skills_and_workflows_come_change_and_go(
 async def test_a_broken_skill_stays_as_it_was(
     made: Callable[[], Any], home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log says why; the other skills are not concerned."""
+    """The log has the reason; other skills are not affected."""
     broken = home / "skills" / "aa.py"
     write(broken, "def run(:")
     with trio.fail_after(60):
@@ -108,7 +108,7 @@ async def test_a_broken_skill_stays_as_it_was(
 async def test_a_storm_of_changes_is_a_handful_of_notices(
     made: Callable[[], Any], home: Path, version: str
 ) -> None:
-    """1,000 versions of a file, and the list of the last one."""
+    """1,000 versions of a file cause few notices, and the list has the last one."""
     file, notes = home / "skills" / "storm.py", Notes()
     with trio.fail_after(120):
         async with (
@@ -143,7 +143,7 @@ async def test_a_storm_of_changes_is_a_handful_of_notices(
 async def test_unknown_names_are_errors(
     made: Callable[[], Any], version: str, name: str, text: str
 ) -> None:
-    """A protocol error that names the kind and the name."""
+    """They are protocol errors with the kind and the name."""
     async with connect(made(), version=version) as client:
         assert await refusal(client.call_tool(name)) == (-32602, text)
 
@@ -163,7 +163,7 @@ FAILURES = {
 async def test_failures_are_results(
     made: Callable[[], Any], home: Path, version: str, row: str
 ) -> None:
-    """A result with `isError` that the model can read, alone and as a step of a workflow."""
+    """They are error results for the model, alone and as a step of a workflow."""
     code = {
         "shell": skill("x"),
         "slow": "import trio\nTIMEOUT = 0.05\nasync def run() -> None:\n    await trio.sleep(9)\n",
@@ -201,7 +201,7 @@ async def test_failures_are_results(
     ],
 )
 async def test_wrong_uris_are_errors(made: Callable[[], Any], uri: str, text: str) -> None:
-    """A malformed id and an unknown one are told apart."""
+    """Malformed and unknown ids have different errors."""
     async with connect(made()) as client:
         code, message = await refusal(client.read_resource(uri))
         assert (code, message.partition(";")[0]) == (-32602, text)
@@ -234,7 +234,7 @@ async def test_a_workflow_takes_its_branches(made: Callable[[], Any], version: s
 
 
 async def test_advertised_arguments_reach_the_skill(made: Callable[[], Any]) -> None:
-    """All of them, by name, with their types and defaults."""
+    """All of them are passed by name, with their types and defaults."""
     async with connect(made()) as client:
         tools = {each.name: each for each in await client.list_tools()}
         assert set(tools["skill:digest"].input_schema["properties"]) == {"lines", "keep"}
@@ -245,7 +245,7 @@ async def test_advertised_arguments_reach_the_skill(made: Callable[[], Any]) -> 
 
 
 async def test_stores_list_find_and_read(made: Callable[[], Any]) -> None:
-    """`list`, `search:` and an id; the lists stand in `resources/list`."""
+    """`list`, `search:` and ids work; the lists are in `resources/list`."""
     async with connect(made()) as client:
         for text in ("buy bread", "buy milk and bread"):
             await client.call_tool("skill:remember", {"text": text})
@@ -268,7 +268,7 @@ async def test_stores_list_find_and_read(made: Callable[[], Any]) -> None:
 async def test_a_skill_calls_what_it_declares(
     made: Callable[[], Any], home: Path, within: str
 ) -> None:
-    """Nothing else, alone and in a workflow; and nothing at all without a declaration."""
+    """It can call only declared tools, alone and in a workflow; none without a declaration."""
     write(home / "skills" / "probe.py", PROBE)
     write(home / "skills" / "idle.py", PROBE.replace("CALLS", "NONE"))
     for name in ("probe", "idle"):
@@ -292,7 +292,7 @@ async def test_a_skill_calls_what_it_declares(
 async def test_secrets_never_leave(
     made: Callable[[], Any], home: Path, version: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Not in results, errors, logs, progress, settings, workflows and runs."""
+    """They are not in results, errors, logs, progress, settings, workflows and runs."""
     write(home / "skills" / "probe.py", PROBE)
     step = '[[steps]]\nname = "one"\nskill = "probe"\narguments = { do = "$input" }\n'
     write(home / "workflows" / "probe.toml", f'name = "probe"\n{step}')
@@ -329,7 +329,7 @@ RATE = '[[policy]]\nkind = "rate"\nn = 2\nper = 3600\n'
 async def test_policies_are_replaced_while_it_serves(
     made: Callable[[], Any], home: Path, version: str
 ) -> None:
-    """Without a good file every call is denied; a mended one is taken at once."""
+    """Without a valid file every call is denied; a corrected one is used at once."""
     file = home / "policies.toml"
 
     async def until_told(client: Any, text: str) -> None:
@@ -365,7 +365,7 @@ async def test_policies_are_replaced_while_it_serves(
 async def test_a_rate_goes_on_when_another_rule_changes(
     made: Callable[[], Any], home: Path
 ) -> None:
-    """A client must not get a new bucket by a change that does not concern it."""
+    """An unrelated change must not give a client a new bucket."""
     write(home / "policies.toml", RATE)
     server = made()
     async with connect(server) as client:
@@ -382,7 +382,7 @@ async def test_a_rate_goes_on_when_another_rule_changes(
 
 
 class InTable(Policy):
-    """Asks a database that is gone."""
+    """Asks a database that is down."""
 
     def check(self, call: Any, ctx: Any) -> None:
         sqlite3.connect("file:/nowhere/rules.db?mode=ro", uri=True).execute("SELECT 1")
@@ -415,7 +415,7 @@ class Nested(Policy):
 async def test_a_policy_that_fails_denies(
     made: Callable[[], Any], fault: Policy, version: str
 ) -> None:
-    """Skills, workflows, workflows as tasks, and stores."""
+    """Skills, workflows, workflows as tasks, and stores are denied."""
     server = made()
     server.policies.replace([fault])
     async with connect(server, version=version, capabilities=TASKS) as client:
@@ -433,7 +433,7 @@ async def test_a_policy_that_fails_denies(
 async def test_a_policy_that_fails_denies_the_steps_of_a_workflow(
     made: Callable[[], Any], version: str
 ) -> None:
-    """As a call and as a task."""
+    """The steps are denied in a call and in a task."""
     server = made()
     server.policies.replace([Nested()])
     denied = "step find: Denied: policy failed"
@@ -453,7 +453,7 @@ async def test_a_policy_that_fails_denies_the_steps_of_a_workflow(
 
 
 async def test_decisions_are_kept(made: Callable[[], Any], home: Path) -> None:
-    """A line for each, allowed and denied, of the steps of a workflow, too."""
+    """There is a line for each, allowed or denied, including the steps of a workflow."""
     settings = (home / "settings.toml").read_text()
     write(home / "settings.toml", settings.replace("# audit =", "audit ="))
     write(home / "skills" / "shell.py", skill("x"))
@@ -472,7 +472,7 @@ async def test_decisions_are_kept(made: Callable[[], Any], home: Path) -> None:
 
 
 async def test_the_example_runs_over_stdio() -> None:
-    """As its first lines say."""
+    """It runs as its first lines say."""
     run = (sys.executable, "-m", "noizu_mcp", "run", "docs.examples.workbench")
     command = Stdio(*run, cwd=str(EXAMPLES.parents[1]))
     with trio.fail_after(60):
@@ -481,7 +481,7 @@ async def test_the_example_runs_over_stdio() -> None:
             assert result.structured == {"result": ["One"], "branch": "some"}
 
 
-#: Headers without a good key, and the status of the answer.
+#: Headers without a valid key, and the status of the response.
 WRONG_KEYS = {
     "": 401,
     "Bearer wrong-key-0123456789": 401,
@@ -511,7 +511,7 @@ def test_without_keys_nothing_is_served(home: Path) -> None:
 
 
 def test_malformed_settings_are_told_in_one_line(home: Path) -> None:
-    """There is no traceback."""
+    """They are reported without a traceback."""
     with (home / "settings.toml").open("a") as file:
         file.write("[keys]\n")
     process = serve(home)
@@ -521,8 +521,8 @@ def test_malformed_settings_are_told_in_one_line(home: Path) -> None:
     assert process.returncode == 1
 
 
-async def test_the_program_serves_those_who_have_a_key(home: Path) -> None:
-    """`/healthz` needs none; `/metrics` counts the tools when it is read."""
+async def test_the_program_serves_clients_with_a_key(home: Path) -> None:
+    """`/healthz` needs no key; `/metrics` counts the tools on each request."""
     with (home / "settings.toml").open("a") as file:
         file.write(f'ada = "{api_key_digest(KEY)}"\n')
     process = serve(home)

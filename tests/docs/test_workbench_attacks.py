@@ -1,4 +1,4 @@
-"""The workbench among broken files, half files, slips in policies, and secrets in wrong places."""
+"""The workbench with broken and partial files, invalid policies, and secrets in wrong places."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 OWN = ["skill:remember", "skill:recall"]
 SAMPLES = [*OWN, "skill:digest", "skill:headlines", "skill:seal", NEWS]
 RECALL = ("skill:recall", {"query": "x"})
-#: Waits until somebody writes to a pipe.
+#: Waits until something is written to a pipe.
 READ = "from pathlib import Path\n\ndef read(path):\n    return Path(path).read_text()\n\n"
 SECRET = "pä\"ss\\wörd'99x"
 
@@ -54,7 +54,7 @@ def listed(tools: Any) -> list[str]:
 async def test_a_broken_file_concerns_no_other(
     made: Callable[[], Any], home: Path, caplog: pytest.LogCaptureFixture, code: str, reason: str
 ) -> None:
-    """Whatever the code of a file does, the log names it, and the others are there."""
+    """Whatever the code of a file does, it is logged, and other files are loaded."""
     (home / "skills" / "aa.py").write_text(code)
     async with connect(made()) as client:
         assert await names(client) == SAMPLES
@@ -63,7 +63,7 @@ async def test_a_broken_file_concerns_no_other(
 
 
 async def test_what_is_no_file_is_left_out(made: Callable[[], Any], home: Path) -> None:
-    """A pipe without a writer, a device without end, a folder, and links to nothing."""
+    """A pipe without a writer, an endless device, a folder, and broken links are ignored."""
     folder = home / "skills"
     os.mkfifo(folder / "pipe.py")
     (folder / "folder.py").mkdir()
@@ -78,7 +78,7 @@ async def test_what_is_no_file_is_left_out(made: Callable[[], Any], home: Path) 
 
 @pytest.fixture
 def hasty(made: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A list waits only for a moment for a file that is being loaded."""
+    """Make lists wait only briefly for a file that is being loaded."""
     from workbench import folder
 
     monkeypatch.setattr(folder, "PATIENCE", 0.05)
@@ -86,7 +86,7 @@ def hasty(made: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def endless(path: Path, text: str) -> str:
-    """Make the code of a skill that takes forever: it waits until somebody writes to a pipe."""
+    """Make the code of a skill that never ends: it waits until something is written to a pipe."""
     if not path.exists():
         os.mkfifo(path)
     return f"{READ}read({str(path)!r})\n{skill(text, text)}"
@@ -96,7 +96,7 @@ def endless(path: Path, text: str) -> str:
 async def test_a_file_that_takes_forever(
     made: Callable[[], Any], home: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It concerns no other file: they come, change and go, and it is used when it is mended."""
+    """Other files can change meanwhile, and it is used once it is corrected."""
     pipe, aa = tmp_path / "pipe", home / "skills" / "aa.py"
     write(aa, endless(pipe, "Late"))
     with trio.fail_after(60):
@@ -123,7 +123,7 @@ async def test_a_file_that_takes_forever(
 async def test_many_files_that_take_forever(
     made: Callable[[], Any], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their threads have a bound; what is there stays, and files load again when one ends."""
+    """Their threads are limited; loaded files stay, and others are loaded when one ends."""
     from workbench import folder
 
     monkeypatch.setattr(folder, "MAX_LOADING", 2)
@@ -171,7 +171,7 @@ async def test_a_file_goes_while_its_skill_runs(
 
 
 async def test_a_file_gets_another_name(made: Callable[[], Any], home: Path) -> None:
-    """So does the skill."""
+    """Its skill is renamed, too."""
     file = home / "skills" / "old.py"
     write(file, skill("Hi"))
     with trio.fail_after(60):
@@ -184,7 +184,7 @@ async def test_a_file_gets_another_name(made: Callable[[], Any], home: Path) -> 
 
 
 async def test_a_thousand_files_at_once(made: Callable[[], Any], home: Path) -> None:
-    """They are written, touched and removed: a handful of notices, and the lists are right."""
+    """They are written, touched and removed, with few notices and correct lists."""
     notes, folder = Notes(), home / "skills"
     files = [folder / f"t{number}.py" for number in range(900)]
 
@@ -210,7 +210,7 @@ async def test_a_thousand_files_at_once(made: Callable[[], Any], home: Path) -> 
 async def test_the_folder_itself_goes_and_comes_back(
     made: Callable[[], Any], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The skills of the program stay, and a file in the new folder is a skill."""
+    """The program's own skills stay, and files in the new folder become skills."""
     from workbench import folder
 
     monkeypatch.setattr(folder, "WAIT", 20)
@@ -223,10 +223,10 @@ async def test_the_folder_itself_goes_and_comes_back(
             await until(tools, lambda: "skill:back" in tools)
 
 
-async def test_a_change_before_the_watch_is_told(
+async def test_a_change_before_the_watch_is_reported(
     made: Callable[[], Any], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also if somebody else has read the folder meanwhile."""
+    """It is reported even if the folder was read meanwhile."""
     from workbench import folder
 
     monkeypatch.setattr(folder, "WAIT", 20)
@@ -245,7 +245,7 @@ async def test_a_change_before_the_watch_is_told(
 async def test_workflows_have_values_of_json(
     made: Callable[[], Any], home: Path, caplog: pytest.LogCaptureFixture, argument: str
 ) -> None:
-    """One with another value is not used, and the store of workflows can be read."""
+    """A workflow with another value is not used, and the store of workflows can be read."""
     step = f'[[steps]]\nname = "one"\nskill = "recall"\narguments = {{ query = {argument} }}\n'
     write(home / "workflows" / "odd.toml", f'name = "odd"\n{step}')
     async with connect(made()) as client:
@@ -256,7 +256,7 @@ async def test_workflows_have_values_of_json(
 
 
 async def test_settings_have_values_of_json(made: Callable[[], Any], home: Path) -> None:
-    """A date is a text."""
+    """A date becomes a string."""
     settings = (home / "settings.toml").read_text()
     write(home / "settings.toml", settings.replace("[settings]", "[settings]\nday = 2026-01-02"))
     async with connect(made()) as client:
@@ -294,7 +294,7 @@ async def test_settings_have_values_of_json(made: Callable[[], Any], home: Path)
 async def test_a_slip_in_the_policies_denies(
     made: Callable[[], Any], home: Path, caplog: pytest.LogCaptureFixture, text: str
 ) -> None:
-    """Nothing that could let more calls through than its author wanted is taken."""
+    """A mistake that could allow more calls than intended is refused."""
     write(home / "policies.toml", text)
     async with connect(made()) as client:
         result = await client.call_tool(*RECALL)
@@ -307,7 +307,7 @@ async def test_a_slip_in_the_policies_denies(
 async def test_a_denied_caller_does_not_learn_which_names_there_are(
     made: Callable[[], Any], home: Path, version: str
 ) -> None:
-    """The policies are asked about unknown names, too."""
+    """Policies are also applied to unknown names."""
     write(home / "policies.toml", '[[policy]]\nkind = "deny"\ntools = ["*"]\n')
     async with connect(made(), version=version) as client:
         for name in ("skill:recall", "skill:nothing", "workflow:nothing", "nothing"):
@@ -337,7 +337,7 @@ async def test_good_policies_do_not_outlive_their_file(
 
 @pytest.fixture
 def odd_secret(home: Path) -> str:
-    """A secret that is written in other ways in JSON and in the texts of exceptions."""
+    """Make a secret that JSON and exceptions write differently."""
     settings = (home / "settings.toml").read_text()
     old = '"change-this-key-before-use"'
     write(home / "settings.toml", settings.replace(old, json.dumps(SECRET, ensure_ascii=False)))
@@ -363,7 +363,7 @@ async def test_secrets_are_found_in_every_form(
     form: str,
     version: str,
 ) -> None:
-    """In results, in errors, and in the log with its tracebacks."""
+    """They are found in results, in errors, and in the log with its tracebacks."""
     code = (
         "import json, logging\n"
         "async def run(do: str, work) -> object:\n"
@@ -389,7 +389,7 @@ async def test_secrets_are_found_in_every_form(
 async def test_definitions_show_no_secret(
     made: Callable[[], Any], home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A file that would publish one is not used; a description is redacted."""
+    """A file that would publish a secret is not used; a description is redacted."""
     secret = "change-this-key-before-use"
     write(home / "skills" / "aa.py", f'def run(key: str = "{secret}") -> str: ...\n')
     write(home / "skills" / f"{secret}.py", skill("Hi"))
@@ -407,10 +407,10 @@ async def test_definitions_show_no_secret(
     assert secret not in caplog.text
 
 
-async def test_a_wrong_log_message_ends_nobody(
+async def test_a_wrong_log_message_ends_no_skill(
     made: Callable[[], Any], home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A skill whose message has a wrong format goes on, as it would elsewhere."""
+    """A skill with a malformed log format goes on, as it would elsewhere."""
     caplog.set_level(logging.INFO)
     code = (
         "import logging\n"

@@ -1,4 +1,4 @@
-"""Files of a workbench, and a client that looks at it."""
+"""Files of a workbench, and a client of it."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ def skill(text: str, about: str = "Say it.") -> str:
 
 
 async def refusal(awaitable: Any) -> tuple[int, str]:
-    """Wait for an error of the protocol; return its code and its text."""
+    """Wait for a protocol error; return its code and its text."""
     with pytest.raises(McpError) as raised:
         await awaitable
     return raised.value.code, raised.value.message

@@ -1,4 +1,4 @@
-"""A server whose handlers do what handlers should not, for tests that run it as a process."""
+"""A server whose handlers do what they should not, for tests that run it as a process."""
 
 import ctypes
 import importlib
@@ -136,7 +136,7 @@ class Rough(Toolkit):
 
 
 class StrayStart(Server, name="stray-start", version="1"):
-    """Never comes up."""
+    """A server that never starts."""
 
     @asynccontextmanager
     async def lifespan(self):
@@ -145,7 +145,7 @@ class StrayStart(Server, name="stray-start", version="1"):
 
 
 class StrayEnd(Server, name="stray-end", version="1"):
-    """Serves, and fails at the end."""
+    """A server that fails at its end."""
 
     tools = [Rough]
 

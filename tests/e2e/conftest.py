@@ -1,4 +1,4 @@
-"""Servers as processes, spoken to line by line."""
+"""Servers as processes, with a client for lines."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ PATIENCE = 60.0
 
 
 class Peer:
-    """A client that says what a test wants said, and waits for a bounded time."""
+    """A client that sends what a test wants, and waits for a bounded time."""
 
     def __init__(self, process, stdin, stdout):
         self.process = process
@@ -28,18 +28,18 @@ class Peer:
         self._rest = b""
 
     def write(self, *messages):
-        """Send messages, or bytes as they are."""
+        """Send messages, or raw bytes."""
         for message in messages:
             data = message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n"
             os.write(self.stdin, data)
 
     def read(self):
-        """Read one message; None at the end."""
+        """Read one message; return None at EOF."""
         while b"\n" not in self._rest:
             assert select.select([self.stdout], [], [], PATIENCE)[0], "no answer"
             try:
                 data = os.read(self.stdout, 65536)
-            except OSError:  # a terminal whose other end is gone
+            except OSError:  # a terminal whose other end is closed
                 data = b""
             if not data:
                 assert not self._rest, f"half a line: {self._rest!r}"
@@ -49,7 +49,7 @@ class Peer:
         return json.loads(line)
 
     def initialize(self):
-        """Shake hands."""
+        """Do the handshake."""
         params = {
             "protocolVersion": "2025-11-25",
             "capabilities": {},
@@ -61,23 +61,23 @@ class Peer:
         return answer["result"]
 
     def start(self, tool, id_=1):
-        """Start a call and wait until it says that it runs."""
+        """Start a call and wait until it reports that it runs."""
         self.write(call(tool, id_))
         assert self.read()["method"] == "notifications/progress"
 
     def call(self, tool, **arguments):
-        """Call a tool; returns its text."""
+        """Call a tool; return its text."""
         self.write(call(tool, 9, arguments))
         answer = self.read()
         assert answer["id"] == 9
         return answer["result"]["content"][0]["text"]
 
     def close(self):
-        """Say no more."""
+        """Close stdin."""
         os.close(self.stdin)
 
     def end(self):
-        """Wait for the exit; returns the status and what was written to stderr."""
+        """Wait for the exit; return the status and stderr."""
         stderr = self.process.communicate(timeout=PATIENCE)[1]
         return self.process.returncode, stderr
 
@@ -95,7 +95,7 @@ def call(tool, id_, arguments=None):
 
 @pytest.fixture
 def until():
-    """Wait for what nothing tells of; what never comes is a failure."""
+    """Wait for a condition without events; a timeout is a failure."""
 
     def wait(condition):
         end = time.monotonic() + PATIENCE
@@ -107,7 +107,7 @@ def until():
 
 @pytest.fixture
 def app():
-    """Say where the server is."""
+    """Return the path of the server."""
     return APP
 
 
@@ -141,7 +141,7 @@ def serve_app(request_stack):
 def unmeasured():
     """Return the variables that start coverage in a process, each without a value.
 
-    At exit coverage writes its data, and often gives up the interpreter lock for that. A thread
+    At exit coverage writes its data, and often releases the interpreter lock for that. A thread
     that spins keeps the lock for 5 ms each time, and on a busy machine until it is scheduled again.
     """
     return dict.fromkeys(["COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START"])
@@ -174,7 +174,7 @@ def cli(*words):
 def spawn(stack, command, *, stdin=None, stdout=None, env=None, **options):
     """Start a process on pipes, or on the given descriptors.
 
-    A variable in `env` whose value is None is left out of the environment.
+    A variable in `env` whose value is None is removed from the environment.
     """
     variables = {**os.environ, "PYTHONUNBUFFERED": "", **(env or {})}
     ends = []

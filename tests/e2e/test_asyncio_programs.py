@@ -1,4 +1,4 @@
-"""Servers with handlers on asyncio as processes: on stdio, over HTTP, and under other hosts."""
+"""Servers with handlers on asyncio as processes: on stdio, over HTTP, and on other hosts."""
 
 import asyncio
 import re
@@ -77,7 +77,7 @@ from noizu_mcp.transports.http import HttpLimits
 
 App().run_http(port=0, limits=HttpLimits(grace=0.1), drain_timeout=0.1, lifespan_timeout=60.0)
 """
-# With these timeouts the process is ended after 1.3 seconds, whatever still runs.
+# With these timeouts the process ends after 1.3 seconds, whatever still runs.
 IMPATIENT = HTTP.replace("60.0", "0.1")
 STDIO = f"""{APP}
 import trio
@@ -109,7 +109,7 @@ def file(tmp_path):
 
 @contextmanager
 def over_http(path):
-    """Run a program that serves over HTTP; gives the process and the URL."""
+    """Run a program that serves over HTTP; yields the process and the URL."""
     process = subprocess.Popen([sys.executable, path], stderr=subprocess.PIPE, text=True)
     try:
         line = process.stderr.readline()
@@ -133,7 +133,7 @@ async def test_a_question_of_an_asyncio_handler(file, version):
 
 @pytest.mark.parametrize("how", ["eof", *SIGNALS])
 def test_the_end_on_stdio(start, file, how):
-    """A call that ends gets its answer; the lifespan closes on its loop, and the status is 0."""
+    """A call that ends is answered; the lifespan closes on its loop, and the status is 0."""
     peer = start([sys.executable, "-m", "noizu_mcp", "run", file(APP)])
     peer.initialize()
     peer.start("finish")
@@ -145,7 +145,7 @@ def test_the_end_on_stdio(start, file, how):
 
 @pytest.mark.parametrize("how", ["eof", *SIGNALS])
 def test_a_call_that_hangs_on_stdio(start, file, how):
-    """It gets an error, and is cancelled; it cleans up before the lifespan closes."""
+    """It gets an error, is cancelled, and cleans up before the lifespan closes."""
     peer = start([sys.executable, file(STDIO)])
     peer.initialize()
     peer.start("hang")
@@ -156,7 +156,7 @@ def test_a_call_that_hangs_on_stdio(start, file, how):
 
 @pytest.mark.parametrize("how", SIGNALS)
 async def test_the_end_over_http(file, how):
-    """A call that hangs is cancelled, and the process ends with status 0."""
+    """A call that hangs is cancelled, and the process exits with status 0."""
     with trio.fail_after(60), over_http(file(HTTP)) as (process, url):
         async with connect(url) as client, trio.open_nursery() as nursery:
             nursery.start_soon(hang, client, process, how)
@@ -179,7 +179,7 @@ async def hang(client, process, how, name="hang"):
 
 
 async def test_a_call_that_resists_over_http(file):
-    """The process ends all the same, with status 1, and the log names the call."""
+    """The process exits with status 1, and the log names the call."""
     with trio.fail_after(60), over_http(file(IMPATIENT)) as (process, url):
         async with connect(url) as client, trio.open_nursery() as nursery:
             nursery.start_soon(hang, client, process, signal.SIGTERM, "resist")
@@ -202,7 +202,7 @@ class Mounted(Toolkit, loop="asyncio"):
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 def test_under_uvicorn(loop, version):
-    """Handlers share the loop of the host; a client of the same program reaches them by HTTP."""
+    """Handlers share the loop of the host; a client in the program uses HTTP."""
 
     class Application(Server, name="application", version="1"):
         pass

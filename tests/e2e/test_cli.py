@@ -15,7 +15,7 @@ import pytest
 
 @pytest.fixture
 def run(command):
-    """Run a command to its end."""
+    """Run a command until it exits."""
 
     def run(*words, **options):
         done = subprocess.run(
@@ -27,7 +27,7 @@ def run(command):
 
 
 def test_what_the_server_prints_is_no_answer(run, app):
-    """A server in the same process prints to stderr, and stdout is the answer alone."""
+    """A server in the same process prints to stderr, and stdout has the answer only."""
     status, out, err = run("call", f"{app}:App", "noise", "--json")
     assert status == 0
     assert json.loads(out)["content"] == [{"type": "text", "text": "quiet"}]
@@ -35,13 +35,13 @@ def test_what_the_server_prints_is_no_answer(run, app):
 
 
 def test_a_server_as_a_command(run, app, command):
-    """Both ends may be ours."""
+    """Client and server may both be ours."""
     status, out, _ = run("call", "echo", "message=é", "--", *command("run", f"{app}:App"))
     assert (status, out.decode()) == (0, "é\n")
 
 
 def test_a_table_in_a_file(command, app, tmp_path):
-    """The text of a tool arrives byte for byte."""
+    """The text of a tool arrives unchanged."""
     table = tmp_path / "x.csv"
     text = "a;é\r\nb;2\r\n"
     with table.open("wb") as out:
@@ -67,7 +67,7 @@ def test_on_a_terminal(start, command, app):
 
 @pytest.mark.parametrize("word", ["--help", "list"])
 def test_a_reader_that_is_gone(command, app, word):
-    """Output without a reader ends the command quietly."""
+    """The command ends silently if its output is not read."""
     out, stdout = os.pipe()
     os.close(out)
     words = (word,) if word == "--help" else (word, f"{app}:App")
@@ -84,11 +84,11 @@ def test_a_reader_that_is_gone(command, app, word):
 
 
 def test_ctrl_c(start, command, until, tmp_path):
-    """An interruption ends the command, and its server, without a word."""
+    """An interruption ends the command, and its server, silently."""
     pid_file = tmp_path / "pid"
     code = f"import os; open({str(pid_file)!r} + '_', 'w').write(str(os.getpid()))"
     code += f"; os.rename({str(pid_file)!r} + '_', {str(pid_file)!r})"
-    # It answers nothing, and goes when its stdin ends, not when the first request comes.
+    # It never answers, and exits when its stdin ends, not when the first request comes.
     code += "; open(0).read()"
     peer = start(command("list", "--timeout", "1000", "--", sys.executable, "-c", code))
     until(lambda: pid_file.exists() or peer.process.poll() is not None)

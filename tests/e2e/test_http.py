@@ -1,4 +1,4 @@
-"""`noizu-mcp run --http`: a process that serves, and ends in order whatever its clients do."""
+"""`noizu-mcp run --http`: a process that serves, and ends normally whatever its clients do."""
 
 import json
 import os
@@ -19,7 +19,7 @@ import noizu_mcp
 from ..kit.http_client import HttpClient
 
 PATIENCE = 60.0
-#: Seconds for an end that takes a few, on a machine that is busy.
+#: Seconds for a shutdown of a few seconds, on a busy machine.
 IN_TIME = 30.0
 SERVER = """
 import trio
@@ -68,7 +68,7 @@ OPEN = []
 
 @pytest.fixture(autouse=True)
 def _no_open_connections():
-    """Close what the clients of a test have left open."""
+    """Close connections that the clients of a test have left open."""
     yield
     while OPEN:
         OPEN.pop().close()
@@ -84,7 +84,7 @@ def app(tmp_path):
 
 @contextmanager
 def running(app, *words, cwd=None):
-    """Run the command until the block ends; gives the process and a client of it."""
+    """Run the command until the block ends; yields the process and a client of it."""
     command = [sys.executable, "-m", "noizu_mcp", "run", str(app), "--http", *words]
     with started(command, cwd or app.parent) as process:
         if "--reload" in words:
@@ -103,7 +103,7 @@ def started(command, cwd):
 
 
 def client_of(line):
-    """Make a client of the server that says where it is."""
+    """Make a client for the address that the server prints."""
     found = re.fullmatch(r"noizu-mcp: demo serves at (http://127\.0\.0\.1:\d+/mcp)\n", line)
     assert found, line
     OPEN.append(HttpClient(found[1]))
@@ -117,7 +117,7 @@ def call(client, name, token=None, **arguments):
 
 
 def end(process, number):
-    """Send a signal; gives the status, what was written to stderr, and the seconds it took."""
+    """Send a signal; return the status, stderr, and the seconds that it took."""
     before = time.monotonic()
     process.send_signal(number)
     stderr = process.communicate(timeout=PATIENCE)[1]
@@ -126,14 +126,14 @@ def end(process, number):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_in_order(app, number):
-    """It answers, then ends with status 0 and says nothing more."""
+    """It answers, then exits with status 0 and without further output."""
     with running(app, "--port", "0") as (process, client):
         assert json.load(call(client, "echo", text="x"))["result"]["content"][0]["text"] == "x"
         assert end(process, number)[:2] == (0, "")
 
 
 def test_hypercorn_serves_where_it_is_asked_for(app):
-    """Both eras are answered, and a signal ends it in order."""
+    """With the option both eras are answered, and a signal ends it normally."""
     with running(app, "--port", "0", "--server", "hypercorn") as (process, client):
         assert call(client, "echo", text="1").status == 200
         assert client.begin().post("ping").status == 200
@@ -141,8 +141,8 @@ def test_hypercorn_serves_where_it_is_asked_for(app):
 
 
 @pytest.mark.slow
-def test_nobody_keeps_it_from_ending(app):
-    """Calls of both eras, both kinds of streams, and a client that reads nothing: it ends."""
+def test_no_client_keeps_it_from_ending(app):
+    """It ends with open calls of both eras, both kinds of streams, and an unread response."""
     with running(app, "--port", "0") as (process, client):
         session = client.begin()
         progress = {"_meta": {"progressToken": 1}}
@@ -168,14 +168,14 @@ def test_nobody_keeps_it_from_ending(app):
 
 
 def status_of(client, path):
-    """Send a request that is not for the protocol; gives the status."""
+    """Send a request outside of the protocol; return the status."""
     connection = client.connection()
     connection.request("GET", path)
     return connection.getresponse().status
 
 
 def test_readiness_turns_false_first(app):
-    """For the time that a load balancer needs, all is served; the next signal ends that."""
+    """During the lead time all is served; a second signal ends it."""
     with running(app, "--port", "0", "--lead", "60") as (process, client):
         assert status_of(client, "/readyz") == 200
         process.send_signal(signal.SIGTERM)
@@ -188,7 +188,7 @@ def test_readiness_turns_false_first(app):
 
 
 def test_after_the_lead_it_ends_in_order(app):
-    """It takes so much longer, and is as before."""
+    """The shutdown takes that much longer, and is otherwise the same."""
     with running(app, "--port", "0", "--lead", "1") as (process, _):
         status, stderr, seconds = end(process, signal.SIGTERM)
         assert (status, stderr) == (0, "")
@@ -197,7 +197,7 @@ def test_after_the_lead_it_ends_in_order(app):
 
 @pytest.mark.parametrize("tool", ["resist", "stop_the_loop"])
 def test_a_handler_that_does_not_end_is_ended(app, tool):
-    """A server that resists its end: the process says which one, and ends."""
+    """The log names the handler that does not end, and the process exits."""
     app.write_text(PROGRAM)
     with started([sys.executable, str(app)], app.parent) as process:
         client = client_of(process.stderr.readline())
@@ -210,7 +210,7 @@ def test_a_handler_that_does_not_end_is_ended(app, tool):
 
 @pytest.mark.parametrize(("hard", "left"), [(64, 31), (4096, 200)])
 def test_connections_fit_the_limit_of_open_files(app, hard, left):
-    """The process raises it, or keeps fewer: idle clients never stop the next one."""
+    """The limit is raised, or fewer connections kept: idle clients never block the next one."""
     code = f"""
 import resource, runpy, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, {hard}))
@@ -242,7 +242,7 @@ def _is_open(client):
 
 
 def test_a_unix_socket(app, tmp_path):
-    """It says which one."""
+    """The output has its path."""
     path = tmp_path / "socket"
     command = [sys.executable, "-m", "noizu_mcp", "run", str(app), "--http", "--uds", str(path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -253,7 +253,7 @@ def test_a_unix_socket(app, tmp_path):
 
 
 def test_a_port_that_is_taken(app):
-    """One line says so, and the status."""
+    """The error is one line, with its status."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         command = [
@@ -273,7 +273,7 @@ def test_a_port_that_is_taken(app):
 
 
 def test_every_address_needs_names(app):
-    """A server that listens everywhere says whom it serves."""
+    """A server that listens on all addresses says which hosts it serves."""
     command = [sys.executable, "-m", "noizu_mcp", "run", str(app)]
     options = ["--http", "--host", "0.0.0.0", "--port", "0"]
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
@@ -284,7 +284,7 @@ def test_every_address_needs_names(app):
 
 
 def test_it_starts_again_when_a_file_changes(app):
-    """With `--reload`; a change that breaks the program is waited out."""
+    """With `--reload` a change restarts it; a broken version is waited out."""
     with running(app, "--port", "0", "--reload") as (process, _):
         lines = iter(process.stderr.readline, "")
 
@@ -312,7 +312,7 @@ def test_a_file_elsewhere_is_watched(app, tmp_path):
 
 
 def test_a_server_ends_with_the_process_that_reloads_it(app):
-    """Also if that is killed: its port is free then."""
+    """It ends even if that process is killed, and its port is free then."""
     with running(app, "--port", "0", "--reload") as (process, client):
         process.kill()
         deadline = time.monotonic() + PATIENCE
@@ -336,7 +336,7 @@ def test_a_server_ends_with_the_process_that_reloads_it(app):
     ],
 )
 def test_wrong_words(app, words, text):
-    """Each is one line."""
+    """Each error is one line."""
     command = [sys.executable, "-m", "noizu_mcp", "run", str(app), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=app.parent)
     assert done.returncode in (1, 2)
@@ -345,7 +345,7 @@ def test_wrong_words(app, words, text):
 
 
 def test_clients_outlive_a_server_that_was_killed(app):
-    """Its sessions are gone: 404 says so, and a new one begins; other requests just go on."""
+    """Its sessions get 404, and a new one begins; other requests simply go on."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with running(app, "--port", f"{port}") as (_, client):
@@ -364,7 +364,7 @@ def test_clients_outlive_a_server_that_was_killed(app):
 async def test_our_client_outlives_a_server_that_was_killed(
     app, monkeypatch, version, sealed, handshakes
 ):
-    """The call in flight fails; the next one works, in a new session where it needs one."""
+    """The open call fails; the next one works, in a new session if needed."""
     monkeypatch.setenv("NOIZU_MCP_STATE_KEYS", "a secret that is long enough for it")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -42,7 +42,7 @@ class Human(ClientHandler):
 
 @contextmanager
 def target(transport, path):
-    """Serve a program on a transport; gives what a client connects to."""
+    """Serve a program on a transport; yields the target for a client."""
     command = [sys.executable, "-m", "noizu_mcp", "run", path]
     if transport == "stdio":
         yield Stdio(*command)
@@ -63,7 +63,7 @@ def target(transport, path):
 @pytest.mark.parametrize("loop", ["trio", "asyncio"])
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_one_mail_and_two_questions(transport, loop, tmp_path):
-    """The handler goes on where it was after each answer, so it sends its mail once."""
+    """The handler continues after each answer, so it sends its mail once."""
     path, mails = tmp_path / "app.py", tmp_path / "mails"
     path.write_text(APP.replace("{loop}", loop))
     with trio.fail_after(60), target(transport, str(path)) as server:

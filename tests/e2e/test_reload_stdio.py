@@ -1,4 +1,4 @@
-"""`noizu-mcp run --reload` on stdio: a server that starts anew behind one connection."""
+"""`noizu-mcp run --reload` on stdio: a server that restarts behind one connection."""
 
 import json
 import os
@@ -72,10 +72,10 @@ class Heard(ClientHandler):
 
 @pytest.fixture
 def app(tmp_path):
-    """Write the server with a tool of some name."""
+    """Write the server with a tool of this name."""
 
     def write(name):
-        # In one step: the server must not be started with half of a file.
+        # In one step: the server must not start with half of a file.
         (tmp_path / "new").write_text(SERVER.replace("NAME", name) if name.isidentifier() else name)
         (tmp_path / "new").rename(tmp_path / "app.py")
 
@@ -106,7 +106,7 @@ async def names(client):
 
 @pytest.mark.parametrize("version", ERAS)
 async def test_a_change_keeps_the_connection(tmp_path, app, version):
-    """The new server knows the session, and the client gets notices of changed lists."""
+    """The new server has the session, and the client gets notices of changed lists."""
     async with reloading(tmp_path, version) as (client, handler):
         assert await names(client) == ["one"]
         await client.set_log_level("info")
@@ -116,7 +116,7 @@ async def test_a_change_keeps_the_connection(tmp_path, app, version):
             assert (await client.call_tool("asks")).text == "accept two"
             await change(app, handler, "three")
             assert (await client.call_tool("three")).text == "three"
-        # The level was told again.
+        # The level was sent again.
         assert handler.levels == {"info"}
 
 
@@ -127,7 +127,7 @@ async def _list_until_it_fails(client):
 
 @pytest.mark.parametrize("version", ERAS)
 async def test_a_broken_file(tmp_path, app, version):
-    """Requests get an error that says so, until the file is mended."""
+    """Requests get an error that says so, until the file is corrected."""
     async with reloading(tmp_path, version) as (client, handler), client.listen(tools=True):
         app("(")
         with pytest.raises(McpError, match="the server has ended by itself"):
@@ -140,7 +140,7 @@ async def test_a_broken_file(tmp_path, app, version):
 
 @pytest.mark.slow
 async def test_a_server_that_dies(tmp_path, app):
-    """The request that it dies of gets an error, and the next change starts it again."""
+    """The request that ends it gets an error, and the next change restarts it."""
     async with reloading(tmp_path, ERAS[0]) as (client, handler):
         with pytest.raises(McpError, match="the server has ended by itself"):
             await client.call_tool("dies")
@@ -149,7 +149,7 @@ async def test_a_server_that_dies(tmp_path, app):
 
 
 async def test_subscriptions(tmp_path, app):
-    """The new server gets the subscriptions that have not ended."""
+    """The new server gets the open subscriptions."""
     async with reloading(tmp_path, ERAS[0]) as (client, handler):
         await client.subscribe("note://x")
         await change(app, handler, "two")
@@ -160,7 +160,7 @@ async def test_subscriptions(tmp_path, app):
 
 @pytest.mark.slow
 async def test_a_request_that_does_not_end(tmp_path, app):
-    """It gets its time, then an error; a cancelled request is not waited for."""
+    """It gets the grace period, then an error; a cancelled request is not waited for."""
     async with reloading(tmp_path, ERAS[0]) as (client, handler):
         with trio.CancelScope() as scope:
             await client.call_tool("waits", progress=lambda _: scope.cancel())
@@ -179,13 +179,13 @@ async def test_a_request_that_does_not_end(tmp_path, app):
             nursery.start_soon(call)
             await running.wait()
             await change(app, handler, "three")
-            # Held back until the new server is there.
+            # Held back until the new server runs.
             assert await names(client) == ["three"]
         assert failures == ["the server was started again (-32603)"]
 
 
 def test_the_answers_after_the_end(tmp_path, app):
-    """A client that closes its side still gets what it has asked for, and errors of the framing."""
+    """A client that closes its side still gets its answers, and errors of the framing."""
     requests = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-03-26", "capabilities": {},
@@ -217,7 +217,7 @@ def test_the_answers_after_the_end(tmp_path, app):
 
 
 def test_a_change_in_the_middle_of_a_handshake(start, command, tmp_path, app):
-    """The new server gets as much of it as the client has sent."""
+    """The new server gets the part of it that the client has sent."""
     command = command("run", "app.py", "--reload")
     peer = start(command, cwd=tmp_path, env={"PYTHONPATH": ROOT})
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}}
@@ -237,7 +237,7 @@ def test_a_change_in_the_middle_of_a_handshake(start, command, tmp_path, app):
 
 
 async def test_a_client_that_is_gone():
-    """Nothing is left to say to it."""
+    """Nothing is sent to it."""
     from noizu_mcp.cli._relay import ServerRelay
 
     (theirs_in, ours_out), (ours_in, theirs_out) = os.pipe(), os.pipe()

@@ -43,7 +43,7 @@ REASONS = {
 
 @pytest.fixture
 def run_weather(tmp_path):
-    """Give what runs a client of the weather server, where the native engine fails to load."""
+    """Return a function that runs a client of the weather server without the native engine."""
 
     def run(reason="", engine=""):
         if reason:
@@ -62,7 +62,7 @@ def run_weather(tmp_path):
 
 @pytest.mark.parametrize("name", REASONS)
 def test_the_python_engine_serves(run_weather, name):
-    """Client and server work; each logs one line, where the native engine is installed."""
+    """Client and server work; each logs one line, if the native engine is installed."""
     done = run_weather(REASONS[name])
 
     assert done.stdout == f"{ANSWERS}['fastjsonschema']\n"
@@ -74,7 +74,7 @@ def test_the_python_engine_serves(run_weather, name):
 
 
 def test_the_python_engine_is_named(run_weather):
-    """The native engine is not even loaded."""
+    """The native engine is not imported."""
     done = run_weather(engine="python")
 
     assert (0, f"{ANSWERS}['fastjsonschema']\n", "") == (done.returncode, done.stdout, done.stderr)
@@ -88,7 +88,7 @@ def test_the_python_engine_is_named(run_weather):
     ],
 )
 def test_an_engine_that_cannot_be_had(engine, said, run_weather):
-    """A program says what to do, and ends."""
+    """The program says what to do, and exits."""
     done = run_weather(REASONS["missing"], engine)
 
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""`noizu-mcp run` and `serve_stdio` as processes: what reaches the client, and how they end."""
+"""`noizu-mcp run` and `serve_stdio` as processes: their output to the client, and their end."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ NOISE = [b"printed", b"logged something", b"written", b"child", b"C", b"forked"]
 
 @pytest.mark.parametrize("tool", ["noise", "noise_in_loop"])
 def test_nothing_but_the_protocol_reaches_the_client(run_app, tool):
-    """Everything that is written to stdout, from the import on, lands on stderr."""
+    """Everything that is written to stdout, from the import on, goes to stderr."""
     peer = run_app()
     peer.initialize()
     assert peer.call(tool) == "quiet"
@@ -37,7 +37,7 @@ def test_nothing_but_the_protocol_reaches_the_client(run_app, tool):
     ],
 )
 def test_a_handler_cannot_end_the_process(run_app, make_call, tool, said):
-    """A failure that would end the loop ends the call alone; others go on, and the log has it."""
+    """An exception that would end the loop only fails the call, and is logged."""
     peer = run_app()
     peer.initialize()
     peer.start("stay", "held")
@@ -54,7 +54,7 @@ def test_a_handler_cannot_end_the_process(run_app, make_call, tool, said):
 
 @pytest.mark.parametrize("name", ["StrayStart", "StrayEnd"])
 def test_a_lifespan_that_cancels_nothing_has_failed(start, command, app, name):
-    """The process says so, and ends with status 1."""
+    """The process reports it, and exits with status 1."""
     peer = start(command("run", f"{app}:{name}"))
     if name == "StrayEnd":
         peer.initialize()
@@ -65,7 +65,7 @@ def test_a_lifespan_that_cancels_nothing_has_failed(start, command, app, name):
 
 
 def test_stdin_is_not_for_handlers(run_app):
-    """A handler that reads stdin gets its end, and no message is lost."""
+    """A handler that reads stdin gets EOF, and no message is lost."""
     peer = run_app()
     peer.initialize()
     assert peer.call("ask") == "nothing to read"
@@ -73,7 +73,7 @@ def test_stdin_is_not_for_handlers(run_app):
 
 
 def test_children_have_no_protocol_descriptor(run_app):
-    """A child process has stdin, stdout and stderr, none of which is the client's."""
+    """A child process does not have the client's descriptors as stdin, stdout and stderr."""
     peer = run_app()
     peer.initialize()
     links, count = peer.call("descriptors").splitlines()
@@ -85,7 +85,7 @@ def test_children_have_no_protocol_descriptor(run_app):
 
 @pytest.mark.parametrize("tool", ["leave_a_child", "fork_a_child"])
 def test_a_child_that_outlives_the_server_does_not_hold_the_connection(run_app, tool):
-    """The client reads the end of the stream when the server has ended, not when its child does."""
+    """The client reads EOF when the server exits, not when its child does."""
     peer = run_app(stderr=subprocess.DEVNULL)
     peer.initialize()
     child = int(peer.call(tool))
@@ -99,9 +99,9 @@ def test_a_child_that_outlives_the_server_does_not_hold_the_connection(run_app, 
 
 
 def test_an_app_has_its_descriptors_back(serve_app):
-    """After `serve_stdio` the program prints to its own stdout again."""
+    """After `serve_stdio` the program can print to its own stdout again."""
     peer = serve_app(1)
-    # Printed before the protocol began, and held back by Python: it must not reach the client.
+    # Printed before the protocol began, and buffered by Python: it must not reach the client.
     peer.initialize()
     peer.close()
     assert os.read(peer.stdout, 100) == b"served\n"
@@ -116,7 +116,7 @@ LOCALES = [
 
 @pytest.mark.parametrize("env", LOCALES)
 def test_utf_8_whatever_the_locale(run_app, env):
-    """Text goes both ways as UTF-8; CRLF, blank lines and a byte order mark are accepted."""
+    """Text is UTF-8 in both directions; CRLF, blank lines and a byte order mark are accepted."""
     peer = run_app(env=env)
     peer.write(b"\r\n\n  \n")
     peer.initialize()
@@ -131,7 +131,7 @@ def test_utf_8_whatever_the_locale(run_app, env):
 
 
 def test_a_line_over_the_limit(run_app, make_call):
-    """It is answered once, with its id, and the session lives on."""
+    """It is answered once, with its id, and the session goes on."""
     peer = run_app()
     peer.initialize()
     head = b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"'
@@ -145,7 +145,7 @@ def test_a_line_over_the_limit(run_app, make_call):
 
 
 def test_half_a_line_at_the_end_is_ignored(run_app):
-    """A message that was cut off is not answered, and no reason to fail."""
+    """A message that was cut off is not answered, and not a failure."""
     peer = run_app()
     peer.initialize()
     peer.write(b'{"jsonrpc":"2.0","id":2,"method":"ping"}')
@@ -166,7 +166,7 @@ ENDS = ["eof", signal.SIGINT, signal.SIGTERM]
 
 @pytest.mark.parametrize("how", ENDS)
 def test_what_runs_is_finished(run_app, how):
-    """A call that is running gets its answer written; then the exit is clean and silent."""
+    """A running call is answered; then the process exits with status 0 and no output."""
     peer = run_app()
     peer.initialize()
     peer.start("finish")
@@ -179,7 +179,7 @@ def test_what_runs_is_finished(run_app, how):
 @pytest.mark.parametrize("how", ENDS)
 @pytest.mark.parametrize("tool", ["stay", "block", "thread"])
 def test_what_does_not_finish_is_given_up(serve_app, unmeasured, tool, how):
-    """A handler that ignores its end, in the loop or a thread, costs the grace period at most."""
+    """A handler that ignores its end, in the loop or a thread, takes the grace period at most."""
     peer = serve_app(0.1, env=unmeasured if tool == "block" else None)
     peer.initialize()
     peer.start(tool)
@@ -191,8 +191,8 @@ def test_what_does_not_finish_is_given_up(serve_app, unmeasured, tool, how):
 
 @pytest.mark.parametrize("first", ["stdout", "stdin"])
 def test_a_client_that_leaves_does_not_cost_the_grace_period(start, app, first):
-    """A client that closes both pipes while a call runs: the handler ends, then the process."""
-    # The words that the program prints would meet the closed pipe.
+    """If a client closes both pipes during a call, the handler ends, then the process."""
+    # Output of the program would meet the closed pipe.
     code = """
 import contextlib, sys, trio
 from noizu_mcp import serve_stdio
@@ -210,7 +210,7 @@ trio.run(lambda: serve_stdio(App(), grace=1000, handle_signals=True))
 
 @pytest.mark.parametrize("how", ENDS)
 def test_an_open_listen_stream_is_ended(run_app, how):
-    """A subscription does not keep the server; it gets its result."""
+    """A subscription does not keep the server running; it gets its result."""
     peer = run_app()
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -231,7 +231,7 @@ def test_an_open_listen_stream_is_ended(run_app, how):
 
 @pytest.mark.parametrize("how", ["eof", signal.SIGTERM])
 def test_a_client_that_stopped_reading(run_app, make_call, how):
-    """Answers that are not read are given up after a bounded time."""
+    """Unread answers are dropped after a bounded time."""
     peer = run_app()
     peer.initialize()
     peer.write(make_call("much", 1, {"size": 1_000_000}))
@@ -241,13 +241,13 @@ def test_a_client_that_stopped_reading(run_app, make_call, how):
 
 
 def test_a_second_signal_ends_it_at_once(serve_app, until):
-    """A second signal ends the wait for the grace period."""
+    """A second signal ends the grace period."""
     peer = serve_app(1000)
     peer.initialize()
     peer.start("stay")
     peer.process.send_signal(signal.SIGTERM)
     peer.write(b"\n")
-    # The first one has arrived when the second one is left to the system.
+    # The first one has arrived when the second one has its default action.
     until(lambda: not _catches(peer.process.pid, signal.SIGTERM))
     peer.process.send_signal(signal.SIGTERM)
     assert peer.process.wait(60) == -signal.SIGTERM
@@ -287,7 +287,7 @@ def test_on_a_socket(start, command, app):
 
 
 def test_on_a_terminal(start, command, app):
-    """A terminal is served too, with a word to whoever started it by hand."""
+    """A terminal is served, too, with a hint for users who started it manually."""
     leader, terminal = os.openpty()
     tty.setraw(terminal)
     peer = start(command("run", f"{app}:App"), stdin=terminal, stdout=os.dup(terminal))
@@ -301,7 +301,7 @@ def test_on_a_terminal(start, command, app):
 
 
 def test_from_a_file_to_a_file(start, command, app, tmp_path, make_call):
-    """Requests may come from a file; the answers are complete when it has been read."""
+    """Requests may come from a file; all answers are written when it has been read."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -323,7 +323,7 @@ def test_from_a_file_to_a_file(start, command, app, tmp_path, make_call):
 
 
 def test_on_nothing(start, command, app):
-    """With /dev/null for stdin there is nothing to serve."""
+    """With /dev/null as stdin the server ends at once."""
     null = os.open(os.devnull, os.O_RDWR)
     peer = start(command("run", f"{app}:App"), stdin=null, stdout=os.dup(null))
     assert peer.end() == (0, b"imported\n")
@@ -331,7 +331,7 @@ def test_on_nothing(start, command, app):
 
 @pytest.mark.parametrize("closed", ["2>&-", "0<&-", "1>&-", "0<&- 1>&- 2>&-"])
 def test_without_standard_descriptors(start, command, app, closed):
-    """A descriptor that is closed from the start becomes nothing, and never another file."""
+    """A descriptor that is closed initially becomes the null device, and never another file."""
     words = " ".join(command("run", f"{app}:App"))
     peer = start(["/bin/sh", "-c", f"exec {words} {closed}"])
     if closed == "2>&-":

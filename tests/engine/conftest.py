@@ -35,7 +35,7 @@ def run(request):
 
 @pytest.fixture(scope="session")
 def run_apart():
-    """Run a trio program in a thread: no cancellation ends a call on a loop that stands still."""
+    """Run a trio program in a thread, since no cancellation ends a call on a blocked loop."""
 
     def run(main, **options):
         ended = Future()

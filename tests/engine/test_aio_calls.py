@@ -26,7 +26,7 @@ VARIABLE = contextvars.ContextVar("variable", default="unset")
 
 
 def test_values_cross(run):
-    """The arguments reach the coroutine function, and its value comes back."""
+    """The arguments reach the coroutine function, and its result is returned."""
 
     async def double(number):
         await asyncio.sleep(0)
@@ -41,14 +41,14 @@ def test_values_cross(run):
 
 @pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3), StopIteration(), EOFError()])
 def test_exceptions_cross(run, error):
-    """One failure is that exception, also one that would end an asyncio loop."""
+    """A single exception is raised unchanged, even `StopIteration` and exits."""
 
     async def fail():
         await asyncio.sleep(0)
         raise error
 
     async def raising():
-        # A coroutine cannot let a StopIteration pass.
+        # A coroutine cannot raise StopIteration.
         with pytest.raises(RuntimeError if isinstance(error, StopIteration) else type(error)):
             await aio.run(fail)
 
@@ -56,7 +56,7 @@ def test_exceptions_cross(run, error):
 
 
 def test_a_cancelled_future_is_a_failure(run):
-    """A CancelledError that nobody asked for is raised as it is."""
+    """A CancelledError without a cancellation is raised unchanged."""
 
     async def fail():
         raise asyncio.CancelledError
@@ -69,7 +69,7 @@ def test_a_cancelled_future_is_a_failure(run):
 
 
 def test_a_timeout_cancels(run):
-    """The asyncio code is cancelled once, cleans up, and then the timeout is over."""
+    """The asyncio code is cancelled once, cleans up, and then the timeout ends."""
     said = []
 
     async def wait():
@@ -77,7 +77,7 @@ def test_a_timeout_cancels(run):
             scope.deadline = trio.current_time()
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            await asyncio.sleep(0)  # asyncio raises it once: the cleanup can wait
+            await asyncio.sleep(0)  # asyncio raises it once, so the cleanup can wait
             said.append("cleaned up")
             raise
 
@@ -93,7 +93,7 @@ def test_a_timeout_cancels(run):
 
 
 def test_a_cancellation_may_come_late(run):
-    """Code that ends all the same has ended; its value counts."""
+    """If the code completes in spite of the cancellation, its value is returned."""
     waiting = trio.Event()
 
     async def resist():
@@ -138,7 +138,7 @@ def test_context_variables_cross(run):
 
 
 def test_libraries_find_the_right_loop(run):
-    """Both sniffio and anyio see asyncio inside, and trio outside."""
+    """Both sniffio and anyio detect asyncio inside, and trio outside."""
 
     async def inside():
         assert sniffio.current_async_library() == "asyncio"
@@ -159,7 +159,7 @@ def test_libraries_find_the_right_loop(run):
 
 
 def test_the_whole_of_asyncio_works(run):
-    """Tasks, timeouts, threads, processes, sockets and timers."""
+    """Tasks, timeouts, threads, processes, sockets and timers work."""
 
     async def everything():
         async with asyncio.timeout(60), asyncio.TaskGroup() as group:
@@ -191,7 +191,7 @@ def test_the_whole_of_asyncio_works(run):
 
 
 def test_neither_loop_starves_the_other(run):
-    """Code that is always ready to run on one loop leaves turns to the other."""
+    """If one loop always has work, the other one gets its turns."""
     stop = threading.Event()
 
     async def spin():
@@ -223,7 +223,7 @@ def test_neither_loop_starves_the_other(run):
 
 
 def test_trio_code_in_asyncio_code_fails_at_once(run):
-    """A call of trio fails with an error of trio's, and leaves nothing behind."""
+    """A call of trio raises trio's own error, and has no other effect."""
 
     async def confused():
         for function in (trio.sleep_forever, trio.lowlevel.checkpoint):
@@ -241,7 +241,7 @@ def test_trio_code_in_asyncio_code_fails_at_once(run):
 
 
 def test_something_scheduled_from_outside_is_run(run):
-    """A trio task, or a thread, may touch a future or a timer of the loop."""
+    """A trio task, or a thread, may set a future or a timer of the loop."""
 
     async def wait(loops, ready):
         loop = asyncio.get_running_loop()
@@ -282,7 +282,7 @@ def calls():
 
 
 def test_a_thousand_calls_leave_nothing(run):
-    """Calls that end, fail or are cancelled leave no task and no garbage cycle of calls."""
+    """Calls that end, fail or are cancelled leave no task and no reference cycle."""
 
     async def one(number):
         if number % 3 == 0:
@@ -319,7 +319,7 @@ def test_a_thousand_calls_leave_nothing(run):
 
 
 def test_trio_code_is_part_of_its_caller(run):
-    """It runs within the scopes of the waiting task, and sees variables of the asyncio code."""
+    """It runs within the cancel scopes of the waiting task, and sees asyncio's variables."""
 
     async def main():
         call = AsyncioCall()
@@ -350,7 +350,7 @@ def test_trio_code_is_part_of_its_caller(run):
 
 
 def test_cancelling_asyncio_code_cancels_its_trio_code(run):
-    """An asyncio timeout reaches the trio side, and is waited for."""
+    """An asyncio timeout cancels the trio side, and waits for it."""
     ended = []
 
     async def forever():
@@ -375,7 +375,7 @@ def test_cancelling_asyncio_code_cancels_its_trio_code(run):
 
 
 def test_cancelling_the_caller_cancels_both(run):
-    """A scope around the call ends the trio code inside, and the asyncio code."""
+    """A cancel scope around the call cancels the trio code inside, and the asyncio code."""
     ended = []
 
     async def main():
@@ -430,8 +430,8 @@ def test_cleanup_cannot_call_trio_code(run):
     run(main)
 
 
-def test_a_task_that_outlives_its_call_is_told(run):
-    """A task that outlives its call cannot use the trio side."""
+def test_a_task_that_outlives_its_call_gets_an_error(run):
+    """A task that outlives its call gets an error when it uses the trio side."""
     told = []
 
     async def main():
@@ -461,7 +461,7 @@ def test_a_task_that_outlives_its_call_is_told(run):
 
 
 def test_one_failure_of_trio_code_beside_a_cancellation(run):
-    """A group of a failure and a cancellation is raised as the failure."""
+    """A group of an exception and a cancellation is raised as the exception."""
 
     async def main():
         call = AsyncioCall()
@@ -488,7 +488,7 @@ def test_one_failure_of_trio_code_beside_a_cancellation(run):
 
 
 def test_aio_run_needs_a_trio_task():
-    """Under asyncio the function itself is awaited."""
+    """Under asyncio the error says to await the function itself."""
 
     async def main():
         with pytest.raises(RuntimeError, match="await the function itself"):

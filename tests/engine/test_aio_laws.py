@@ -1,4 +1,4 @@
-"""Laws of the asyncio loop of a trio program: calls end when they should, whatever coincides.
+"""Laws of the asyncio loop of a trio program: calls end on time, whatever coincides.
 
 A clock that jumps lets timers, callbacks and cancellations of both loops meet at one moment, which
 a real clock seldom does.
@@ -18,7 +18,7 @@ from trio.testing import MockClock
 from noizu_mcp import aio
 from noizu_mcp.engine.aio import AsyncioCall
 
-#: Seconds on the clock that jumps: more than all calls of an example take.
+#: Seconds on the jumping clock, more than all calls of an example take.
 PATIENCE = 100
 SECONDS = st.integers(0, 3)
 
@@ -55,7 +55,7 @@ CALLS = st.tuples(SECONDS, st.sampled_from(WAYS), SECONDS, LIMITS, st.booleans()
 
 
 async def take(start, way, seconds, limit, by_task):
-    """Make one call; gives the moment at which it ended."""
+    """Make one call; return the time when it ended."""
     await trio.sleep(start)
 
     async def cancel():
@@ -73,7 +73,7 @@ async def take(start, way, seconds, limit, by_task):
 
 
 def check(run, calls, left):
-    """Make calls in one program, which leaves tasks behind."""
+    """Make calls in one program, which leaves tasks running."""
     tasks = []
 
     async def leave():
@@ -101,12 +101,12 @@ def check(run, calls, left):
 
 
 def test_a_call_begins_when_a_timer_ends(run_apart):
-    """Both happen in one turn of the trio loop, in either order."""
+    """Both happen in one iteration of the trio loop, in either order."""
     check(run_apart, [(0, sleep, 1, math.inf, False), (1, sleep, 0, math.inf, False)] * 8, [])
 
 
 @pytest.mark.slow
 @given(st.lists(CALLS, min_size=1, max_size=8), st.lists(SECONDS, max_size=3))
 def test_calls_end_when_they_should(run_apart, calls, left):
-    """After their time or when they are cancelled; what they leave behind ends with the program."""
+    """They end after their time or when they are cancelled; other tasks end with the program."""
     check(run_apart, calls, left)

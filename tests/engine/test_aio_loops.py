@@ -29,7 +29,7 @@ async def nursery_of_trio():
 
 
 def test_its_timers_follow_the_clock_of_trio():
-    """A test clock that jumps moves asyncio's timers, too."""
+    """A mock clock also moves asyncio's timers."""
 
     async def hour():
         async with asyncio.timeout(7200):
@@ -82,7 +82,7 @@ def test_its_end_is_that_of_asyncio_run():
 
 
 def test_tasks_that_resist_are_abandoned(monkeypatch):
-    """The end of the trio loop is bounded."""
+    """The end of the trio loop waits for a bounded time."""
     monkeypatch.setattr(own_loop, "PATIENCE", 0.01)
     tasks, resisting = [], threading.Event()
 
@@ -103,13 +103,13 @@ def test_tasks_that_resist_are_abandoned(monkeypatch):
 
     trio.run(main)
     assert not tasks[0].done()
-    # Python would complain that a pending task is dropped.
+    # Python would report a destroyed pending task.
     tasks[0]._log_destroy_pending = False
     tasks[0].get_coro().close() if not resisting.clear() else None
 
 
 def test_a_task_that_would_end_the_loop_ends_alone(caplog):
-    """SystemExit in a task of the author's is logged; the loop goes on."""
+    """SystemExit in a task of the author is logged, and the loop goes on."""
 
     async def leave():
         tasks.append(asyncio.create_task(end()))
@@ -131,7 +131,7 @@ def test_a_task_that_would_end_the_loop_ends_alone(caplog):
 
 
 def test_a_loop_that_fails_goes_on(caplog, run_apart):
-    """An exception of asyncio itself is logged, and takes no callback away."""
+    """An exception of asyncio itself is logged, and no callback is lost."""
 
     async def confuse():
         loop = asyncio.get_running_loop()
@@ -151,7 +151,7 @@ def test_a_loop_that_fails_goes_on(caplog, run_apart):
 
 
 def test_a_time_that_is_no_number_is_refused(run_apart):
-    """The call that schedules it fails; asyncio would fail in each turn from then on."""
+    """The call that schedules it fails; otherwise asyncio would fail in each iteration."""
 
     async def schedule():
         loop = asyncio.get_running_loop()
@@ -168,7 +168,7 @@ def test_a_time_that_is_no_number_is_refused(run_apart):
 
 
 def test_a_thread_that_touches_the_loop_by_mistake(run_apart):
-    """`set_result` in a thread is wrong, and works nevertheless; timers go on."""
+    """`set_result` in a thread is wrong, but takes effect; timers go on."""
 
     async def wait():
         loop = asyncio.get_running_loop()
@@ -187,7 +187,7 @@ def test_a_thread_that_touches_the_loop_by_mistake(run_apart):
 
 
 def test_a_trio_program_inside_of_an_asyncio_callback():
-    """`trio.run` in a running asyncio loop, as in a notebook, has an asyncio loop of its own."""
+    """`trio.run` within a running asyncio loop, as in a notebook, has its own asyncio loop."""
 
     async def loop_of():
         return asyncio.get_running_loop()
@@ -205,7 +205,7 @@ def test_a_trio_program_inside_of_an_asyncio_callback():
 
 
 def test_ctrl_c_in_asyncio_code_reaches_trio():
-    """The signal is delivered by trio, and does not tear the asyncio loop."""
+    """The signal is delivered by trio, and the asyncio loop stays intact."""
 
     async def interrupt():
         signal.raise_signal(signal.SIGINT)
@@ -222,7 +222,7 @@ def test_ctrl_c_in_asyncio_code_reaches_trio():
 
 
 def test_users_of_one_loop_share_the_guest():
-    """The trio loop ends with its last user, and another one can begin."""
+    """The trio loop ends with its last user, and another one can be started."""
 
     async def main():
         async with trio_side() as first:
@@ -238,7 +238,7 @@ def test_users_of_one_loop_share_the_guest():
 
 
 def test_a_user_that_comes_while_the_guest_ends():
-    """It waits for the end, and begins anew; two of them begin one."""
+    """It waits for the end, and starts a new one; two such users share it."""
     ending, release = threading.Event(), threading.Event()
 
     async def slow_end():
@@ -278,7 +278,7 @@ def test_a_user_that_comes_while_the_guest_ends():
 
 
 def test_a_guest_in_the_loop_of_a_trio_program():
-    """In a trio program, asyncio code has trio beside it already, and uses that loop."""
+    """In a trio program asyncio code uses the trio loop that is already there."""
 
     async def inside():
         async with trio_side() as side:
@@ -327,7 +327,7 @@ def test_a_trio_loop_that_the_program_has_beside_asyncio():
 
 
 def test_a_guest_that_ends_slowly():
-    """The loop of a trio program is there until trio code of its tasks has ended."""
+    """The loop of a trio program goes on until trio code of its tasks has ended."""
     said = []
 
     async def slow_end():
@@ -363,7 +363,7 @@ def test_a_guest_that_ends_slowly():
 
 
 def test_asyncio_run_in_a_trio_task_is_refused():
-    """It would stop the trio loop that it needs."""
+    """It would block the trio loop that it needs."""
 
     async def inside():
         async with trio_side():
@@ -392,8 +392,8 @@ def test_ctrl_c_in_trio_code_of_an_asyncio_program():
     assert not trio.lowlevel.in_trio_run()
 
 
-def test_ctrl_c_where_nobody_else_handles_it():
-    """The signal goes to trio, as in a notebook: the block ends, and raises it."""
+def test_ctrl_c_without_another_handler():
+    """The signal is handled by trio, as in a notebook: the block ends, and raises it."""
 
     async def main():
         async with trio_side() as side, enter_trio(side, nursery_of_trio()):

@@ -22,7 +22,7 @@ VARIABLE = contextvars.ContextVar("variable", default="unset")
 
 
 def test_a_manager_of_asyncio_has_one_task(run):
-    """It is entered and left in one asyncio task, and its variables are seen in the block."""
+    """It is entered and left in one asyncio task, and its variables are visible in the block."""
     tasks = []
 
     @asynccontextmanager
@@ -68,7 +68,7 @@ def test_a_manager_of_asyncio_sees_the_failure_of_its_block(run, swallows):
 
 @pytest.mark.parametrize("at", ["start", "end"])
 def test_a_manager_of_asyncio_may_fail(run, at):
-    """Its failure is raised, without a group."""
+    """Its exception is raised, without a group."""
 
     @asynccontextmanager
     async def manager():
@@ -86,7 +86,7 @@ def test_a_manager_of_asyncio_may_fail(run, at):
 
 
 def test_a_manager_of_asyncio_that_fails_early_ends_its_block(run):
-    """A task group in it fails: the block is cancelled, and the failure is raised."""
+    """If a task group in it fails, the block is cancelled, and the exception is raised."""
 
     @asynccontextmanager
     async def manager():
@@ -162,7 +162,7 @@ async def nursery_of_trio():
 
 
 def test_a_manager_of_trio_has_one_task():
-    """It may have a nursery, and its value reaches the block."""
+    """It may have a nursery, and its value is available in the block."""
 
     async def main(side):
         async with enter_trio(side, nursery_of_trio()) as nursery:
@@ -201,7 +201,7 @@ def test_a_manager_of_trio_sees_the_failure_of_its_block(swallows):
 
 @pytest.mark.parametrize("at", ["start", "end"])
 def test_a_manager_of_trio_may_fail(at):
-    """Its failure is raised where the block is entered or left."""
+    """Its exception is raised where the block is entered or left."""
 
     @asynccontextmanager
     async def manager():
@@ -219,7 +219,7 @@ def test_a_manager_of_trio_may_fail(at):
 
 
 def test_a_manager_of_trio_that_fails_early_ends_its_block():
-    """The asyncio task of the block is cancelled, and told why; it can go on."""
+    """The asyncio task of the block is cancelled with a reason; it can go on."""
 
     async def fail():
         raise KeyError
@@ -239,7 +239,7 @@ def test_a_manager_of_trio_that_fails_early_ends_its_block():
 
 
 def test_a_cancelled_block_is_left_in_order():
-    """A cancellation of the asyncio task ends the manager, and goes on."""
+    """Cancelling the asyncio task ends the manager, and then goes on."""
     said = []
 
     @asynccontextmanager
@@ -285,7 +285,7 @@ def test_entering_a_manager_of_trio_can_be_cancelled():
 
 
 def test_leaving_a_manager_of_trio_can_be_cancelled():
-    """The end is waited for all the same; a second cancellation is not."""
+    """Its end is awaited nevertheless, but not after a second cancellation."""
     leaving, release = threading.Event(), threading.Event()
 
     @asynccontextmanager
@@ -337,7 +337,7 @@ def test_a_cancellation_while_the_guest_starts():
 
 
 def test_a_block_of_trio_may_be_dropped():
-    """A generator that nobody finishes closes the manager without waiting."""
+    """A generator that is not finished closes the manager without waiting."""
     left = threading.Event()
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""The worker threads of a server: none of its clients takes all of them."""
+"""The shares of clients in the worker threads of a server."""
 
 import threading
 from functools import partial
@@ -13,7 +13,7 @@ from noizu_mcp.engine import FairLimiter
 
 
 async def test_a_client_leaves_threads_to_others():
-    """A quarter is free while one has its share; a client without a name may take all."""
+    """A client with its share leaves a quarter free; a client without a name may use all."""
     threads = FairLimiter(40)
     async with trio.open_nursery() as nursery:
         for _ in range(50):
@@ -29,7 +29,7 @@ async def test_a_client_leaves_threads_to_others():
 
 
 async def test_who_waits_gets_what_becomes_free_in_turns():
-    """Of two clients with many calls, each gets one after the other."""
+    """Two clients with many calls get free threads in turns."""
     threads, order = FairLimiter(1), []
 
     async def work(client):
@@ -48,7 +48,7 @@ async def test_who_waits_gets_what_becomes_free_in_turns():
 
 
 async def test_a_thread_given_in_the_moment_of_a_cancellation_is_given_back():
-    """Nobody would release it."""
+    """A token that is granted during a cancellation is released."""
     threads = FairLimiter(1)
     await threads.acquire("one")
     async with trio.open_nursery() as nursery:
@@ -81,10 +81,10 @@ _STEPS = st.lists(st.tuples(st.sampled_from(["take", "take", "give", "cancel"]),
 
 
 @pytest.mark.slow
-@settings(deadline=None)  # each step waits until all tasks do
+@settings(deadline=None)  # each step waits until all tasks are blocked
 @given(st.integers(1, 9), _STEPS)
 def test_threads_are_shared(total, steps):
-    """A client without a thread waits only if none is free; none is lost."""
+    """A client without a thread only waits if none is free, and no token is lost."""
 
     async def run():
         threads = FairLimiter(total)

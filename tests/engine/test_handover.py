@@ -9,7 +9,7 @@ from noizu_mcp.engine import settle
 
 
 async def test_a_stop_iteration_is_explained():
-    """No future of asyncio takes one, so it becomes a `RuntimeError`."""
+    """A future of asyncio cannot raise it, so it becomes a `RuntimeError`."""
     ended = Future()
 
     def work():

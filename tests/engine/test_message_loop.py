@@ -1,4 +1,4 @@
-"""The message loop on a stream: what breaks it, and what does not."""
+"""The message loop on a stream, and which failures end it."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}'
 
 
 class Served(Dispatcher):
-    """Gives each request to the test's own function, and notes everything else."""
+    """Passes each request to a function of the test, and records everything else."""
 
     def __init__(self, stream, handle=None, limits=None):
         self.peer = ServerPeer(100)
@@ -50,7 +50,7 @@ class Served(Dispatcher):
 
 @pytest.fixture
 async def wired(nursery):
-    """Give what starts a message loop, with the other end of its stream."""
+    """Return a function that starts a message loop, with the other end of its stream."""
 
     async def start(handle=None, **limits):
         ours, theirs = memory_pair()
@@ -62,7 +62,7 @@ async def wired(nursery):
 
 
 def crash_on_1(request):
-    """Answer each request at once, but for one that fails before it waits."""
+    """Answer each request at once, except number 1, which fails before it waits."""
 
     async def crash():
         raise RuntimeError
@@ -80,7 +80,7 @@ async def read(stream):
 
 
 async def test_a_crash_before_the_first_wait_costs_one_request(wired, caplog):
-    """A failure outside of every guard is answered, and the messages behind it are read."""
+    """An exception outside of every guard is answered, and later messages are read."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     _, ours = await wired(crash_on_1)
     await ours.send([PING % 1, PING % 2])
@@ -96,7 +96,7 @@ async def test_a_crash_before_the_first_wait_costs_one_request(wired, caplog):
 
 
 async def test_a_crash_after_a_wait_costs_one_request(wired, caplog):
-    """The same once the handler has waited, and where it gives no answer at all."""
+    """The same holds after the handler has waited, and if it gives no answer."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
 
     async def crash():
@@ -114,7 +114,7 @@ async def test_a_crash_after_a_wait_costs_one_request(wired, caplog):
 
 
 async def test_a_crash_in_an_array_costs_one_request(wired, caplog):
-    """Handlers of an array run in tasks of their own; the array comes all the same."""
+    """Handlers of an array run in separate tasks; the array is answered nevertheless."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     _, ours = await wired(initialized_by(crash_on_1))
     await ours.send([INITIALIZE])
@@ -127,7 +127,7 @@ async def test_a_crash_in_an_array_costs_one_request(wired, caplog):
 
 
 def initialized_by(other):
-    """Make what answers `initialize` in 2025-03-26, and leaves everything else to another."""
+    """Answer `initialize` in 2025-03-26, and pass everything else to another function."""
 
     def handle(request):
         if request.request.method != "initialize":
@@ -149,7 +149,7 @@ INITIALIZE = json.dumps(
 
 
 async def test_ctrl_c_in_an_array_ends_the_loop():
-    """It is no crash of one request."""
+    """`KeyboardInterrupt` does not count as a crash of one request."""
 
     async def interrupted():
         raise KeyboardInterrupt
@@ -162,7 +162,7 @@ async def test_ctrl_c_in_an_array_ends_the_loop():
 
 
 async def test_stopping_before_an_array_began(wired):
-    """Requests whose tasks have not started yet are answered like those that run."""
+    """Requests whose tasks have not started yet are answered like running ones."""
     ours, theirs = memory_pair()
 
     def handle(request):
@@ -180,7 +180,7 @@ async def test_stopping_before_an_array_began(wired):
 
 
 async def test_a_deadline_is_answered(wired, autojump_clock):
-    """A request past its deadline is cancelled and answered."""
+    """A request beyond its deadline is cancelled and answered."""
 
     def handle(request):
         request.deadline = trio.current_time() + 5
@@ -194,7 +194,7 @@ async def test_a_deadline_is_answered(wired, autojump_clock):
 
 
 class Broken(MessageStream):
-    """Gives some messages, then fails in a way that no transport should."""
+    """Returns some messages, then fails in a way that no transport should."""
 
     def __init__(self, messages):
         self.messages = messages
@@ -219,7 +219,7 @@ class Broken(MessageStream):
 
 @pytest.mark.parametrize("messages", [[], [PING % 1]])
 async def test_a_broken_transport_ends_the_loop(messages):
-    """An error of the stream itself is raised, not read over and over again."""
+    """An error of the stream itself is raised, and reading is not repeated."""
     stream = Broken(messages)
     served = Served(stream)
     with pytest.RaisesGroup(RuntimeError, flatten_subgroups=True):
@@ -228,7 +228,7 @@ async def test_a_broken_transport_ends_the_loop(messages):
 
 
 async def test_other_tasks_get_their_turn(wired, nursery):
-    """A peer that sends a thousand messages at once does not starve the loop."""
+    """A peer that sends a thousand messages at once does not block other tasks."""
     handled, turns = [], []
 
     def handle(request):
@@ -253,7 +253,7 @@ async def test_other_tasks_get_their_turn(wired, nursery):
 
 
 async def test_answers_to_what_came_together_are_written_together(wired, monkeypatch):
-    """Messages of one read cost one write, not one each."""
+    """Responses to messages of one read are one write."""
     served, ours = await wired()
     writes = []
     send = served.stream.send_nowait
@@ -270,7 +270,7 @@ async def test_answers_to_what_came_together_are_written_together(wired, monkeyp
 
 @pytest.mark.parametrize("error", [trio.BrokenResourceError, trio.ClosedResourceError])
 async def test_a_stream_that_breaks_has_ended(error, monkeypatch):
-    """The loop returns, as at the end of a stream that ended in order."""
+    """The loop returns, as after EOF."""
     _, theirs = memory_pair()
 
     async def receive():
@@ -282,7 +282,7 @@ async def test_a_stream_that_breaks_has_ended(error, monkeypatch):
 
 
 async def test_a_peer_that_does_not_read_is_not_read(nursery, autojump_clock):
-    """With a full outbox no more requests are taken, and stopping still works."""
+    """With a full outbox requests are not read, and stopping works."""
     ours, theirs = memory_pair()
     handled = []
 
@@ -302,7 +302,7 @@ async def test_a_peer_that_does_not_read_is_not_read(nursery, autojump_clock):
 
 
 async def test_our_requests_are_answered_or_given_up(wired, autojump_clock):
-    """A timeout tells the peer, unless the request must not be cancelled; the ledger is empty."""
+    """A timeout notifies the peer, unless the request must not be cancelled; nothing stays open."""
     served, ours = await wired()
     ledger = served.peer.ledger
     for cancellable in (True, False):
@@ -320,8 +320,8 @@ async def test_our_requests_are_answered_or_given_up(wired, autojump_clock):
     assert (ledger.outbound, len(served.pending)) == (0, 0)
 
 
-async def test_requests_of_ours_are_answered(wired):
-    """The answer to a request wakes the task that sent it; notices reach the handler."""
+async def test_our_requests_are_answered(wired):
+    """The response wakes the task that sent the request; notices reach the handler."""
     served, ours = await wired()
     result = {}
 
@@ -340,7 +340,7 @@ async def test_requests_of_ours_are_answered(wired):
 
 
 async def test_a_peer_that_never_reads_again_is_given_up(autojump_clock):
-    """A full outbox is not waited for without end: the connection ends by itself."""
+    """The wait for a full outbox is bounded: the connection ends."""
     ours, theirs = memory_pair()
     big = {"text": "x" * 2_000_000}
 

@@ -8,7 +8,7 @@ from noizu_mcp.engine import MessageStream, Outbox
 
 
 class Narrow(MessageStream):
-    """Takes one message without waiting, and the rest when the test opens it."""
+    """Accepts one message without waiting, and the rest when the test opens it."""
 
     def __init__(self):
         self.written = []
@@ -46,7 +46,7 @@ async def stream():
 
 
 async def test_what_does_not_fit_is_left_to_the_writer(stream, nursery):
-    """`flush_now` writes what it can; the writer the rest, in order, alone."""
+    """`flush_now` writes what it can; the writer writes the rest, alone and in order."""
     outbox = Outbox(stream, 100)
     nursery.start_soon(outbox.write)
     for message in (b"1", b"2", b"3"):
@@ -64,7 +64,7 @@ async def test_what_does_not_fit_is_left_to_the_writer(stream, nursery):
 
 
 async def test_draining_waits_for_the_writer(stream, nursery):
-    """Draining waits for the messages that the writer has taken, though the queue is empty."""
+    """Draining waits for the messages that the writer holds, though the queue is empty."""
     outbox = Outbox(stream, 100)
     nursery.start_soon(outbox.write)
     outbox.put(b"1")
@@ -85,7 +85,7 @@ async def test_draining_waits_for_the_writer(stream, nursery):
 
 
 async def test_room_is_waited_for_and_notices_are_dropped(stream, nursery):
-    """Past the limit notices are dropped; who awaits room gets it when all is written."""
+    """Above the limit notices are dropped; a task that awaits room gets it after the writes."""
     outbox = Outbox(stream, 3)
     nursery.start_soon(outbox.write)
     outbox.put(b"1234")
@@ -110,7 +110,7 @@ async def test_room_is_waited_for_and_notices_are_dropped(stream, nursery):
 
 @pytest.mark.parametrize("error", [trio.BrokenResourceError, trio.ClosedResourceError])
 async def test_a_peer_that_is_gone_costs_nothing(stream, nursery, error):
-    """Messages to nobody are dropped and counted; nobody waits for room."""
+    """Messages to a disconnected peer are dropped and counted, and no task waits for room."""
     outbox = Outbox(stream, 1)
     nursery.start_soon(outbox.write)
     outbox.put(b"12")
@@ -127,7 +127,7 @@ async def test_a_peer_that_is_gone_costs_nothing(stream, nursery, error):
 
 
 async def test_a_peer_that_goes_while_we_write_at_once(stream):
-    """The same from `flush_now`."""
+    """The same holds for `flush_now`."""
     outbox = Outbox(stream, 1)
     stream.broken = trio.BrokenResourceError()
     outbox.put(b"12")
@@ -136,8 +136,8 @@ async def test_a_peer_that_goes_while_we_write_at_once(stream):
     assert (outbox.dropped, outbox.has_room) == (1, True)
 
 
-async def test_closing_frees_whoever_waits(stream, nursery):
-    """After `close` nothing is kept, nothing is waited for."""
+async def test_closing_wakes_waiting_tasks(stream, nursery):
+    """After `close` nothing is queued, and no task waits."""
     outbox = Outbox(stream, 1)
     outbox.put(b"12")
     nursery.start_soon(outbox.room)

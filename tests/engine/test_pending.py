@@ -1,4 +1,4 @@
-"""Timeouts of our requests: held while the peer waits for us, paused while we are busy."""
+"""Timeouts of our requests: extended while the peer waits for us, paused while we are busy."""
 
 import pytest
 import trio
@@ -9,7 +9,7 @@ from noizu_mcp.engine._pending import MAX_EXTENSIONS, PendingRequest, PendingReq
 
 @pytest.fixture
 async def requests(nursery):
-    """Requests with one that waits, for 10 s at most; the times at which it ends."""
+    """Make pending requests with one of at most 10 s; return them and the times of its end."""
     made, pending, ended = PendingRequests(), PendingRequest("x", 10.0, None), []
 
     async def wait():
@@ -24,7 +24,7 @@ async def requests(nursery):
 
 
 async def test_a_hold_has_a_maximum(requests, autojump_clock):
-    """The peer cannot hold a request for ever."""
+    """The peer cannot extend a request for ever."""
     made, ended = requests
     with made.hold_timeouts():
         await trio.sleep(1000)
@@ -33,7 +33,7 @@ async def test_a_hold_has_a_maximum(requests, autojump_clock):
 
 
 async def test_a_pause_has_none(requests, autojump_clock):
-    """It ends by itself; then the timeout begins again."""
+    """A pause has no maximum; after it the timeout begins again."""
     made, ended = requests
     with made.pause_timeouts():
         await trio.sleep(1000)
@@ -43,7 +43,7 @@ async def test_a_pause_has_none(requests, autojump_clock):
 
 
 async def test_a_pause_moves_the_maximum(requests, autojump_clock):
-    """By its whole length, also if several overlap."""
+    """The maximum moves by the length of a pause, also of overlapping pauses."""
     made, ended = requests
     first, second = made.pause_timeouts(), made.pause_timeouts()
     with first:
@@ -72,7 +72,7 @@ async def test_a_hold_in_a_pause(requests, autojump_clock):
 
 
 async def test_a_hold_that_outlives_a_pause(requests, autojump_clock):
-    """Then only the maximum counts."""
+    """Afterwards only the maximum counts."""
     made, ended = requests
     with made.hold_timeouts():
         with made.pause_timeouts():
@@ -83,7 +83,7 @@ async def test_a_hold_that_outlives_a_pause(requests, autojump_clock):
 
 
 async def test_a_request_in_a_pause(nursery, autojump_clock):
-    """Its timeout begins with the end of the pause."""
+    """Its timeout begins at the end of the pause."""
     made, pending = PendingRequests(), PendingRequest("x", 10.0, None)
     with made.pause_timeouts():
         made.add(1, pending, nursery.start_soon)

@@ -28,14 +28,14 @@ MORE = "%s: more of these are counted, not shown, for up to a minute"
 
 
 def said(caplog):
-    """Give what was logged, and forget it."""
+    """Return the log entries, and clear them."""
     records = [(record.levelname, record.getMessage()) for record in caplog.records]
     caplog.clear()
     return records
 
 
 def test_entries_of_a_kind_are_shown_and_then_counted(caplog):
-    """Kinds do not hide each other; the number comes with the first entry after the minute."""
+    """Kinds do not hide each other; the number is logged with the first entry after the minute."""
     now = [0.0]
     throttled_log = ThrottledLog(lambda: now[0], shown=2)
     for number in range(6):
@@ -58,7 +58,7 @@ def test_entries_of_a_kind_are_shown_and_then_counted(caplog):
 
 
 def test_a_peer_cannot_fill_the_log(caplog):
-    """Of entries that are different each time a bounded number is told apart; then again."""
+    """The number of distinct entries is bounded in each period."""
     now = [0.0]
     throttled_log = ThrottledLog(lambda: now[0])
     for number in range(2 * MOST):
@@ -72,7 +72,7 @@ def test_a_peer_cannot_fill_the_log(caplog):
 
 
 def test_a_long_entry_is_not_repeated_whole(caplog):
-    """The line that counts entries repeats the beginning of one, however long that is."""
+    """The line with the number repeats only the beginning of the entry."""
     throttled_log = ThrottledLog(shown=2)
     for _ in range(3):
         throttled_log.warning("a", "it says %s", "x" * 10_000)
@@ -80,7 +80,7 @@ def test_a_long_entry_is_not_repeated_whole(caplog):
 
 
 def test_one_entry_may_be_enough(caplog):
-    """Then nothing follows it but the number of those that were left out."""
+    """Then only the number of suppressed entries follows."""
     now = [0.0]
     throttled_log = ThrottledLog(lambda: now[0])
     for about in ("a", "b", "a", "a"):
@@ -93,7 +93,7 @@ def test_one_entry_may_be_enough(caplog):
 
 
 def raised(function, error):
-    """Let a function raise; gives the exception with its traceback."""
+    """Let a function raise; return the exception with its traceback."""
     try:
         function(error)
     except BaseException as caught:
@@ -113,7 +113,7 @@ def other(error):
 
 
 def test_crashes_are_told_apart_by_where_and_what(caplog):
-    """One place that fails without end hides no other, and no other kind of exception."""
+    """A place that fails for ever hides no other place, and no other type of exception."""
     throttled_log = ThrottledLog()
     for _ in range(50):
         for function in (one, wrapped, other):
@@ -126,7 +126,7 @@ def test_crashes_are_told_apart_by_where_and_what(caplog):
 
 
 def test_a_lone_exception_leaves_its_groups():
-    """One failure is one exception, with its own cause; several stay a group."""
+    """A single exception is unwrapped, with its own cause; several remain a group."""
     cause = KeyError("cause")
     error = ValueError("inside")
     error.__cause__ = cause
@@ -141,7 +141,7 @@ def test_a_lone_exception_leaves_its_groups():
 
 
 def test_a_consequence_is_left_out_beside_its_cause():
-    """Alone, or several times, it is the failure; beside something else it says nothing."""
+    """Alone it is the failure; beside another exception it is dropped."""
     with pytest.raises(OSError, match="cause"), single_failure(KeyError):
         raise ExceptionGroup("g", [KeyError(), ExceptionGroup("h", [OSError("cause")])])
     with pytest.raises(KeyError), single_failure(KeyError):
@@ -154,7 +154,7 @@ def test_a_consequence_is_left_out_beside_its_cause():
 
 
 def test_failures_are_taken_apart():
-    """A group is split into the failure and the part that must go on; each keeps its groups."""
+    """A group is split into failures and what must propagate; each part keeps its groups."""
     crash, interrupt = ValueError(), KeyboardInterrupt()
     assert split_cancellation(crash) == (crash, None)
     assert split_cancellation(interrupt) == (None, interrupt)
@@ -167,7 +167,7 @@ def test_failures_are_taken_apart():
 
 
 async def test_what_is_a_crash_and_what_must_go_on():
-    """Exceptions and SystemExit are crashes; cancellation and Ctrl-C pass, also in groups."""
+    """Exceptions and SystemExit are crashes; cancellation and Ctrl-C propagate, also in groups."""
     assert is_crash(ValueError())
     assert is_crash(SystemExit())
     assert is_crash(BaseExceptionGroup("g", [SystemExit(), ValueError()]))
@@ -185,14 +185,14 @@ async def test_what_is_a_crash_and_what_must_go_on():
 
 
 class Trap:
-    """Yields to whoever drives the coroutine, as a scheduler's trap does."""
+    """Yields to the driver of the coroutine, as a trap of the scheduler does."""
 
     def __await__(self):
         return (yield "trap")
 
 
 def test_the_leader_passes_on_what_it_is_sent_and_thrown():
-    """A handler under the leader sees the same values and exceptions as in a task of its own."""
+    """A handler under the leader sees the same values and exceptions as in its own task."""
     log = []
 
     async def work():
@@ -213,7 +213,7 @@ def test_the_leader_passes_on_what_it_is_sent_and_thrown():
 
 
 def test_a_handler_that_never_waits_needs_no_task():
-    """`on_block` is not called; it sees the context variables around it, and leaks none."""
+    """`on_block` is not called; the handler sees the context variables, and leaks none."""
     import contextvars
 
     variable = contextvars.ContextVar("variable")
@@ -230,7 +230,7 @@ def test_a_handler_that_never_waits_needs_no_task():
 
 
 def test_a_closed_leader_closes_its_handler():
-    """A driver that is closed closes the handler's coroutine with it."""
+    """Closing the driver closes the handler's coroutine."""
     closed = []
 
     async def work():
@@ -246,7 +246,7 @@ def test_a_closed_leader_closes_its_handler():
 
 
 async def test_progress_gives_more_time_up_to_a_maximum(autojump_clock):
-    """Each report starts the timeout again, ten times over at most."""
+    """Each report restarts the timeout, up to ten times its length."""
     waiters = PendingRequests()
     start = trio.current_time()
 
@@ -268,7 +268,7 @@ async def test_progress_gives_more_time_up_to_a_maximum(autojump_clock):
 
 @pytest.mark.parametrize("answered", [True, False])
 async def test_each_request_ends_at_its_own_deadline(autojump_clock, answered):
-    """One task ends them all, whatever their order, and itself with the last deadline."""
+    """One task ends all of them, in any order, and ends with the last deadline."""
     waiters = PendingRequests()
     ended = {}
 
@@ -291,7 +291,7 @@ async def test_each_request_ends_at_its_own_deadline(autojump_clock, answered):
 
 
 async def test_the_end_of_a_connection_ends_the_watch(autojump_clock):
-    """Nothing waits for a deadline that cannot pass any more."""
+    """After the end no task waits for a deadline."""
     waiters = PendingRequests()
     start = trio.current_time()
     async with trio.open_nursery() as nursery:
@@ -305,7 +305,7 @@ async def test_the_end_of_a_connection_ends_the_watch(autojump_clock):
 
 
 async def test_answers_find_their_waiters():
-    """Unknown ids and answers without an id wake nobody; the end wakes everybody."""
+    """Unknown ids, and responses without an id, wake no task; the end wakes all."""
     waiters, spawned = PendingRequests(), []
     first, second = PendingRequest("a", math.inf, None), PendingRequest("b", math.inf, None)
     waiters.add(1, first, spawned.append)
@@ -324,7 +324,7 @@ async def test_answers_find_their_waiters():
 
 
 class Requests(InFlight):
-    """Requests in flight that are nobody's."""
+    """Requests in flight without a connection."""
 
     def spawn(self, work):
         raise AssertionError
@@ -334,7 +334,7 @@ class Requests(InFlight):
 
 
 class Channel:
-    """Keeps what a request sends."""
+    """Records what a request sends."""
 
     has_room = True
 
@@ -356,7 +356,7 @@ class Channel:
         self.sent.append("nothing")
 
     async def room(self):
-        """Has room."""
+        """Return at once, since there is room."""
 
 
 def inbound():
@@ -364,7 +364,7 @@ def inbound():
 
 
 def test_an_answer_without_room_is_an_error():
-    """The error takes its place, and says what to do."""
+    """An error replaces the result, and says what to do."""
     one = InboundRequest(Requests(), Request("id", "tools/list", {}), None, Channel(room=10))
     one.send_result({"x": "y" * 100})
     (sent,) = one.channel.sent
@@ -373,7 +373,7 @@ def test_an_answer_without_room_is_an_error():
 
 
 def test_a_request_is_answered_once():
-    """The first answer counts; later answers and notices go nowhere."""
+    """The first answer is sent; later answers and notices are dropped."""
     one = inbound()
     one.send_notice("notifications/progress", {})
     one.send_result({"x": 1})
@@ -387,7 +387,7 @@ def test_a_request_is_answered_once():
 
 
 def test_a_deadline_moves_with_its_scope():
-    """Before the work has a scope, and after."""
+    """It can be moved before and after the work has a scope."""
     one = inbound()
     one.expire_at(5)
     one.scope = trio.CancelScope()
@@ -397,7 +397,7 @@ def test_a_deadline_moves_with_its_scope():
 
 
 def test_after_a_cancellation_there_is_no_answer():
-    """Nothing follows for the id of a cancelled request."""
+    """Nothing is sent for the id of a cancelled request."""
     one = inbound()
     one.withdraw()
     one.send_result({"x": 1})
@@ -406,7 +406,7 @@ def test_after_a_cancellation_there_is_no_answer():
 
 
 def test_a_result_that_is_no_json_is_an_internal_error(caplog):
-    """The request still gets its answer."""
+    """The request is answered with it."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     for value in (object(), float("nan")):
         one = inbound()
@@ -420,7 +420,7 @@ def test_a_result_that_is_no_json_is_an_internal_error(caplog):
 
 
 async def test_the_clock_of_a_request_can_stand(autojump_clock):
-    """A stopped clock keeps the time that was left; a request without a deadline gets none."""
+    """A paused clock keeps the remaining time; a request without a deadline gets none."""
     one = inbound()
     one.expire_at(trio.current_time() + 10)
     one.scope = trio.CancelScope(deadline=one.deadline)
@@ -440,7 +440,7 @@ async def test_the_clock_of_a_request_can_stand(autojump_clock):
 
 
 async def test_a_cancellation_where_nothing_is_cancelled_is_a_crash():
-    """Somebody kept it: nothing waits for it, so nothing must be ended by it."""
+    """A `Cancelled` that was kept from another scope counts as a crash."""
     with trio.CancelScope() as scope:
         scope.cancel()
         try:

@@ -69,8 +69,7 @@ LENGTHS = [
     *(b"Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAAQAAP__",),
     *(b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13", b"X: 1"),
 ]
-#: Bodies in chunks, of which each ends for some parsers where the hidden request begins, or after
-#: it.
+#: Chunked bodies that for some parsers end where the hidden request begins, or after it.
 CHUNKS = [
     *(CHUNK, b"0\r\n\r\n" + HIDDEN, b"0\r\n" + HIDDEN, b"00000000000000000000\r\n\r\n" + HIDDEN),
     *(b"0\n\n" + HIDDEN, b"0\r\n\n" + HIDDEN, b"0\r\r" + HIDDEN, b"0;x\n\r\n" + HIDDEN),
@@ -139,7 +138,7 @@ def _requests() -> Iterator[bytes]:
     yield from WHOLE
 
 
-#: What clients send, each on a connection of its own; the last request ends the connection.
+#: What clients send, each on its own connection; the last request closes the connection.
 CASES = [
     (data + LAST).replace(b"/%b/" % NUMBER, b"/%04d/" % number)
     for number, data in enumerate(_requests())

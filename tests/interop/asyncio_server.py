@@ -30,5 +30,5 @@ class Ordering(Server, name="ordering", version="1.0.0", loop="asyncio"):
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[Mails]:
-        async with asyncio.TaskGroup():  # it needs a task of asyncio
+        async with asyncio.TaskGroup():  # it needs an asyncio task
             yield asyncio.Queue()

@@ -1,7 +1,7 @@
-"""An MCP server of another package, with the authorization server of that package, on a free port.
+"""An MCP server of another package, with that package's authorization server, on a free port.
 
 The first argument is the package, `mcp` or `fastmcp`. The URL of the endpoint is printed. With the
-public key of an identity provider in IDP_KEY, `mcp` accepts its assertions about people.
+public key of an identity provider in IDP_KEY, `mcp` accepts its assertions about users.
 """
 
 import os
@@ -51,7 +51,7 @@ def main() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     registration = ClientRegistrationOptions(enabled=True, valid_scopes=["read"])
-    # Implements the provider that `mcp` defines; each package serves it by endpoints of its own.
+    # Implements the provider interface of `mcp`; each package serves it by its own endpoints.
     provider = Provider(
         base_url=url,
         required_scopes=["read"],

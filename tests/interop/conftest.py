@@ -1,4 +1,4 @@
-"""Starts the drivers of the official clients, and finds the packages that they need."""
+"""Fixtures that start the drivers of the official clients, and find their packages."""
 
 import fcntl
 import importlib.util
@@ -23,7 +23,7 @@ ROOT = HERE.parents[1]
 SCRIPTS = HERE / "ts"
 INSTALL = f"npm install --no-package-lock --ignore-scripts --prefix {SCRIPTS.relative_to(ROOT)}"
 
-#: Seconds for a driver with all its connections: it fails, it does not hang.
+#: Seconds for a driver with all its connections; a hang becomes a failure.
 PATIENCE = 300
 
 #: The drivers of the TypeScript clients, and the packages that they need.
@@ -34,7 +34,7 @@ DRIVERS = {
 
 
 def node_modules(package: str) -> Path:
-    """Find the folder of the Node packages, or skip."""
+    """Return the folder of the Node packages, or skip."""
     if shutil.which("node") is None:
         pytest.skip("node is not installed")
     configured = os.environ.get("NOIZU_MCP_NODE_MODULES")
@@ -45,7 +45,7 @@ def node_modules(package: str) -> Path:
 
 
 def need_mcp() -> None:
-    """Skip where the official Python package is missing."""
+    """Skip without the official Python package."""
     if importlib.util.find_spec("mcp") is None:
         pytest.skip("the package mcp is not installed")
 
@@ -63,7 +63,7 @@ def node_command() -> Callable[[str, str], tuple[list[str], dict[str, str]]]:
 
 @pytest.fixture(scope="session")
 def node_package() -> Callable[[str], Path]:
-    """Find the folder of an installed Node package, or skip."""
+    """Return the folder of an installed Node package, or skip."""
     return lambda package: node_modules(package) / package
 
 
@@ -103,7 +103,7 @@ def serve_url(
 ) -> Iterator[Callable[[str, str], str]]:
     """Serve `path/to/file.py:Server` over HTTP, with a journal; returns its URL.
 
-    At the end each server must end by itself, with status 0.
+    At the end each server must exit with status 0.
     """
     running: list[subprocess.Popen[str]] = []
 
@@ -133,7 +133,7 @@ def serve_url(
 def where(
     serve_command: Callable[[str], list[str]], serve_url: Callable[[str, str], str]
 ) -> Callable[[str, str, str], dict[str, Any]]:
-    """Say to a driver where a server is: over which transport, its target, and its journal."""
+    """Describe the place of a server to a driver: its transport, its target, and its journal."""
 
     def say(transport: str, target: str, journal: str) -> dict[str, Any]:
         if transport == "http":
@@ -182,7 +182,7 @@ def drive() -> Callable[[str, Sequence[dict[str, Any]]], dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def folder_of_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that all workers of this run share."""
+    """Return a folder that all workers of this run share."""
     base = tmp_path_factory.getbasetemp()
     return base.parent if hasattr(request.config, "workerinput") else base
 

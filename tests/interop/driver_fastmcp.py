@@ -1,6 +1,6 @@
-"""Drives the everything server over HTTP with FastMCP's client and prints what it saw as JSON.
+"""Drive the everything server over HTTP with FastMCP's client and print its report as JSON.
 
-Takes the URL and the mode of the client: `legacy`, or a revision without a handshake.
+The arguments are the URL and the mode of the client: `legacy`, or a revision without a handshake.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""Drives a server with the official Python client and prints what it saw as one JSON object.
+"""Drive a server with the official Python client and print its report as one JSON object.
 
-Takes one argument, a JSON array of connections, each with `label`, `kind`, `version`, `command`,
-`journal`, `scenarios` and perhaps more, as the fixture `drive` gets them. The report has one object
-for each label, in it one value for each scenario.
+The argument is a JSON array of connections, each with `label`, `kind`, `version`, `command`,
+`journal`, `scenarios` and perhaps more, as in the fixture `drive`. The report has one object for
+each label, with one value for each scenario.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from mcp.shared.subscriptions import event_to_notification
 
 #: Seconds for one scenario.
 PATIENCE = 60
-#: What a filter for notifications lets through.
+#: The accepted notifications of a listen request.
 METHODS = {
     "toolsListChanged": "notifications/tools/list_changed",
     "promptsListChanged": "notifications/prompts/list_changed",
@@ -31,7 +31,7 @@ METHODS = {
 
 
 def target(connection: dict[str, Any]) -> Any:
-    """The place of the server: a URL, or a command."""
+    """Return the place of the server: a URL, or a command."""
     if "url" in connection:
         return connection["url"]
     command, *args = connection["command"]
@@ -50,7 +50,7 @@ class Driver:
         self.person = Person()
         version = connection["version"]
         if connection["kind"] == "handshake":
-            # The client has no option for it: it always offers the latest that it knows.
+            # The client has no option for it: it always offers its latest revision.
             session_module.LATEST_HANDSHAKE_VERSION = version
         kinds = {"handshake": "legacy", "auto": "auto", "pin": version}
         self.client = Client(
@@ -149,7 +149,7 @@ class Driver:
             running.set()
 
         async def call() -> None:
-            with contextlib.suppress(MCPError):  # it says that the connection was closed
+            with contextlib.suppress(MCPError):  # it reports that the connection was closed
                 await self.client.call_tool(scenario["tool"], {}, progress_callback=report)
 
         self.nursery.start_soon(call)
@@ -256,14 +256,12 @@ class Driver:
             await self.client.subscribe_resource(uri)
         await self.call(scenario)
         wanted = [METHODS[key] for key in listen]
-        # What an earlier scenario changed may be told of late.
+        # Changes of an earlier scenario may be reported late.
         while (found := await self.heard.receive())[0] not in wanted:
             pass
         for uri in watched:
             await self.client.unsubscribe_resource(uri)
-            await self.call(
-                scenario
-            )  # a notice of it would be the first that a later scenario gets
+            await self.call(scenario)  # its notice would be the first that a later scenario gets
         return {"notice": found}
 
     async def _change(self, scenario: dict[str, Any], heard: Any) -> Any:
@@ -276,7 +274,7 @@ class Driver:
 
 
 class Person:
-    """Answers what servers ask, in one of several moods."""
+    """Answers questions of servers, in one of several moods."""
 
     def __init__(self) -> None:
         self.mood = "accept"
@@ -284,7 +282,7 @@ class Person:
         self.called, self.dismissed = trio.Event(), trio.Event()
 
     def callbacks(self) -> dict[str, Any]:
-        """The options of a client that can be asked."""
+        """Return the options of a client with all capabilities."""
         return {
             "elicitation_callback": self.elicit,
             "sampling_callback": self.sample,
@@ -333,7 +331,7 @@ class Person:
 
 
 def fill_in(field: dict[str, Any], message: str) -> Any:
-    """Fill a field of a form in as all drivers do."""
+    """Fill in a field of a form as all drivers do."""
     if "default" in field:
         return field["default"]
     if field["type"] == "array":
@@ -347,7 +345,7 @@ def fill_in(field: dict[str, Any], message: str) -> Any:
 
 
 def notice(message: Any) -> list[str]:
-    """Write a notification as its method and, if it has one, its URI."""
+    """Describe a notification by its method and, if it has one, its URI."""
     uri = getattr(message.params, "uri", None)
     return [message.method] if uri is None else [message.method, str(uri)]
 

@@ -1,7 +1,7 @@
-"""Starts nginx and HAProxy before a server of a test.
+"""Starts nginx and HAProxy in front of a server of a test.
 
-The socket that a proxy listens on is made here and handed down, so that no other program can take
-the port in between.
+The listening socket of a proxy is made here and inherited, so that no other program can take the
+port in between.
 """
 
 import os
@@ -16,10 +16,10 @@ import pytest
 
 #: Seconds for a proxy to end.
 PATIENCE = 60
-#: Seconds of silence after which an impatient proxy ends the connection of a client.
+#: Seconds of silence after which an impatient proxy closes a client's connection.
 IMPATIENCE = 1
 
-#: As `docs/how-to/deployment.md` has it.
+#: As in `docs/how-to/deployment.md`.
 NGINX_STREAMS = """
     proxy_http_version 1.1;
     proxy_set_header Host $host;
@@ -27,7 +27,7 @@ NGINX_STREAMS = """
     proxy_buffering off;
     proxy_read_timeout 60s;
 """
-#: A request goes on while it still comes, and what other servers refuse goes on too.
+#: Requests are forwarded while they arrive, also those that other servers refuse.
 NGINX_LAX = """
     proxy_request_buffering off;
     ignore_invalid_headers off;
@@ -51,7 +51,7 @@ http {{
     {content}
 }}
 """
-#: Every connection to the server is used for all clients.
+#: All clients share the connections to the server.
 NGINX_SITE = """
 client_max_body_size 16m;
 upstream server {{
@@ -84,8 +84,7 @@ backend mcp
     http-reuse always
     server one 127.0.0.1:{port}
 """
-#: Proxies by name, and what their configuration says beside the rest. The lax ones let through what
-#: others refuse.
+#: Proxies by name, with additions to their configuration. The lax ones forward what others refuse.
 PROXIES = {
     "nginx": NGINX_STREAMS,
     "nginx-defaults": "",
@@ -93,7 +92,7 @@ PROXIES = {
     "haproxy": "",
     "haproxy-lax": "option accept-invalid-http-request",
 }
-#: How to be impatient.
+#: The options for impatience.
 HURRY = {
     "nginx": f"""
     client_header_timeout {IMPATIENCE}s;
@@ -110,8 +109,8 @@ HURRY = {
 
 
 def find_proxy(program: str) -> str:
-    """Find the program of a proxy, or skip."""
-    # The folder of programs of the administrator is not everybody's.
+    """Return the path of a proxy, or skip."""
+    # Programs of the administrator may not be in the PATH of users.
     path = os.environ.get("PATH", os.defpath)
     found = shutil.which(program, path=os.pathsep.join([path, "/usr/sbin", "/usr/local/sbin"]))
     if found is None:
@@ -138,7 +137,7 @@ def proxied(name: str, port: int, folder: Path, *, hurry: bool = False) -> Itera
     def write(address: str, fd: int) -> str:
         if kind == "nginx":
             return NGINX_SITE.format(port=port, address=address, settings=settings)
-        # A long time for clients, since a client that waits for its answer is silent, too.
+        # A long timeout for clients, since a client that waits for its answer is silent, too.
         given = {"fd": fd, "settings": settings, "client": 10 if hurry else 60}
         return HAPROXY.format(content=HAPROXY_SITE.format(port=port), **given)
 
@@ -164,7 +163,7 @@ def running(kind: str, folder: Path, write: Callable[[str, int], str]) -> Iterat
         fd, port = listener.fileno(), listener.getsockname()[1]
         text = write(f"127.0.0.1:{port}", fd)
         if kind == "nginx":
-            # Its worker would be somebody who may not write into the folder.
+            # Its worker would be another user, who cannot write into the folder.
             user = "user root root;" if os.geteuid() == 0 else ""
             text = NGINX.format(folder=folder, user=user, content=text)
         config = folder / f"{kind}.conf"
@@ -176,7 +175,7 @@ def running(kind: str, folder: Path, write: Callable[[str, int], str]) -> Iterat
         with (folder / "stderr").open("wb") as errors:
             process = subprocess.Popen(
                 [program, *words[kind]],
-                # nginx takes listening sockets over from the process before it, by this variable.
+                # By this variable nginx takes over listening sockets from its parent process.
                 env={**os.environ, "NGINX": f"{fd};"},
                 pass_fds=[fd],
                 stdout=subprocess.DEVNULL,

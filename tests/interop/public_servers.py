@@ -1,7 +1,7 @@
-"""The servers that anybody may install, the steps of a conversation with each, and what they show.
+"""The public servers, the steps of a conversation with each, and their results.
 
 A step is the name of a method of the client and its arguments, so that the clients for trio,
-asyncio and plain code can all take it.
+asyncio and blocking code can all run it.
 """
 
 import os
@@ -17,7 +17,7 @@ from noizu_mcp import Progress, Stdio
 
 Step = tuple[str, Mapping[str, Any]]
 HERE = Path(__file__).parent
-#: The modules of this environment, for a server that is one of them.
+#: The Python modules of this environment, for servers in it.
 PATH = os.pathsep.join(sys.path)
 PNG = bytes.fromhex("89504e470d0a1a0a")
 

@@ -1,4 +1,4 @@
-"""Shared by the tests that drive our servers with the official clients: scenarios and reports."""
+"""Scenarios and reports of the tests that drive our servers with the official clients."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -25,12 +25,12 @@ def ways(modes: Mapping[str, Sequence[Mode]]) -> list[Any]:
 
 
 def call(tool: str, name: str | None = None, **arguments: Any) -> dict[str, Any]:
-    """Make the scenario of a call; it is reported under the name of the tool if it has none."""
+    """Make the scenario of a call; by default it is reported under the name of the tool."""
     return {"name": name or tool, "kind": "call", "tool": tool, "arguments": arguments}
 
 
 def look_up(report: Mapping[str, Any]) -> Callable[[str], Any]:
-    """Make what looks a scenario up in the report of a connection; a failed one fails there."""
+    """Return a function that looks a scenario up in a report; a failed scenario fails there."""
 
     def look(name: str) -> Any:
         assert "connection" not in report, report["connection"]["failed"]
@@ -43,12 +43,12 @@ def look_up(report: Mapping[str, Any]) -> Callable[[str], Any]:
 
 
 def texts(result: Mapping[str, Any]) -> list[str]:
-    """The text of a result that is nothing but text and no error."""
+    """Return the text of a result that has only text and no error."""
     assert not result.get("isError"), result
     return [block["text"] for block in result["content"]]
 
 
 def failure(result: Mapping[str, Any]) -> list[str]:
-    """The text of a result that says that the tool failed."""
+    """Return the text of an error result."""
     assert result["isError"] is True, result
     return [block["text"] for block in result["content"]]

@@ -39,7 +39,7 @@ class Person(Ears):
         self.asked: list[Mapping[str, Any]] = []
 
     def accept(self, params: Mapping[str, Any]) -> Accept[Any]:
-        """Take what a form offers; each other field is a name."""
+        """Accept the defaults of a form; each other field is a name."""
         if params.get("mode") == "url":
             return Accept(None)
         fields = params["requestedSchema"]["properties"]
@@ -58,7 +58,7 @@ class Person(Ears):
 
 
 async def attempt(scenario: Callable[[], Awaitable[Any]]) -> Any:
-    """Run a scenario; returns its value, or the exception that ended it."""
+    """Run a scenario; return its value, or the exception that ended it."""
     try:
         with trio.fail_after(PATIENCE):
             return await scenario()
@@ -73,7 +73,7 @@ async def converse(
     conversation: Callable[[Client, Any], object],
     names: Iterable[str],
 ) -> dict[str, Any]:
-    """Run the named scenarios of a conversation on one connection; returns what each saw."""
+    """Run the named scenarios of a conversation on one connection; return the value of each."""
     with trio.fail_after(CONNECTED):
         # A busy machine may take longer to start a server than a client waits for its first answer.
         options = {"version": version, "probe_timeout": CONNECTED}
@@ -83,7 +83,7 @@ async def converse(
 
 
 def look_up(found: Mapping[str, Any]) -> Callable[[str], Any]:
-    """Make what looks a scenario up; an exception is raised there."""
+    """Return a function that looks a scenario up; an exception of it is raised there."""
 
     def look(name: str) -> Any:
         value = found[name]
@@ -95,6 +95,6 @@ def look_up(found: Mapping[str, Any]) -> Callable[[str], Any]:
 
 
 def texts(result: Any) -> list[str]:
-    """The text of a result that is nothing but text and no error."""
+    """Return the text of a result that has only text and no error."""
     assert not result.is_error, result
     return [block.text for block in result.content]

@@ -1,4 +1,4 @@
-"""The official clients, and FastMCP's, drive servers whose handlers run on asyncio."""
+"""The official clients, and FastMCP's, with servers whose handlers run on asyncio."""
 
 import asyncio
 import importlib.util
@@ -33,9 +33,9 @@ ORDERS = [
 
 @pytest.fixture
 def application() -> Iterator[str]:
-    """Serve the FastAPI application of the examples with uvicorn; gives the URL of its server."""
+    """Serve the FastAPI application of the examples with uvicorn; yields its MCP URL."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        # Its requests wait in the queue of the socket until uvicorn takes them.
+        # Requests wait in the queue of the socket until uvicorn accepts them.
         options = ["--fd", str(listener.fileno()), "--log-level", "error", "--lifespan", "on"]
         process = subprocess.Popen(
             [sys.executable, "-m", "uvicorn", "fastapi_app:app", *options],
@@ -55,7 +55,7 @@ EACH = pytest.mark.parametrize(
 
 @EACH
 def test_an_application_on_asyncio(client, version, application, drive, tmp_path):
-    """Its tools use the queue and the database of the application, and write log messages."""
+    """Its tools use the queue and the database of the application, and send log messages."""
     connection = {
         "label": "app",
         "kind": KINDS[version],
@@ -76,7 +76,7 @@ def test_an_application_on_asyncio(client, version, application, drive, tmp_path
 @EACH
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_a_mail_and_two_questions(client, version, transport, where, drive, tmp_path):
-    """A handler on asyncio goes on after each answer; it sends one mail."""
+    """A handler on asyncio continues after each answer; it sends one mail."""
     connection = {
         "label": "ordering",
         "kind": KINDS[version],
@@ -94,7 +94,7 @@ def test_a_mail_and_two_questions(client, version, transport, where, drive, tmp_
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 @pytest.mark.filterwarnings("ignore")
 def test_fastmcp_drives_an_application_on_asyncio(mode, application):
-    """FastMCP's client gets the tools, their answers and their log messages."""
+    """FastMCP's client gets the tools, their results and their log messages."""
     from fastmcp import Client
 
     logs: list[Any] = []

@@ -1,4 +1,4 @@
-"""OAuth end to end with authorization servers of others: oidc-provider, `mcp` and FastMCP."""
+"""OAuth end to end with other authorization servers: oidc-provider, `mcp` and FastMCP."""
 
 import html
 import importlib.util
@@ -49,7 +49,7 @@ KEY = generate_private_key(SECP256R1())
 
 @contextmanager
 def running(command: list[str], **env: str) -> Iterator[str]:
-    """Run a program that prints its URL; ends it afterwards."""
+    """Run a program that prints its URL; end it afterwards."""
     environment = {**os.environ, **env}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
@@ -65,17 +65,17 @@ def running(command: list[str], **env: str) -> Iterator[str]:
 
 
 class Browser:
-    """A browser with cookies and a person who logs in and agrees to everything.
+    """A browser with cookies and a user who logs in and accepts everything.
 
     Attributes:
-        logins: How often it was opened.
+        logins: The number of times that it was opened.
     """
 
     def __init__(self) -> None:
         self.logins = 0
 
     async def open(self, url: str) -> str:
-        """Walk through the pages of the login, until the client is to get the answer."""
+        """Follow the pages of the login, up to the redirect to the client."""
         self.logins += 1
         site = urlsplit(url).netloc
         async with httpx2.AsyncClient(timeout=PATIENCE) as http:
@@ -99,7 +99,7 @@ class Browser:
 
 
 def serving(package: str, **env: str) -> AbstractContextManager[str]:
-    """Serve with another package; gives the URL of the endpoint."""
+    """Serve with another package; yields the URL of the endpoint."""
     for needed in ("mcp", "fastmcp", "uvicorn"):
         if importlib.util.find_spec(needed) is None:
             pytest.skip(f"the package {needed} is not installed")
@@ -108,7 +108,7 @@ def serving(package: str, **env: str) -> AbstractContextManager[str]:
 
 @pytest.fixture(scope="module", params=["mcp", "fastmcp"])
 def foreign_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The URL of a server of another package."""
+    """Return the URL of a server of another package."""
     with serving(request.param) as url:
         yield url
 
@@ -169,7 +169,7 @@ class Docs(Server, name="docs", version="1.0.0"):
 
 @pytest.fixture(scope="module")
 def issuer(node_command: Callable[[str, str], Any]) -> Iterator[str]:
-    """An authorization server of oidc-provider."""
+    """Run an authorization server of oidc-provider."""
     command, env = node_command("oidc_provider.mjs", "oidc-provider")
     jwk = jwt.get_algorithm_by_name("ES256").to_jwk(KEY.public_key(), as_dict=True)
     with running(command, **env, SIGNER_JWK=json.dumps(jwk)) as url:
@@ -177,7 +177,7 @@ def issuer(node_command: Callable[[str, str], Any]) -> Iterator[str]:
 
 
 class Forgetful(TokenVerifier):
-    """Accepts each token a few times, as if it lived for a short time only."""
+    """Accepts each token a few times, as if it expired soon."""
 
     def __init__(self, verifier: TokenVerifier) -> None:
         self.seen: Counter[str] = Counter()
@@ -201,7 +201,7 @@ def auth_for(issuer: str, url: str) -> BearerAuth:
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_login_and_step_up(issuer: str, version: str) -> None:
-    """A person logs in, and once more when a tool needs another scope; no scope is lost."""
+    """A user logs in, and once more when a tool needs another scope; no scope is lost."""
     browser = Browser()
     async with (
         serve_protected(Docs, partial(auth_for, issuer)) as url,
@@ -215,7 +215,7 @@ async def test_login_and_step_up(issuer: str, version: str) -> None:
 
 
 async def test_refresh_with_rotation(issuer: str) -> None:
-    """Tokens are renewed without the person; each refresh token is used once."""
+    """Tokens are renewed without the user; each refresh token is used once."""
     browser = Browser()
     async with (
         serve_protected(Docs, partial(auth_for, issuer)) as url,
@@ -227,7 +227,7 @@ async def test_refresh_with_rotation(issuer: str) -> None:
 
 
 async def test_logging_out(issuer: str, caplog: pytest.LogCaptureFixture) -> None:
-    """The tokens are revoked at their issuer, and the next client asks the person again."""
+    """The tokens are revoked at their issuer, and the next client needs a login."""
     browser = Browser()
     auth = OAuth(open_browser=browser.open)
     async with serve_protected(Docs, partial(auth_for, issuer)) as url:
@@ -257,7 +257,7 @@ async def test_machines(issuer: str, kind: str) -> None:
 
 
 async def test_wrong_secret(issuer: str) -> None:
-    """A refusal is one error with the words of the authorization server."""
+    """A refusal is one exception with the text of the authorization server."""
     async with serve_protected(Docs, partial(auth_for, issuer)) as url:
         with pytest.raises(AuthError, match="invalid_client"):
             async with connect(url, auth=ClientCredentials("robot", "wrong", issuer=issuer)):

@@ -26,7 +26,7 @@ def test_abandoned_call(
     serve_command: Callable[[str], list[str]],
     tmp_path: Path,
 ):
-    """The call is cancelled and the lifespan ends, before the client loses its patience."""
+    """The call is cancelled and the lifespan ends, before the client kills the server."""
     journal = tmp_path / "journal"
     connection = {
         **negotiation,

@@ -1,6 +1,6 @@
-"""The conformance suite, over stdio, against the everything server: the suite itself has HTTP.
+"""The conformance suite, over stdio, with the everything server: the suite itself has HTTP only.
 
-The tests write and read the lines themselves, so that they see all that is sent.
+The tests write and read the lines themselves, so that they see all messages.
 """
 
 import json
@@ -30,12 +30,12 @@ ACCEPTED = {
     },
     "roots/list": {"roots": [{"uri": "file:///work"}]},
 }
-#: Seconds; reached only where something hangs.
+#: Seconds; only used up by a hang.
 PATIENCE = 60
 
 
 class Wire:
-    """Sends requests, one after the other, and keeps the notifications that come before answers."""
+    """Sends one request after the other, and keeps the notifications before each response."""
 
     def __init__(self, process: trio.Process) -> None:
         self._process = process
@@ -44,7 +44,7 @@ class Wire:
         self.notices: list[dict[str, Any]] = []
 
     async def send(self, method: str, can: dict[str, Any] = ALL, **params: Any) -> int:
-        """Send a request; returns its id."""
+        """Send a request; return its id."""
         self._number += 1
         meta = {
             f"{PREFIX}protocolVersion": VERSION,
@@ -55,19 +55,19 @@ class Wire:
         return self._number
 
     async def write(self, **message: Any) -> None:
-        """Send a message as it is."""
+        """Send a message unchanged."""
         line = json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
         await self._process.stdin.send_all(line)
 
     async def greet(self, version: str) -> None:
-        """Shake hands as an older revision has it, with all that a client can say it can do."""
+        """Do the handshake of an older revision, with all client capabilities."""
         who = {"clientInfo": {"name": "suite", "version": "1"}, "capabilities": ALL}
         await self.write(id=0, method="initialize", params={"protocolVersion": version, **who})
         assert (await self.read())["result"]["protocolVersion"] == version
         await self.write(method="notifications/initialized")
 
     async def read(self, *, request: bool = False) -> dict[str, Any]:
-        """Read a message; it must be a request, or must be none."""
+        """Read a message, which must be a request, or must not."""
         while b"\n" not in self._buffer:
             data = await self._process.stdout.receive_some()
             assert data, "the server ended"
@@ -113,7 +113,7 @@ def answers(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def asked(result: dict[str, Any]) -> dict[str, str]:
-    """The methods of the questions by their keys, of a result that must ask."""
+    """Return the methods of the questions by their keys, in a result that must ask."""
     assert result["resultType"] == "input_required"
     return {key: each["method"] for key, each in result["inputRequests"].items()}
 
@@ -136,7 +136,7 @@ def asked(result: dict[str, Any]) -> dict[str, str]:
     ],
 )
 async def test_questions(tool, questions):
-    """A tool that asks by hand sends its questions under its keys, then its answer."""
+    """A tool that asks by hand sends its questions with its keys, then its result."""
     async with serving() as wire:
         first = await wire.call(BY_HAND + tool)
         assert asked(first) == questions
@@ -149,7 +149,7 @@ async def test_questions(tool, questions):
 
 
 async def test_rounds():
-    """Each round has a state of its own, and the last one answers."""
+    """Each round has its own state, and the last round has the result."""
     async with serving() as wire:
         tool = f"{BY_HAND}multi_round"
         first = await wire.call(tool)
@@ -164,7 +164,7 @@ async def test_rounds():
 
 
 async def test_bad_answers():
-    """A missing answer is asked for again; an unasked one changes nothing."""
+    """A missing answer repeats the question; an unrequested one changes nothing."""
     async with serving() as wire:
         tool = f"{BY_HAND}elicitation"
         first = again = await wire.call(tool)
@@ -205,7 +205,7 @@ async def test_prompt():
 
 
 async def test_capabilities():
-    """A client is asked for what it can do only."""
+    """A client is only asked within its capabilities."""
     async with serving() as wire:
         first = await wire.call(f"{BY_HAND}capabilities", {"sampling": {}})
         assert set(asked(first).values()) == {"sampling/createMessage"}
@@ -215,7 +215,7 @@ async def test_capabilities():
 
 
 async def test_notifications():
-    """No notice is sent that was not asked for, and a tool that asks sends no request."""
+    """Unrequested notices are not sent, and a tool that asks sends no request."""
     async with serving() as wire:
         assert "content" in await wire.call("test_logging_tool")
         assert wire.notices == []
@@ -225,7 +225,7 @@ async def test_notifications():
 
 
 async def test_listening():
-    """A stream opens with what was agreed to, and has what was asked for only."""
+    """A stream begins with the accepted filter, and has its notices only."""
     async with serving() as wire:
         wanted = {"toolsListChanged": True}
         number = await wire.send("subscriptions/listen", notifications=wanted)
@@ -244,7 +244,7 @@ async def test_listening():
     "method", ["tools/list", "prompts/list", "resources/list", "resources/templates/list"]
 )
 async def test_lists(method):
-    """Lists are complete answers that say how long they hold, the same each time."""
+    """Lists are complete results with a TTL, the same each time."""
     async with serving() as wire:
         first, second = [(await wire.ask(method))["result"] for _ in range(2)]
         assert first == second
@@ -254,7 +254,7 @@ async def test_lists(method):
 
 
 async def test_read():
-    """A resource says how long it holds; a missing one is an error with its URI."""
+    """A resource has a TTL; a missing one is an error with its URI."""
     async with serving() as wire:
         result = (await wire.ask("resources/read", uri="test://static-text"))["result"]
         assert (result["ttlMs"] >= 0, result["cacheScope"]) == (True, "private")
@@ -266,7 +266,7 @@ async def test_read():
 @pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18"])
 @pytest.mark.parametrize("tool", ["open_page", "use_tools"])
 async def test_too_old(version, tool):
-    """A question of 2025-11-25 is not asked before, whatever the client says that it can do."""
+    """A question of 2025-11-25 is not sent before, whatever the client declares."""
     async with serving(f"{HERE / 'everything_server.py'}:Interop") as wire:
         await wire.greet(version)
         await wire.write(id=1, method="tools/call", params={"name": tool, "arguments": {}})
@@ -276,7 +276,7 @@ async def test_too_old(version, tool):
 
 
 async def test_url():
-    """2025-11-25 wants an id with every URL, each with its own."""
+    """2025-11-25 needs a unique id with every URL."""
     async with serving(f"{HERE / 'everything_server.py'}:Interop") as wire:
         await wire.greet("2025-11-25")
         ids = set()

@@ -1,4 +1,4 @@
-"""`noizu-mcp doctor` examines servers of other projects; what it says of them is true."""
+"""`noizu-mcp doctor` with servers of other projects has true findings."""
 
 import json
 import shlex
@@ -11,7 +11,7 @@ import pytest
 from noizu_mcp import Stdio
 from noizu_mcp.cli import main
 
-# No server of these packages has pages, and so none looks at a cursor.
+# No server of these packages has pages, so cursors are not checked.
 CURSOR = ("cursor", "note")
 OLD = ("revision", "note")
 SCRIPTS = {
@@ -37,7 +37,7 @@ def examine(capsys: pytest.CaptureFixture[str], *words: str) -> set[tuple[str, s
 def test_servers_of_the_official_packages(
     name: str, foreign: Callable[..., Stdio], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They have the findings that are known of their packages, and no other."""
+    """They have the known findings of their packages, and no others."""
     stdio = foreign(name, "foreign_server.py", SCRIPTS)
     env = [f"{key}={value}" for key, value in stdio.env.items()]
     command = ["env", *env, stdio.command, *stdio.args]
@@ -48,7 +48,7 @@ def test_servers_of_the_official_packages(
 def test_the_reference_server(
     node_package: Callable[[str], Path], capsys: pytest.CaptureFixture[Any]
 ) -> None:
-    """It keeps every rule of its revision; a tool of it is called and checked."""
+    """It has no finding in its revision; a tool of it is called and checked."""
     script = node_package("@modelcontextprotocol/server-everything") / "dist" / "index.js"
     words = ("--call", "get-structured-content", "location=Chicago")
     found = examine(capsys, *words, "--", "node", str(script), "stdio")

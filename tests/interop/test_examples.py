@@ -1,4 +1,4 @@
-"""The official clients drive the examples of the documentation."""
+"""The official clients with the examples of the documentation."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +27,7 @@ def _ask(tool: str) -> dict[str, Any]:
 _CARD = {"method": "card", "number": "4111111111111111"}
 _LATE = {"method": "invoice", "due": "2027-01-01"}
 
-#: For each server of the examples what is asked of it.
+#: The scenarios for each server of the examples.
 TARGETS: dict[str, list[dict[str, Any]]] = {
     "weather.py": [LIST, call("get_weather", "oslo", city="Oslo")],
     "search.py": [
@@ -134,7 +134,7 @@ def reports(
     run_once: Callable[..., dict[str, Any]],
     serve_command: Callable[..., list[str]],
 ) -> dict[str, Any]:
-    """Report of one client on all examples, in each of its revisions."""
+    """Return the report of one client on all examples, in each of its revisions."""
 
     def connections(folder: Path) -> list[dict[str, Any]]:
         return [
@@ -155,7 +155,7 @@ def reports(
 
 @pytest.fixture
 def seen(reports: dict[str, Any], version: str) -> Callable[[str, str], Any]:
-    """Look up what came of a scenario with a server."""
+    """Return the result of a scenario with a server."""
     return lambda target, name: look_up(reports[f"{target} {version}"])(name)
 
 
@@ -171,7 +171,7 @@ def test_weather(seen):
 
 
 def test_search(seen):
-    """An alias with a description of its own, a bound that is kept, and a hidden catalog."""
+    """An alias with its own description, an enforced bound, and a hidden catalog work."""
     alias = seen("search.py", "list")["tools"][1]
     assert (alias["name"], alias["description"]) == ("search", "Alias for search_docs")
     assert seen("search.py", "search")["structuredContent"]["hits"] == 2
@@ -182,7 +182,7 @@ def test_search(seen):
 
 
 def test_toolkit(seen, version):
-    """Methods as tools: keyword arguments, typed answers, a name with a dot."""
+    """Methods are tools: keyword arguments, typed results, a name with a dot."""
     assert "files.read" in names(seen("toolkit.py", "list"))
     total = seen("toolkit.py", "add")
     assert texts(total) == ["42"]
@@ -193,7 +193,7 @@ def test_toolkit(seen, version):
 
 
 def test_raw_schema(seen):
-    """Schemas as JSON Schema: valid arguments reach the tool, others are refused by name."""
+    """Raw schemas: valid arguments reach the tool, others are refused by name."""
     assert names(seen("raw_schema.py", "list")) == ["convert", "route"]
     answer = seen("raw_schema.py", "convert")
     assert texts(answer) == ['{"amount":12.5,"currency":"usd"}']
@@ -203,7 +203,7 @@ def test_raw_schema(seen):
 
 
 def test_gated(seen, version):
-    """A tool that a session shows once it is unlocked; without sessions it takes a key."""
+    """A tool appears in a session once it is unlocked; without sessions a key is needed."""
     assert names(seen("gated.py", "list")) == ["unlock"]
     failure(seen("gated.py", "locked"))
     (told,) = texts(seen("gated.py", "unlock"))
@@ -219,7 +219,7 @@ def test_gated(seen, version):
 
 
 def test_notes(seen):
-    """Computed tools, with names of any printable characters."""
+    """Computed tools may have names of any printable characters."""
     listing = seen("dynamic.py:Notes", "list")
     assert names(listing) == ["note:groceries", "note:Tech News Digest"]
     assert texts(seen("dynamic.py:Notes", "note")) == ["read, pick, write"]
@@ -227,14 +227,14 @@ def test_notes(seen):
 
 
 def test_plugins(seen):
-    """Tools that come and go while the server runs."""
+    """Tools are added and removed while the server runs."""
     changes = seen("dynamic.py:Plugins", "changes")
     assert changes["add"] == ["load", "unload", "shout"]
     assert changes["remove"] == ["load", "unload"]
 
 
 def test_resources(seen):
-    """A resource, computed ones with completion, and a resource to subscribe to."""
+    """A resource, computed ones with completion, and a subscription work."""
     uris = [each["uri"] for each in seen("resources.py", "resources")["resources"]]
     assert uris[:2] == ["config://app", "log://today"]
     assert "notes://2026/tax" in uris
@@ -246,7 +246,7 @@ def test_resources(seen):
 
 
 def test_prompts(seen):
-    """Typed arguments, messages of both roles, and completion by what is filled in."""
+    """Typed arguments, messages of both roles, and dependent completion work."""
     ask, answer = seen("prompts.py", "review")["messages"]
     assert ask["content"]["text"] == "Review this code, at most 2 remarks:\nx = 1"
     assert answer == {
@@ -257,7 +257,7 @@ def test_prompts(seen):
 
 
 def test_asking(seen):
-    """A form in a loop with a side effect, a URL, and a model with roots."""
+    """A form in a loop with a side effect, a URL, and a model with roots work."""
     book = seen("asking.py", "book")
     (told,) = texts(book["result"])
     assert told == "re: Who is guest 1? (quiet); 1 booked, confirmation sent"
@@ -269,7 +269,7 @@ def test_asking(seen):
 
 
 def test_library(seen):
-    """Tools over a database, a question before a deletion, and rows as resources."""
+    """Tools over a database, a question before a deletion, and rows as resources work."""
     (found,) = texts(seen("library.py", "search"))
     assert "Twenty Thousand Leagues" in found
     assert texts(seen("library.py", "export")) == ["1,Ada\r\n2,Grace\r\n"]
@@ -281,7 +281,7 @@ def test_library(seen):
 
 
 def test_pydantic_shop(seen, version):
-    """Models as input, output and form; text for a number; faults in our form."""
+    """Models work as input, output and form, with coercion and our form of errors."""
     find, order = seen("pydantic_shop.py", "list")["tools"]
     assert find["inputSchema"]["properties"]["limit"]["maximum"] == 50
     assert len(order["inputSchema"]["properties"]["payment"]["oneOf"]) == 2

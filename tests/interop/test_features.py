@@ -1,8 +1,8 @@
-"""The official clients drive the everything server, in every revision that they speak.
+"""The official clients with the everything server, in all of their revisions.
 
-A driver runs all scenarios once for each mode of its client; each test looks at one of them. The
-clients answer what they are asked with a `Person` of the drivers: live requests in sessions, and
-`InputRequiredResult`s on 2026-07-28 by the loop that each library has for them.
+A driver runs all scenarios once for each mode of its client; each test checks one of them. The
+clients answer with a `Person` of the drivers: live requests in sessions, and `InputRequiredResult`s
+on 2026-07-28 by the loop of each library.
 """
 
 import json
@@ -52,7 +52,7 @@ def _notices(name: str, tool: str, **listen: Any) -> dict[str, Any]:
     return {"name": name, "kind": "notices", "tool": tool, "listen": listen}
 
 
-#: What is asked by hand, and the answer; by the end of the name of the tool.
+#: Questions by hand, and the answers; by the end of the name of the tool.
 HANDMADE = {
     "elicitation": "Hello, re: What is your name?!",
     "sampling": "The model said: a model's answer",
@@ -60,7 +60,7 @@ HANDMADE = {
     "request_state": "The state came back: state-ok",
     "multiple_inputs": "Answered: user_name, greeting, client_roots",
 }
-#: Scenarios that ask for no form.
+#: Scenarios without a form.
 FORMLESS = ("sampling", "list_roots")
 
 SCENARIOS: list[dict[str, Any]] = [
@@ -127,7 +127,7 @@ SCENARIOS: list[dict[str, Any]] = [
     _notices("prompts changed", "test_trigger_prompt_change", promptsListChanged=True),
     _notices("resources changed", "trigger_resource_change", resourcesListChanged=True),
 ]
-#: What some tools need of a client.
+#: Client capabilities that some tools need.
 NEEDS: dict[str, dict[str, Any]] = {
     "test_elicitation": {"elicitation": {}},
     "test_missing_capability": {"sampling": {}},
@@ -135,7 +135,7 @@ NEEDS: dict[str, dict[str, Any]] = {
     "open_page": {"elicitation": {"url": {}}},
     f"{BY_HAND}multiple_inputs": {"elicitation": {}},
 }
-#: For a client that can be asked nothing.
+#: For a client without capabilities.
 MUTE = [
     call("test_elicitation", message="Who?"),
     *(call(tool) for tool in list(NEEDS)[1:]),
@@ -144,7 +144,7 @@ MUTE = [
 GIVE_UP = {"name": "give up", "kind": "give_up", "tool": "linger", "after": "test_simple_text"}
 TAMPER = {"name": "tamper", "kind": "tamper", "tool": BY_HAND + "tampered_state"}
 
-# Tests of one run of a client stand together: few workers need it twice.
+# Tests of one run of a client are grouped, so that few workers repeat it.
 pytestmark = pytest.mark.parametrize(
     ("driven", "version"),
     [
@@ -173,7 +173,7 @@ def driven(
     run_once: Callable[..., dict[str, Any]],
     where: Callable[[str, str, str], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Run a client in all its modes, once; returns what it saw, by revision."""
+    """Run a client in all its modes, once; return its report, by revision."""
     client, transport = request.param
 
     def connections(folder: Path) -> list[dict[str, Any]]:
@@ -209,7 +209,7 @@ def transport(driven: dict[str, Any]) -> str:
 
 @pytest.fixture
 def journal(driven: dict[str, Any], version: str) -> list[str]:
-    """The lines that the server wrote."""
+    """Return the lines of the server's journal."""
     return (driven["journals"] / version).read_text(encoding="utf-8").splitlines()
 
 
@@ -220,9 +220,9 @@ def seen(driven: dict[str, Any], version: str) -> Callable[[str], Any]:
 
 @pytest.fixture
 def told(seen: Callable[[str], Any], version: str) -> Callable[..., list[Any]]:
-    """Check the text of a tool that asked; returns what the client was asked.
+    """Check the result of a tool that asked; return the questions at the client.
 
-    Before 2025-06-18 no client can be asked to fill in a form: then the tool must say so.
+    Before 2025-06-18 there are no forms, and the tool must say so.
     """
 
     def check(name: str, answer: str, *, needs: str = "elicitation", since: str = FORMS) -> Any:
@@ -239,7 +239,7 @@ def told(seen: Callable[[str], Any], version: str) -> Callable[..., list[Any]]:
 
 
 def _normal(question: dict[str, Any]) -> dict[str, Any]:
-    """A question without what one library adds and another does not."""
+    """Return a question without members that only one library adds."""
     params = {**question["params"]}
     if params.get("mode") == "form":
         del params["mode"]
@@ -247,7 +247,7 @@ def _normal(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def said(result: dict[str, Any]) -> list[Any]:
-    """The contents of the messages of a prompt, texts as they are; the user says them all."""
+    """Return the contents of a prompt's messages, texts as strings; all roles are "user"."""
     assert {message["role"] for message in result["messages"]} == {"user"}
     contents = [message["content"] for message in result["messages"]]
     return [each["text"] if each["type"] == "text" else each for each in contents]
@@ -264,7 +264,7 @@ def fields(questions: list[Any]) -> dict[str, Any]:
 
 
 def test_handshake(seen, client, version):
-    """The client reads what the server can do."""
+    """The client reads the capabilities of the server."""
     found = seen("handshake")
     assert found["version"] == version
     offered = dict(found["capabilities"])
@@ -281,7 +281,7 @@ def test_handshake(seen, client, version):
 
 
 def test_list(seen):
-    """The tools of the fixture come in order, with the keywords of their schemas."""
+    """The tools of the fixture are in order, with the keywords of their schemas."""
     tools = {tool["name"]: tool for tool in seen("list")["tools"]}
     assert next(iter(tools)) == "test_simple_text"
     assert all(tool["description"] for tool in tools.values())
@@ -313,7 +313,7 @@ def test_contents(seen):
 
 
 def test_calls(seen):
-    """A failure says why, and arguments are held against the schema."""
+    """A failure has its reason, and arguments are validated."""
     (why,) = failure(seen("test_error_handling"))
     assert why == "This tool intentionally returns an error for testing"
     assert texts(seen("test_reconnection")) == ["Reconnection test completed"]
@@ -336,7 +336,7 @@ def test_resources(seen):
 
 
 def test_read(seen):
-    """Text, bytes and what a template serves are read."""
+    """Text, bytes and instances of templates are read."""
     assert seen("text")["contents"] == [
         {
             "uri": "test://static-text",
@@ -356,7 +356,7 @@ def test_read(seen):
 def test_no_resource(seen, client, version, name):
     """A resource that is missing, or would leave its folder, is an error with the URI."""
     error = seen(name)["error"]
-    # The second TypeScript client rewrites the code of the older revisions to the one of today.
+    # The second TypeScript client replaces the code of the older revisions by the current one.
     rewritten = client == "typescript-2"
     assert error["code"] == (-32602 if version == LATEST or rewritten else -32002)
     assert error["data"]["uri"].startswith("test://")
@@ -405,7 +405,7 @@ def test_bad_prompts(seen):
 
 
 def test_completion(seen):
-    """Completions are listed, computed from what is filled in, or a template's own."""
+    """Completions come from a list, from other arguments, or from a template."""
     assert seen("listed")["values"] == ["testValue1", "testValue10"]
     assert seen("computed")["values"] == ["one2"]
     assert seen("variable")["values"] == ["123", "124"]
@@ -413,7 +413,7 @@ def test_completion(seen):
 
 
 def test_elicitation(told):
-    """A form reaches the user; accepting, declining and cancelling reach the tool."""
+    """A form reaches the user; "accept", "decline" and "cancel" reach the tool."""
     answer = "User response: accept, re: Who? <re: Who?>"
     asked = told("test_elicitation", answer)
     for question in asked:
@@ -435,7 +435,7 @@ def test_elicitation(told):
 
 
 def test_defaults(told, version):
-    """Fields have defaults of every type since 2025-11-25; before only booleans do."""
+    """Since 2025-11-25 all types have defaults; before, only booleans have."""
     whole, before = "John Doe, 30, 95.5, active", "re: Is this you?, 7, 7, active"
     who = before if version == FORMS else whole
     asked = told("test_elicitation_sep1034_defaults", f"Elicitation completed: {who}")
@@ -452,7 +452,7 @@ def test_defaults(told, version):
 
 
 def test_enums(seen, told, version):
-    """Choices of one and of several, with titles; 2025-06-18 has no choice of several."""
+    """Single and multiple choices have titles; 2025-06-18 has no multiple ones."""
     name = "test_elicitation_sep1330_enums"
     if version == FORMS:
         (text,) = failure(seen(name)["result"])
@@ -478,7 +478,7 @@ def test_enums(seen, told, version):
 
 
 def test_url(told, version):
-    """A URL reaches the user since 2025-11-25, which wants an id with it."""
+    """A URL reaches the user since 2025-11-25, which needs an id with it."""
     asked = told("open_page", "accept", needs="elicitation.url", since=SESSION)
     told("open_page decline", "decline", needs="elicitation.url", since=SESSION)
     for question in asked:
@@ -498,7 +498,7 @@ def test_sampling(told):
 
 
 def test_sampling_with_tools(told):
-    """The client's model gets tools since 2025-11-25, and all that is set."""
+    """The client's model gets tools since 2025-11-25, and all options."""
     answer = "tiny endTurn: a model's answer"
     for asked in told("use_tools", answer, needs="sampling.tools", since=SESSION):
         params = asked["params"]
@@ -509,14 +509,14 @@ def test_sampling_with_tools(told):
 
 
 def test_roots(told):
-    """The roots of the client come, in every revision."""
+    """The roots of the client arrive, in every revision."""
     asked = told("roots", '[["file:///work", "work"]]', since=OLDEST)
     assert asked == [{"method": "roots/list", "params": {}}]
 
 
 @pytest.mark.parametrize("name", HANDMADE)
 def test_by_hand(told, name):
-    """A question that a tool asks by hand is served to clients of both eras."""
+    """A question by hand reaches clients of both eras."""
     since = OLDEST if name in FORMLESS else FORMS
     asked = told(BY_HAND + name, HANDMADE[name], since=since)
     if name == "multiple_inputs" and asked:
@@ -527,7 +527,7 @@ def test_by_hand(told, name):
 
 
 def test_by_hand_declined(seen, version):
-    """A tool that asks by hand hears that the user declined."""
+    """A tool that asks by hand gets "decline"."""
     found = seen(f"{BY_HAND}elicitation decline")
     if version == OLDEST:
         failure(found["result"])
@@ -537,20 +537,20 @@ def test_by_hand_declined(seen, version):
 
 
 def test_in_sequence(told):
-    """Questions that follow each other are asked once each."""
+    """Successive questions are asked once each."""
     answer = "re: What is your name? likes re: And your favorite color?"
     asked = told(f"{BY_HAND}multi_round", answer)
     assert messages(asked) in ([], ["What is your name?", "And your favorite color?"])
 
 
 def test_as_the_client_can(told):
-    """A tool sees what its client can do, and asks for that."""
+    """A tool sees the client's capabilities, and asks for those."""
     (asked,) = told(f"{BY_HAND}capabilities", "a model's answer", since=OLDEST)
     assert asked["method"] == "sampling/createMessage"
 
 
 def test_confer(told, request, version):
-    """Questions in a loop and at the same time, each once; the side effect happens once."""
+    """Questions in a loop and concurrent ones are asked once; the side effect happens once."""
     together = {"left": "re: left", "right": "re: right"}
     answers = ["re: first", "booked for re: first", "re: loop 0", "re: loop 1", together]
     asked = messages(told("confer", json.dumps(answers)))
@@ -564,7 +564,7 @@ def test_confer(told, request, version):
 
 @pytest.mark.parametrize("name", ["asking prompt", "asking resource"])
 def test_asking_elsewhere(seen, version, name):
-    """Prompts and resources ask too."""
+    """Prompts and resources can ask, too."""
     found = seen(name)
     if version == OLDEST:
         error = found["error"]
@@ -580,14 +580,14 @@ def test_asking_elsewhere(seen, version, name):
 
 
 def test_progress(seen):
-    """Progress comes while the tool runs."""
+    """Progress arrives while the tool runs."""
     found = seen("progress")
     assert [each[:2] for each in found["seen"]] == [[0, 100], [50, 100], [100, 100]]
     assert texts(found["result"]) == ["Progress reported"]
 
 
 def test_logging(seen):
-    """Log messages come while the tool runs, from the level on that the client asked for."""
+    """Log messages arrive while the tool runs, from the client's level on."""
     found = seen("logging")
     said = [(each["level"], each["data"]) for each in found["seen"]]
     words = ("execution started", "processing data", "execution completed")
@@ -595,7 +595,7 @@ def test_logging(seen):
 
 
 def test_watch(seen, version):
-    """Only what a client watches has notices."""
+    """Only watched resources send updates."""
     found = seen("watch")
     assert found["notice"] == ["notifications/resources/updated", WATCHED]
     if version == LATEST:
@@ -603,7 +603,7 @@ def test_watch(seen, version):
 
 
 def test_watch_refused(seen, version):
-    """A client cannot watch what its server does not offer for it; 2026-07-28 leaves it out."""
+    """An unwatchable resource is refused; 2026-07-28 leaves it out."""
     if version == LATEST:
         found = seen("watch a text")
         assert found["agreed"] == {"resourceSubscriptions": [WATCHED]}
@@ -616,7 +616,7 @@ def test_watch_refused(seen, version):
 
 @pytest.mark.parametrize("kind", ["tools", "prompts", "resources"])
 def test_changes(seen, version, kind):
-    """A changed list has a notice: pushed to a session, on request to 2026-07-28."""
+    """A changed list sends a notice: to a session, and on request to 2026-07-28."""
     found = seen(kind if kind == "tools" else f"{kind} changed")
     assert found["notice"] == [f"notifications/{kind}/list_changed"]
     if version == LATEST:
@@ -624,7 +624,7 @@ def test_changes(seen, version, kind):
 
 
 def test_tampered_state(seen, version):
-    """A state that was changed on its way is refused."""
+    """A modified state is refused."""
     if version != LATEST:
         pytest.skip("only 2026-07-28 sends state through the client")
     error = seen("tamper")["error"]
@@ -633,10 +633,10 @@ def test_tampered_state(seen, version):
 
 
 def test_give_up(seen, request, version, transport):
-    """A call that waits for a person and is cancelled ends there, at the client and here.
+    """A cancelled call that waits for a user ends at the client and at the server.
 
-    On 2026-07-28 it was answered with the question: over HTTP nothing tells the server that no
-    call will follow, and its handler stays parked.
+    On 2026-07-28 its response was the question: over HTTP nothing tells the server that no retry
+    will follow, and its handler stays parked.
     """
     if version == OLDEST:
         pytest.skip("2025-03-26 cannot ask a person")
@@ -646,7 +646,7 @@ def test_give_up(seen, request, version, transport):
 
 
 def test_mute_client(driven, client, version, transport):
-    """A client that can be asked nothing gets the error of its revision, and goes on."""
+    """A client without capabilities gets the error of its revision, and can go on."""
     if version != MODES[client][-1]["version"]:
         pytest.skip("tried with the newest revision of each client")
     report = driven["mute"]

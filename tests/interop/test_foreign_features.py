@@ -1,6 +1,6 @@
-"""Our client drives foreign servers that ask, and that have resources, prompts and completion.
+"""Our client with foreign servers that ask, with resources, prompts and completion.
 
-All scenarios run once on one connection for each server and revision; each test looks at one.
+All scenarios run once on one connection for each server and revision; each test checks one.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,13 +30,13 @@ WORDS = "test://text"
 
 
 class Wavering(Person):
-    """Answers as a test says, or never."""
+    """Answers as a test sets, or never."""
 
     sampling_tools = True
 
     def __init__(self) -> None:
         super().__init__()
-        #: None: the person never answers.
+        #: None: no answer.
         self.answers: Callable[[Mapping[str, Any]], Accept[Any] | Decline] | None = self.accept
         self.called, self.dismissed = trio.Event(), trio.Event()
 
@@ -53,7 +53,7 @@ class Wavering(Person):
 
 @attrs.define
 class Conversation:
-    """One connection to a foreign server; each method is a scenario and returns what it saw."""
+    """One connection to a foreign server; each method is a scenario and returns its result."""
 
     client: Client
     person: Wavering
@@ -145,10 +145,10 @@ SCENARIOS = (
     ],
 )
 def conversation(request: pytest.FixtureRequest, foreign: Callable[..., Stdio]) -> dict[str, Any]:
-    """Talk to one server in one revision; returns what our client saw."""
+    """Talk to one server in one revision; return the results of our client."""
     server, version = request.param
     command = foreign(server, "foreign_features.py", SCRIPTS)
-    # Before 2025-06-18 no person is asked, and none can give up.
+    # Before 2025-06-18 there are no questions to cancel.
     names = SCENARIOS if version == OLDEST else (*SCENARIOS, "give_up")
     found = trio.run(converse, command, version, Wavering(), Conversation, names)
     return {**found, "server": server, "version": version}
@@ -178,7 +178,7 @@ def test_resources(seen):
 
 
 def test_read(seen):
-    """Text, bytes and what a template serves are read."""
+    """Text, bytes and instances of templates are read."""
     words, blob, record = seen("read")
     assert [(each.uri, each.mime_type, each.text) for each in words] == [
         (WORDS, "text/plain", "words")
@@ -188,14 +188,14 @@ def test_read(seen):
 
 
 def test_no_resource(seen, server, version):
-    """A resource that is not there is an error of the protocol."""
+    """A missing resource is a protocol error."""
     with pytest.raises(McpError) as caught:
         seen("no_resource")
     assert caught.value.code in (-32602, -32002)
 
 
 def test_prompts(seen):
-    """A prompt comes with its arguments, required or not."""
+    """A prompt has its arguments, required or not."""
     (review,) = seen("prompts")
     assert (review.name, review.description) == ("review", "Review code.")
     needed = {each.name: bool(each.required) for each in review.arguments}
@@ -210,13 +210,13 @@ def test_prompt(seen):
 
 
 def test_no_argument(seen):
-    """A missing argument is an error of the protocol."""
+    """A missing argument is a protocol error."""
     with pytest.raises(McpError):
         seen("no_argument")
 
 
 def test_complete(seen):
-    """Arguments and variables are completed, in the light of what is filled in."""
+    """Arguments and variables are completed, depending on the others."""
     plain, informed, variable = seen("complete")
     assert list(plain.values) == ["friendly"]
     assert list(informed.values) == ["x-like"]
@@ -255,7 +255,7 @@ def test_ask_page(seen, version, scenario, action):
 
 
 def test_give_up(seen, server, version):
-    """A call that is cancelled while a person is asked ends the question, and nothing else."""
+    """Cancelling a call during a question ends the question, and nothing else."""
     if version == OLDEST:
         pytest.skip("2025-03-26 cannot ask a person")
     assert texts(seen("give_up")) == ["touched"]

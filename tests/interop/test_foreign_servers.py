@@ -1,6 +1,6 @@
-"""Our client drives servers that are written with the official packages, in every revision.
+"""Our client with servers of the official packages, in every revision.
 
-All scenarios run once on one connection for each server and revision; each test looks at one.
+All scenarios run once on one connection for each server and revision; each test checks one.
 """
 
 import subprocess
@@ -24,7 +24,7 @@ NAMES = {
     *("endless", "was_cancelled", "add_extra"),
 }
 WORDS = "é😀\u2028\n" * 50_000
-#: The servers, and for each version to ask for (None: let the client find out) the one to get.
+#: The servers, with each requested version (None: negotiated) and the expected one.
 DUAL = {None: LATEST, LATEST: LATEST, **{version: version for version in HANDSHAKES}}
 SERVERS: dict[str, dict[str | None, str]] = {
     "python": DUAL,
@@ -39,7 +39,7 @@ SCRIPTS = {
 
 @attrs.define
 class Conversation:
-    """One connection to a foreign server; each method is a scenario and returns what it saw."""
+    """One connection to a foreign server; each method is a scenario and returns its result."""
 
     client: Client
     ears: Ears
@@ -113,7 +113,7 @@ def target(foreign: Callable[..., Stdio]) -> Callable[[str], Stdio]:
 
 @contextmanager
 def over_http(command: Stdio) -> Iterator[str]:
-    """Serve on a port of this machine; gives the URL."""
+    """Serve on a local port; yields the URL."""
     words = [command.program(), *command.args, "http"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, env=command.environment()) as process:
         assert process.stdout is not None
@@ -135,7 +135,7 @@ def conversation(
     target: Callable[[str], Stdio],
     node_package: Callable[[str], Path],
 ) -> tuple[dict[str, Any], str]:
-    """Report of our client on one server, and the revision that it must have agreed on."""
+    """Return the report of our client on one server, and the expected revision."""
     name, asked, got, transport = request.param
     if (name, transport) == ("typescript-2", "http"):
         node_package("@modelcontextprotocol/node")
@@ -155,7 +155,7 @@ def seen(conversation: tuple[dict[str, Any], str]) -> Callable[[str], Any]:
 
 
 def test_handshake(seen, version):
-    """The client knows the revision, the server and its instructions on entry."""
+    """The client has the revision, the server info and the instructions on entry."""
     agreed, info, instructions = seen("handshake")
     assert agreed == version
     assert info.name == "foreign"
@@ -173,12 +173,12 @@ def test_lists(seen, version):
 
 
 def test_text(seen):
-    """A long text of several lines, scripts and separators goes there and back."""
+    """A long text with newlines, scripts and separators is returned unchanged."""
     assert texts(seen("text")) == [WORDS]
 
 
 def test_structured(seen, version):
-    """Structured content comes back as it was sent."""
+    """Structured content is returned unchanged."""
     found = seen("structured")
     (text,) = texts(found)
     assert "21.5" in text
@@ -187,33 +187,33 @@ def test_structured(seen, version):
 
 
 def test_refusal(seen):
-    """A tool's own error is a result that says so."""
+    """A tool's own error is an error result."""
     found = seen("refusal")
     assert found.is_error
     assert "the shop is closed" in found.content[0].text
 
 
 def test_bad_arguments(seen):
-    """The answer to wrong arguments is a result that names them."""
+    """Wrong arguments have an error result that names them."""
     found = seen("bad_arguments")
     assert found.is_error
     assert "message" in found.content[0].text
 
 
 def test_unknown_method(seen):
-    """An error of the protocol is raised with its code."""
+    """A protocol error is raised with its code."""
     with pytest.raises(McpError) as caught:
         seen("unknown_method")
     assert caught.value.code == -32601
 
 
 def test_alive(seen):
-    """The server answers when it is asked whether it is there."""
+    """The server answers a ping."""
     assert seen("alive") is None
 
 
 def test_progress(seen):
-    """Every progress notice reaches the call that asked for it, also right before the result."""
+    """Every progress notice reaches its call, also right before the result."""
     result, reports = seen("progress")
     assert texts(result) == ["finished"]
     assert reports == [Progress(number, 3, f"step {number}") for number in (1, 2, 3)]
@@ -226,14 +226,14 @@ def test_logging(seen):
 
 
 def test_cancel(seen):
-    """A call that is cancelled here is cancelled there, and the connection goes on."""
+    """A call that is cancelled here is cancelled at the server, and the connection goes on."""
     cancelled, after = seen("cancel")
     assert cancelled
     assert texts(after) == ["yes"]
 
 
 def test_change(seen, version):
-    """A new tool has a notice: pushed to a session, on request to 2026-07-28."""
+    """A new tool sends a notice: to a session, and on request to 2026-07-28."""
     agreed, (names, extra) = seen("change")
     assert agreed == ({"toolsListChanged": True} if version == LATEST else None)
     assert names == {*NAMES, "extra"}
@@ -241,7 +241,7 @@ def test_change(seen, version):
 
 
 async def test_no_common_version(target):
-    """Asking a server of the older revisions for 2026-07-28 alone is an error, not a fallback."""
+    """A pinned 2026-07-28 with a server of older revisions is an error, not a fallback."""
     with trio.fail_after(PATIENCE), pytest.raises((McpError, ProtocolError)):
         async with connect(target("typescript-1"), version=LATEST):
             pass

@@ -1,4 +1,4 @@
-"""The fuzzer finds the faults of servers on other packages, and what is known of public servers."""
+"""The fuzzer finds faults of servers on other packages, and known faults of public servers."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -17,7 +17,8 @@ from .test_public_servers import command_of
 SEEDED = Path(__file__).parents[1] / "checks" / "fuzz"
 #: Seconds for a run; a busy machine takes longer to start a server many times.
 BUDGET = 300.0
-#: Set to look for every fault on each package, which takes minutes; else for a few of each kind.
+#: If set, every fault is searched for on each package, which takes minutes; else a few of each
+#: kind.
 ALL = "NOIZU_MCP_ALL_FAULTS"
 
 #: What the official Python package imports to serve on stdio; a run starts a server many times.
@@ -41,7 +42,7 @@ UPPER = {
 LOWER = ("max-items", "enum", "output", "twice", "eras", "order", "cursors", "cancel", "notice")
 #: Faults on version 2 of the official TypeScript package.
 TYPESCRIPT = ("crash", "leak", "hang", "exit", "bound", "sequence", *LOWER)
-#: What is known of servers that anybody may install: the check and the component.
+#: Known faults of public servers: the check and the component.
 PUBLIC = {
     "time": {
         ("leak", "get_current_time"),
@@ -65,7 +66,7 @@ async def run(target: Stdio, fault: str) -> Report:
 async def test_a_fault_of_a_server_of_the_official_package(
     fault: str, forked_command: Callable[..., list[str]]
 ) -> None:
-    """A fault in a tool is found behind the checks of the package, and made small."""
+    """A fault in a tool is found behind the checks of the package, and reduced."""
     need_mcp()
     check, params = UPPER[fault]
 
@@ -79,7 +80,7 @@ async def test_a_fault_of_a_server_of_the_official_package(
 async def test_a_fault_on_the_lower_level_of_the_official_package(
     fault: str, forked_command: Callable[..., list[str]]
 ) -> None:
-    """A fault in what the author does by hand is found and made small."""
+    """A fault in an author's own code is found and reduced."""
     need_mcp()
     check, params = FAULTS[fault]
 
@@ -93,7 +94,7 @@ async def test_a_fault_on_the_lower_level_of_the_official_package(
 async def test_a_fault_of_a_server_in_typescript(
     fault: str, node_command: Callable[[str, str], tuple[list[str], dict[str, str]]]
 ) -> None:
-    """A server in another language is no different."""
+    """A fault of a server in another language is found, too."""
     words, env = node_command("seeded.mjs", "@modelcontextprotocol/server")
     check, params = FAULTS[fault]
 
@@ -106,13 +107,13 @@ async def test_a_fault_of_a_server_in_typescript(
 async def test_what_is_found_in_a_public_server(
     name: str, tmp_path: Path, node_package: Callable[[str], Path]
 ) -> None:
-    """A run ends, and finds what the documentation says, and no other fault of a tool."""
+    """The run finds the documented faults, and no other fault of a tool."""
     target = command_of(name, tmp_path, node_package)
 
     report = await fuzz(target, examples=4, timeout=2.0, budget=BUDGET)
 
     found = {(each.check, each.name) for each in report.findings if each.check != "revisions"}
     assert report.is_complete
-    # The values that are drawn decide which of the tools shows a fault that both have.
+    # The drawn values decide which of the tools shows a fault that both have.
     assert found <= PUBLIC[name]
     assert {check for check, _ in found} == {check for check, _ in PUBLIC[name]}

@@ -1,4 +1,4 @@
-"""A gateway over public servers answers as they do themselves."""
+"""A gateway to public servers has the same answers as they."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from .public_servers import PATH
 
 ROOT = Path(__file__).resolve().parents[2]
 ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
-#: Calls of the servers, by server: the tool and its arguments, without those that tell the time.
+#: Calls by server: the tool and its arguments, without results that contain the time.
 CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "every": [
         ("echo", {"message": "hi"}),
@@ -66,7 +66,7 @@ class Person(ClientHandler):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Give a folder with a file in it."""
+    """Make a folder with a file in it."""
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "a.txt").write_text("content")
     return tmp_path / "files"
@@ -74,7 +74,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def commands(folder: Path) -> dict[str, list[str]]:
-    """Give the commands of the servers."""
+    """Return the commands of the servers."""
     scope = node_modules("@modelcontextprotocol/server-everything") / "@modelcontextprotocol"
     pytest.importorskip("mcp_server_time")
     return {
@@ -85,7 +85,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
 
 
 def entry(command: list[str], folder: Path, pid: Path | None = None) -> dict[str, Any]:
-    """Make the entry of a server; it writes its process id into a file."""
+    """Make the entry of a server, which writes its process id into a file."""
     words = ["-c", 'cd "$1"; shift; exec "$@"', "sh", str(folder), *command]
     if pid is not None:
         words[1] = f'echo $$ > "{pid}"; {words[1]}'
@@ -94,7 +94,7 @@ def entry(command: list[str], folder: Path, pid: Path | None = None) -> dict[str
 
 @asynccontextmanager
 async def gateway(config: Path, version: str, transport: str = "stdio"):
-    """Run the gateway, as a host would."""
+    """Run the gateway like a host."""
     words = ["-m", "noizu_mcp", "run", "--config", str(config)]
     environment = {"PYTHONPATH": os.pathsep.join([str(ROOT), PATH])}
     if transport == "stdio":
@@ -121,7 +121,7 @@ async def gateway(config: Path, version: str, transport: str = "stdio"):
 
 
 def plain(value: Any, name: str) -> Any:
-    """Give a value without the prefix of a server."""
+    """Return a value without the prefix of a server."""
     if isinstance(value, dict):
         return {key: plain(each, name) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -132,7 +132,7 @@ def plain(value: Any, name: str) -> Any:
 
 
 async def outcome(work: Any) -> Any:
-    """Give a result in the form of the wire, without hints for caches; or the error."""
+    """Return a result in wire form, without caching hints; or the error."""
     try:
         found = (await work).to_wire()
         return {k: v for k, v in found.items() if k not in ("ttlMs", "cacheScope")}
@@ -141,21 +141,21 @@ async def outcome(work: Any) -> Any:
 
 
 async def listed(client: Any, name: str, start: str, separator: str) -> list[Any]:
-    """Give the definitions of one server."""
+    """Return the definitions of one server."""
     found = [each.to_wire() for each in await getattr(client, f"list_{name}")()]
     key = {"resources": "uri", "resource_templates": "uriTemplate"}.get(name, "name")
     mine = [each for each in found if each[key].startswith(start + separator)] if start else found
-    # This gateway passes no tasks on.
+    # This gateway does not pass on tasks.
     mine = [{k: v for k, v in each.items() if k != "execution"} for each in mine]
     return sorted(plain(mine, start), key=json.dumps)
 
 
 @ERAS
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-async def test_the_answers_are_those_of_the_servers(
+async def test_the_answers_equal_the_servers_answers(
     commands: dict[str, list[str]], folder: Path, tmp_path: Path, version: str, transport: str
 ) -> None:
-    """Lists, calls, resources, prompts and completions, one by one."""
+    """Lists, calls, resources, prompts and completions are the same, one by one."""
     config = tmp_path / "mcp.json"
     entries = {name: entry(command, folder) for name, command in commands.items()}
     config.write_text(json.dumps({"mcpServers": entries}))
@@ -199,7 +199,7 @@ async def compare_the_rest(client: Any, direct: Any) -> None:
 async def test_the_kill_of_a_server_in_the_middle_of_a_call(
     commands: dict[str, list[str]], folder: Path, tmp_path: Path, version: str
 ) -> None:
-    """The call ends in one error, the other servers go on, and the killed one comes back."""
+    """The call ends with one error, the others go on, and the killed server returns."""
     config, pid = tmp_path / "mcp.json", tmp_path / "pid"
     entries = {
         name: entry(command, folder, pid if name == "every" else None)

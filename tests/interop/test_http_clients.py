@@ -1,4 +1,4 @@
-"""Other clients drive the everything server over HTTP: FastMCP's, `mcp-remote`, the Inspector."""
+"""Other clients with the everything server over HTTP: FastMCP's, `mcp-remote`, the Inspector."""
 
 import importlib.util
 import json
@@ -32,7 +32,7 @@ def url(serve_url: Callable[[str, str], str], tmp_path_factory: pytest.TempPathF
 
 
 def _fastmcp() -> str:
-    """Find a Python that has FastMCP, or skip."""
+    """Return a Python with FastMCP, or skip."""
     python = os.environ.get(FASTMCP)
     if python is None and importlib.util.find_spec("fastmcp") is not None:
         python = sys.executable
@@ -43,7 +43,7 @@ def _fastmcp() -> str:
 
 @pytest.fixture(scope="module", params=["legacy", "auto", "2026-07-28"])
 def fastmcp(request: pytest.FixtureRequest, url: str) -> Mapping[str, Any]:
-    """Report of FastMCP's client."""
+    """Return the report of FastMCP's client."""
     program = [_fastmcp(), str(HERE / "driver_fastmcp.py"), url, request.param]
     done = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
@@ -58,7 +58,7 @@ def said(found: Mapping[str, Any], tool: str) -> str:
 
 
 def test_fastmcp_lists_and_calls(fastmcp):
-    """Tools, resources, templates and prompts."""
+    """Tools, resources, templates and prompts work."""
     assert "test_simple_text" in fastmcp["tools"]
     assert said(fastmcp, "test_simple_text") == "This is a simple text response for testing."
     assert "north" in said(fastmcp, "test_x_mcp_header")
@@ -69,12 +69,12 @@ def test_fastmcp_lists_and_calls(fastmcp):
 
 
 def test_fastmcp_hears(fastmcp):
-    """Progress, and log messages where the client asks for them."""
+    """Progress arrives, and log messages on request."""
     assert [each[0] for each in fastmcp["progress"]] == [0, 50, 100]
 
 
 def test_fastmcp_is_asked(fastmcp):
-    """A form, a model and roots, live or by rounds."""
+    """A form, a model and roots are asked for, live or in rounds."""
     assert fastmcp["asked"] == ["Who?"]
     assert "ann" in said(fastmcp, "test_elicitation")
     assert "a model's answer" in said(fastmcp, "test_sampling")
@@ -86,7 +86,7 @@ def test_fastmcp_is_asked(fastmcp):
 
 @pytest.fixture
 def remote(node_package: Callable[[str], Path], url: str, tmp_path: Path) -> Stdio:
-    """The command that speaks stdio here and HTTP there."""
+    """Return the command that has stdio here and HTTP to the server."""
     script = node_package("mcp-remote") / "dist" / "proxy.js"
     words = (str(script), url, "--transport", "http-only", "--allow-http")
     env = {"MCP_REMOTE_CONFIG_DIR": str(tmp_path)}
@@ -140,7 +140,7 @@ INSPECTIONS = {
 
 @pytest.mark.parametrize("method", INSPECTIONS)
 def test_the_inspector(node_package, url, method):
-    """Each method of its command line."""
+    """Each method of its command line works."""
     package = node_package("@modelcontextprotocol/inspector")
     words, look, expected = INSPECTIONS[method]
     script = package.parents[1] / ".bin" / "mcp-inspector"

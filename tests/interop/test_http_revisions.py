@@ -1,6 +1,6 @@
-"""The revisions with a handshake over HTTP, byte for byte, as clients of their time speak.
+"""The revisions with a handshake over HTTP, byte for byte, as clients of that time.
 
-The conformance suite negotiates none but the newest of them.
+The conformance suite negotiates only the newest of them.
 """
 
 import json
@@ -30,7 +30,7 @@ def client(request: pytest.FixtureRequest, url: str) -> Iterator[HttpClient]:
 
 
 def test_a_session(client):
-    """From the handshake to the end: what each revision says, and what it does not."""
+    """From the handshake to the end each revision has its members and headers, and no others."""
     assert client.ask("ping")["result"] == {}
     tools = {tool["name"]: tool for tool in client.ask("tools/list")["result"]["tools"]}
     assert "outputSchema" not in tools["test_simple_text"]
@@ -45,7 +45,7 @@ def test_a_session(client):
 
 
 def test_progress_comes_before_the_answer(client):
-    """It comes in events on the stream of the call; 2025-11-25 begins with an id to resume with."""
+    """It is sent as events on the call's stream; 2025-11-25 begins with an id to resume with."""
     params = {"name": "test_tool_with_progress", "_meta": {"progressToken": "p"}}
     message = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params}
     response = client.send("POST", message)
@@ -58,7 +58,7 @@ def test_progress_comes_before_the_answer(client):
 
 
 def test_the_version_header(client):
-    """It may be missing; what was agreed on counts, and one of nothing is refused."""
+    """It may be missing, as the negotiated version counts; an unknown version is refused."""
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     for version in ("", *REVISIONS):
         assert client.send("POST", ping, MCP_Protocol_Version=version).status == 200
@@ -68,7 +68,7 @@ def test_the_version_header(client):
 
 
 def test_the_session_header(client):
-    """Without it a request is refused, and with an unknown one it finds nothing."""
+    """Without it a request is refused, and with an unknown one it is 404."""
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     assert client.send("POST", ping, Mcp_Session_Id="").status == 400
     assert client.send("POST", ping, Mcp_Session_Id="unknown").status == 404
@@ -76,7 +76,7 @@ def test_the_session_header(client):
 
 
 def test_the_standing_stream(client):
-    """It is open until the client leaves, and says what belongs to no request."""
+    """It stays open until the client leaves, and has messages that belong to no request."""
     stream = client.send("GET", Accept="text/event-stream")
     assert stream.status == 200
     assert stream.headers.get_content_type() == "text/event-stream"
@@ -85,14 +85,14 @@ def test_the_standing_stream(client):
     while not line.startswith(b"data: {"):
         line = stream.readline()
     assert client.send("DELETE").status == 200
-    # The list is changed back, too, which may be told of in a second notice.
+    # The list is also changed back, which may send a second notice.
     told = [line, *(rest for rest in stream if rest.startswith(b"data: {"))]
     methods = {json.loads(each[6:])["method"] for each in told}
     assert methods == {"notifications/tools/list_changed"}
 
 
 def test_arrays(client):
-    """2025-03-26 answers an array with one; later revisions refuse it."""
+    """2025-03-26 answers an array with an array; later revisions refuse it."""
     array = [
         {"jsonrpc": "2.0", "id": "a", "method": "ping"},
         {"jsonrpc": "2.0", "method": "notifications/x"},
@@ -122,7 +122,7 @@ def test_arrays(client):
 
 @pytest.mark.parametrize("asked", ["2024-11-05", "2026-07-28", "1999-01-01"])
 def test_a_version_that_has_no_handshake_here(url, asked):
-    """The newest with a handshake is offered instead."""
+    """The newest version with a handshake is offered instead."""
     client = HttpClient(url)
     assert client.initialize(asked)["protocolVersion"] == SESSION
     client.close()

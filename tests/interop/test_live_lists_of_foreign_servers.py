@@ -1,4 +1,4 @@
-"""Our client follows and checks servers that are written with the official packages."""
+"""Our client follows lists and checks results of servers of the official packages."""
 
 from collections.abc import Callable
 

@@ -1,6 +1,6 @@
-"""The official clients drive our server, in every revision that they speak.
+"""The official clients with our server, in all of their revisions.
 
-A driver runs all scenarios once for each mode of its client; each test looks at one of them.
+A driver runs all scenarios once for each mode of its client; each test checks one of them.
 """
 
 from collections.abc import Callable
@@ -80,13 +80,13 @@ pytestmark = pytest.mark.parametrize(
 def reports(
     request: pytest.FixtureRequest, run_modes: Callable[..., dict[str, Any]]
 ) -> dict[str, Any]:
-    """Report of one client in all its modes, over one transport."""
+    """Return the report of one client in all its modes, over one transport."""
     return run_modes(request.param, MODES, f"{FIXTURE}:Interop", SCENARIOS)
 
 
 @pytest.fixture
 def version(mode: Mode) -> str:
-    """The revision that must have been negotiated."""
+    """Return the revision that must have been negotiated."""
     return mode["version"]
 
 
@@ -96,11 +96,11 @@ def seen(reports: dict[str, Any], mode: Mode) -> Callable[[str], Any]:
 
 
 def test_handshake(seen, reports, mode, version):
-    """The client gets the revision that it asked for, and reads who the server is."""
+    """The client gets the requested revision, and the server info."""
     found = seen("handshake")
     assert found["version"] == version
     if (reports["client"], mode["kind"]) == ("python", "pin"):
-        # It asks nothing at all before the first request, so it knows nothing.
+        # It asks nothing before the first request, so it knows nothing.
         assert found["server"] is None
         return
     titled = {} if version == "2025-03-26" else {"title": "Interoperability"}
@@ -119,14 +119,14 @@ def test_alive(seen, version):
 
 
 def test_list(seen):
-    """All pages of the list come, in the order of registration, without the hidden tool."""
+    """All pages of the list arrive, in order of registration, without the hidden tool."""
     found = seen("list")
     assert [tool["name"] for tool in found["tools"]] == NAMES
     assert found["pages"] == 4
 
 
 def test_definitions(seen, version):
-    """A definition has what the revision has: titles, output schemas of any root or of objects."""
+    """A definition has the fields of the revision, such as titles and output schemas."""
     tools = {tool["name"]: tool for tool in seen("list")["tools"]}
     echo = tools["echo"]
     assert echo["description"] == "Answer with the text that came."
@@ -143,17 +143,17 @@ def test_definitions(seen, version):
 
 
 def test_text(seen):
-    """A text goes there and back."""
+    """A text is returned unchanged."""
     assert texts(seen("text")) == ["hi"]
 
 
 def test_long(seen):
-    """A long text of several lines, scripts and separators arrives whole."""
+    """A long text with newlines, scripts and separators arrives complete."""
     assert texts(seen("long")) == [LONG * 50_000]
 
 
 def test_weigh(seen, version):
-    """An object is structured content where the revision has it, and a text everywhere."""
+    """An object is structured content if the revision has it, and always a text."""
     found = seen("weigh")
     assert texts(found) == ['{"city":"Oslo","celsius":21.5}']
     structured = None if version == "2025-03-26" else {"city": "Oslo", "celsius": 21.5}
@@ -169,7 +169,7 @@ def test_count(seen, version):
 
 
 def test_mixed(seen, version):
-    """Every kind of content block arrives; a link is a text for the revision without links."""
+    """Every kind of content block arrives; a link is a text in the revision without links."""
     words, image, audio, link, resource = seen("mixed")["content"]
     assert words == {"type": "text", "text": "words"}
     assert image == {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
@@ -183,12 +183,12 @@ def test_mixed(seen, version):
 
 
 def test_refuse(seen):
-    """A tool's own error is a result that says so."""
+    """A tool's own error is an error result."""
     assert failure(seen("refuse")) == ["the shop is closed"]
 
 
 def test_protocol_error(seen):
-    """An error of the protocol keeps its code, message and data."""
+    """A protocol error keeps its code, message and data."""
     error = seen("protocol_error")["error"]
     assert error["code"] == 4004
     assert error["message"].endswith("no such shelf")
@@ -196,17 +196,17 @@ def test_protocol_error(seen):
 
 
 def test_crash(seen):
-    """A bug in a tool is a result that says no more than that."""
+    """A bug in a tool is an error result without details."""
     assert failure(seen("crash")) == ["Tool execution failed"]
 
 
 def test_stall(seen):
-    """A tool that takes longer than it may is ended."""
+    """A tool that exceeds its timeout is cancelled."""
     assert failure(seen("stall")) == ["Tool execution timed out"]
 
 
 def test_bad_arguments(seen):
-    """Wrong arguments are a result that names each of them, to read and for programs."""
+    """Wrong arguments have an error result that lists each, as text and for programs."""
     found = seen("bad_arguments")
     (text,) = failure(found)
     assert "/message" in text
@@ -216,7 +216,7 @@ def test_bad_arguments(seen):
 
 
 def test_unknown_tool(seen):
-    """A tool that is not there is an error of the protocol."""
+    """An unknown tool is a protocol error."""
     error = seen("unknown_tool")["error"]
     assert error["code"] == -32602
     assert error["message"].endswith("Unknown tool: nowhere")
@@ -228,12 +228,12 @@ def test_hidden(seen):
 
 
 def test_thread(seen):
-    """A plain function runs in a thread of its own."""
+    """A plain function runs in its own thread."""
     assert texts(seen("thread")) == ["worker"]
 
 
 def test_who(seen, reports, version):
-    """The server knows the revision and the name of its client."""
+    """The server has the revision and the name of its client."""
     (text,) = texts(seen("who"))
     name = {"python": "mcp"}.get(reports["client"], reports["client"])
     assert (
@@ -242,7 +242,7 @@ def test_who(seen, reports, version):
 
 
 def test_session(seen, version):
-    """The state of a session is there in later requests; 2026-07-28 has no sessions."""
+    """The state of a session is kept for later requests; 2026-07-28 has no sessions."""
     if version == LATEST:
         assert "2026-07-28 has no sessions" in failure(seen("remember"))[0]
         assert texts(seen("recall")) == ["None"]
@@ -252,14 +252,14 @@ def test_session(seen, version):
 
 
 def test_progress(seen):
-    """Progress comes while the call runs, and other calls are served meanwhile."""
+    """Progress arrives while the call runs, and other calls are served meanwhile."""
     found = seen("progress")
     assert found["seen"] == [[1, 3, "step 1"], [2, 3, "step 2"], [3, 3, "step 3"]]
     assert texts(found["result"]) == ["finished"]
 
 
 def test_logging(seen):
-    """Log messages come from the level on that the client asked for."""
+    """Log messages arrive from the client's level on."""
     found = seen("logging")
     assert texts(found["result"]) == ["logged"]
     disk = {"level": "warning", "logger": "disk", "data": {"disk": "almost full"}}
@@ -274,16 +274,16 @@ def test_cancel(seen):
 
 
 def test_concurrent(seen):
-    """Ten calls that wait for each other are served at the same time, each with its answer."""
+    """Ten calls that wait for each other are served concurrently, each with its result."""
     answers = [texts(answer) for answer in seen("concurrent")]
     assert answers == [[f"{number} of 10"] for number in range(10)]
 
 
 def test_unknown_method(seen, reports, mode):
-    """A method that no one knows is refused, and the connection goes on."""
+    """An unknown method is refused, and the connection goes on."""
     kind = (reports["client"], reports["transport"], mode["version"])
     if kind == ("typescript-2", "http", LATEST):
-        # The client takes the status that 2026-07-28 wants, 404, for one of the transport.
+        # The client treats the status that 2026-07-28 demands, 404, as the transport's.
         failed = reports[mode["label"]]["unknown_method"]["failed"]
         assert '"error":{"code":-32601,"message":"Method not found: no/such"}' in failed
         return
@@ -293,19 +293,19 @@ def test_unknown_method(seen, reports, mode):
 
 
 def test_changes(seen):
-    """Each change of the list of tools has a notice, and the next list has it."""
+    """Each change of the tools sends a notice, and the next list has it."""
     found = seen("changes")
     assert found["add"] == [*NAMES, "extra"]
     assert found["remove"] == NAMES
 
 
 def test_closing(seen, reports, mode):
-    """The server ends in order when its client closes; nothing but one call was cancelled."""
+    """The server ends normally when its client closes; only one call was cancelled."""
     seen("handshake")
     if reports["transport"] == "http":
         pytest.skip("the server outlives its clients")
     lines = (reports["journals"] / mode["label"]).read_text().splitlines()
-    # The TypeScript client probes the era with a process of its own, which it ends by a signal.
+    # The TypeScript client probes the era with a separate process, which it ends by a signal.
     probed = (reports["client"], mode["version"]) == ("typescript-2", LATEST)
     probe = ["started", "ended"] if probed else []
     assert lines == [*probe, "started", "cancelled True", "ended"]

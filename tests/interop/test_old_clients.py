@@ -1,4 +1,4 @@
-"""The official clients ask for 2024-11-05, which our server does not speak."""
+"""The official clients request 2024-11-05, which our server does not support."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +19,7 @@ def test_an_old_client_is_served(
     where: Callable[[str, str, str], dict[str, Any]],
     tmp_path: Path,
 ):
-    """It is answered with the newest revision that has a handshake, and goes on with that."""
+    """The answer has the newest revision with a handshake, which the client uses."""
     connections = [
         {
             **mode("handshake", "2024-11-05", label=transport),

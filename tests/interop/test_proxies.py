@@ -17,7 +17,7 @@ from .proxies import HAPROXY, PROXIES, proxied, running
 
 HANDSHAKE, STATELESS = VERSIONS = ("2025-11-25", "2026-07-28")
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "deployment.md"
-#: Bytes of a large text; its message stays below the 16 MiB of a server and of the proxies.
+#: Bytes of a large text, whose message is below the 16 MiB of a server and of the proxies.
 LARGE = 5 * 1024 * 1024
 PATIENCE = 120
 
@@ -52,9 +52,9 @@ class Followed(Server, name="followed", version="1"):
 
 @pytest.fixture(params=PROXIES)
 async def proxy(request, nursery, tmp_path):
-    """Serve behind a proxy; gives the server and the port of the proxy."""
+    """Serve behind a proxy; yields the server and the port of the proxy."""
     server = Followed()
-    # With the defaults of nginx the name of its group of servers is the host.
+    # By default nginx sends the name of its server group as Host.
     hosts = ["127.0.0.1", "server"]
     serve = partial(serve_http, server, port=0, allowed_hosts=hosts)
     host = await nursery.start(serve)
@@ -71,7 +71,7 @@ def _call(name, **params):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_conversation_goes_through(proxy, version):
-    """Lists, calls, large messages both ways, changes, and progress that no proxy keeps back."""
+    """Lists, calls, large messages both ways, changes, and unbuffered progress pass."""
     server, port = proxy
 
     def reported(progress):
@@ -83,7 +83,7 @@ async def test_a_conversation_goes_through(proxy, version):
         text = "x" * LARGE
         result = await client.call_tool("echo", {"text": text})
         assert result.content[0].text == text
-        # The handler waits for what the client does when it has the progress.
+        # The handler waits for what the client does after the progress.
         result = await client.call_tool("report", progress=reported)
         assert result.content[0].text == "went on"
 
@@ -100,7 +100,7 @@ async def test_a_client_that_leaves_cancels_its_call(proxy):
 
 
 async def test_a_client_that_comes_back_has_the_rest(proxy):
-    """Before 2026-07-28 the call goes on, and its answer waits for the client."""
+    """Before 2026-07-28 the call goes on, and its result waits for the client."""
     server, port = proxy
     session = await _begin(port)
     async with _sent(port, "POST", _call("report"), session) as stream:
@@ -111,7 +111,7 @@ async def test_a_client_that_comes_back_has_the_rest(proxy):
 
 
 def _documented(kind, ports):
-    """Make a function that writes the configuration of the documentation, for two servers."""
+    """Return a function that writes the documented configuration, for two servers."""
     blocks = re.findall(r"(?ms)^```text\n(.*?)^```", PAGE.read_text(encoding="utf-8"))
     found = {block.split()[0]: block for block in blocks}
     upstream, backend = found["upstream"], found["backend"]
@@ -147,7 +147,7 @@ async def test_the_configuration_of_the_documentation_keeps_sessions_together(
 
 
 async def _begin(port):
-    """Shake hands; gives the headers of the session."""
+    """Do the handshake; return the headers of the session."""
     params = {"protocolVersion": HANDSHAKE, "capabilities": {}}
     params["clientInfo"] = {"name": "test", "version": "1"}
     begin = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
@@ -162,7 +162,7 @@ async def _begin(port):
 
 @asynccontextmanager
 async def _sent(port, method, body, headers=()):
-    """Send a request on a connection of its own; the client leaves with the end of the block."""
+    """Send a request on a new connection; the client leaves at the end of the block."""
     data = b"" if body is None else json.dumps(body).encode()
     given = {
         "host": "127.0.0.1",
@@ -178,7 +178,7 @@ async def _sent(port, method, body, headers=()):
 
 
 async def _read_until(stream, pattern):
-    """Read until an answer has a pattern in it."""
+    """Read until a response matches a pattern."""
     got = b""
     while (found := re.search(pattern, got)) is None:
         part = await stream.receive_some()

@@ -1,4 +1,4 @@
-"""Our clients for trio, asyncio and plain code drive servers that anybody may install."""
+"""Our clients for trio, asyncio and blocking code with public servers."""
 
 import asyncio
 import importlib.util
@@ -18,7 +18,7 @@ from noizu_mcp import Stdio, SyncClient, aio, connect
 
 from .public_servers import PNG, SERVERS, Step
 
-#: Seconds for the first answer of a server: a busy machine may take longer to start one.
+#: Seconds for the first answer of a server: starting one may take long on a busy machine.
 PATIENCE = 120
 
 
@@ -79,7 +79,7 @@ class Page(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[str]:
-    """Serve a page; gives its URL."""
+    """Serve a page; yields its URL."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -90,7 +90,7 @@ def page() -> Iterator[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a repository, a note and a picture."""
+    """Make a folder with a repository, a note and a picture."""
     (tmp_path / "note.txt").write_text("one\n", encoding="utf-8")
     (tmp_path / "dot.png").write_bytes(PNG)
     for words in ("init -q", "config user.name Ann", "config user.email ann@example.com"):
@@ -99,7 +99,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def command_of(name: str, folder: Path, node_package: Callable[[str], Path]) -> Stdio:
-    """Make the command of a server, or skip."""
+    """Return the command of a server, or skip."""
     server = SERVERS[name]
     package = None
     if server.package.startswith("@"):
@@ -112,7 +112,7 @@ def command_of(name: str, folder: Path, node_package: Callable[[str], Path]) -> 
 @pytest.mark.parametrize(
     ("name", "version", "client"),
     [
-        # Each in its newest revision: what differs by revision, `test_foreign_servers.py` shows.
+        # Each in its newest revision; `test_foreign_servers.py` tests the differences.
         *((name, SERVERS[name].versions[-1], "trio") for name in SERVERS),
         *((name, None, client) for name in ("memory", "time") for client in ("asyncio", "sync")),
     ],
@@ -125,14 +125,14 @@ def test_a_server_from_a_registry(
     page: str,
     node_package: Callable[[str], Path],
 ) -> None:
-    """Each client sees the same: lists, all kinds of content, refusals, progress, timeouts."""
+    """Each client gets the same lists, content, refusals, progress and timeouts."""
     command, server = command_of(name, folder, node_package), SERVERS[name]
     server.check(CLIENTS[client](command, version, server.steps(folder, page)), folder)
 
 
 @contextmanager
 def over_http(name: str, node_package: Callable[[str], Path], folder: Path) -> Iterator[str]:
-    """Serve over HTTP on a port of this machine; gives the URL."""
+    """Serve over HTTP on a local port; yields the URL."""
     command = command_of(name, folder, node_package)
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = found.getsockname()[1]
@@ -166,7 +166,7 @@ def until_it_listens(process: subprocess.Popen[bytes], port: int) -> None:
 def test_a_server_over_http(
     name: str, version: str, folder: Path, node_package: Callable[[str], Path]
 ) -> None:
-    """Each client sees over HTTP what it sees over stdio."""
+    """Each client gets the same over HTTP as over stdio."""
     server = SERVERS[name]
     with over_http(name, node_package, folder) as url:
         for drive in CLIENTS.values():

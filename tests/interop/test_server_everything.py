@@ -1,6 +1,6 @@
-"""Our client drives the reference server of the protocol, in two revisions.
+"""Our client with the reference server of the protocol, in two revisions.
 
-All scenarios run once on one connection for each revision; each test looks at one.
+All scenarios run once on one connection for each revision; each test checks one.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ TEXT, BLOB = "demo://resource/dynamic/text/7", "demo://resource/dynamic/blob/7"
 
 
 class Filler(Person):
-    """Takes what a form offers, and leaves the rest out."""
+    """Accepts the defaults of a form, and omits other fields."""
 
     def accept(self, params: Mapping[str, Any]) -> Accept[Any]:
         if params.get("mode") == "url":
@@ -34,7 +34,7 @@ class Filler(Person):
 
 @attrs.define
 class Conversation:
-    """One connection; each method is a scenario and returns what it saw."""
+    """One connection; each method is a scenario and returns its result."""
 
     client: Client
     person: Person
@@ -43,7 +43,7 @@ class Conversation:
         return self.client.protocol_version, self.client.server_info
 
     async def tools(self) -> Any:
-        # The tools that ask are there once the server knows what the client can do.
+        # The tools that ask appear once the server knows the client's capabilities.
         await self.person.next("notifications/tools/list_changed")
         return {tool.name for tool in await self.client.list_tools()}
 
@@ -126,7 +126,7 @@ def version(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def conversation(node_package: Callable[[str], Path], version: str) -> dict[str, Any]:
-    """Talk to the server in one revision; returns what our client saw."""
+    """Talk to the server in one revision; return the results of our client."""
     command = Stdio("node", str(node_package(PACKAGE) / "dist" / "index.js"), "stdio")
     return trio.run(converse, command, version, Filler(), Conversation, SCENARIOS)
 
@@ -141,14 +141,14 @@ def text(result: Any) -> str:
 
 
 def test_handshake(seen, version):
-    """The client knows the revision and the server on entry."""
+    """The client has the revision and the server info on entry."""
     agreed, info = seen("handshake")
     assert agreed == version
     assert info.name == "mcp-servers/everything"
 
 
 def test_tools(seen, version):
-    """The capabilities of the client decide which tools there are."""
+    """The capabilities of the client determine the tools."""
     tools = seen("tools")
     assert {"echo", "trigger-elicitation-request", "trigger-sampling-request"} <= tools
     assert {"get-roots-list"} <= tools
@@ -172,14 +172,14 @@ def test_read(seen):
 
 
 def test_no_resource(seen):
-    """A resource that is not there is an error of the protocol."""
+    """A missing resource is a protocol error."""
     with pytest.raises(McpError) as caught:
         seen("no_resource")
     assert caught.value.code in (-32602, -32002)
 
 
 def test_prompts(seen):
-    """Prompts are listed and filled in, with resources inside."""
+    """Prompts are listed and filled in, with embedded resources."""
     assert {"simple-prompt", "args-prompt", "resource-prompt"} <= set(seen("prompts"))
     located, resource = seen("prompt")
     assert [each.content.text for each in located.messages] == ["What's weather in Oslo?"]
@@ -187,7 +187,7 @@ def test_prompts(seen):
 
 
 def test_complete(seen):
-    """Arguments and variables are completed, in the light of what is filled in."""
+    """Arguments and variables are completed, depending on the others."""
     department, name, variable = seen("complete")
     assert list(department.values) == ["Sales", "Support"]
     assert list(name.values) == ["David", "Eve", "Frank"]

@@ -1,4 +1,4 @@
-"""No ambiguous request gets through a real proxy as two."""
+"""No ambiguous request passes a real proxy as two requests."""
 
 import re
 from collections import defaultdict
@@ -13,14 +13,14 @@ from noizu_mcp.transports.host import serve_asgi
 from .ambiguous import CASES
 from .proxies import PROXIES, proxied
 
-#: Attackers at once. Of more, some would connect and have no time to send before a proxy in a hurry
-#: gives them up.
+#: Concurrent attackers. With more, some would connect and have no time to send before an impatient
+#: proxy closes the connection.
 CROWD = 32
 VICTIM = b"GET /victim/%d HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 class Recorder:
-    """An application that says in each answer which of its requests that answers.
+    """An application whose responses have the number of their request.
 
     Attributes:
         seen: Numbers of the requests by the number of the case in their path.
@@ -41,7 +41,7 @@ class Recorder:
         case = re.search(r"/(\d{4})/", path)
         self.seen[int(case[1]) if case else path].append(self._count)
         text = b"X-Number: %d\r\nX-Path: %b\r\n" % (self._count, ascii(path).encode())
-        # Answers to HEAD have no body, and answers of HTTP/0.9 no head.
+        # Responses to HEAD have no body, and HTTP/0.9 responses no head.
         is_head = scope["method"] == "HEAD"
         headers = [(b"x-number", b"%d" % self._count)] if is_head else []
         body = b"" if is_head else b"\r\n" + text
@@ -50,7 +50,7 @@ class Recorder:
 
 
 async def _send_raw(port, data):
-    """Send bytes; gives the numbers of the requests that were answered until the proxy is done."""
+    """Send bytes; return the numbers of the answered requests until the proxy closes."""
     got = b""
     try:
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
@@ -63,10 +63,10 @@ async def _send_raw(port, data):
 
 
 async def _be_victim(port, done):
-    """Make requests until all is done; gives what was answered instead of an answer to them."""
+    """Make requests until the end; return every wrong response."""
     wrong, number = [], 0
     while not done.is_set():
-        # A proxy in a hurry may end the connection of a client that is slow on a busy machine.
+        # An impatient proxy may close the connection of a slow client on a busy machine.
         with suppress(trio.BrokenResourceError):
             async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
                 part = b"-"
@@ -83,7 +83,7 @@ async def _be_victim(port, done):
 
 @pytest.mark.parametrize("name", PROXIES)
 async def test_what_is_one_request_for_a_proxy_is_one_for_the_host(name, nursery, tmp_path):
-    """Each request that the application sees has its answer, at the client who sent it."""
+    """The response to each request of the application goes to the client that sent it."""
     recorder, answered, wrong = Recorder(), {}, []
     host = await nursery.start(partial(serve_asgi, recorder, port=0))
     with trio.fail_after(180), proxied(name, host.port, tmp_path, hurry=True) as port:

@@ -1,4 +1,4 @@
-"""Strategies for the tools of servers that anybody may install: each has values of both kinds."""
+"""Strategies for the tools of public servers: each has valid and invalid arguments."""
 
 import subprocess
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from .test_public_servers import PATIENCE, command_of
 
 
 def near_misses(tool: ToolDefinition) -> list[Any] | None:
-    """Draw arguments that a tool refuses; None if it takes every object."""
+    """Draw arguments that a tool refuses; None if it accepts every object."""
     try:
         return draw(invalid_arguments(tool), 5)
     except Unsatisfiable:
@@ -29,7 +29,7 @@ def near_misses(tool: ToolDefinition) -> list[Any] | None:
 def test_tools_of_a_public_server(
     name: str, tmp_path: Path, node_package: Callable[[str], Path]
 ) -> None:
-    """Each tool has arguments that it takes, and near misses that break one keyword each."""
+    """Each tool has valid arguments, and near misses that violate one keyword each."""
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     command = command_of(name, tmp_path, node_package)
     with SyncClient(command, probe_timeout=PATIENCE) as client:

@@ -1,4 +1,4 @@
-"""The official clients see a skill of the workbench appear, change and vanish while connected."""
+"""The official clients see a skill of the workbench appear, change and vanish."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ NEWS = "workflow:Tech News Digest"
 
 
 def _changes(name: str, first: str, second: str) -> dict[str, Any]:
-    """Make the scenario of two changes: after each, the client waits for the notice and lists."""
+    """Make the scenario of two changes: the client waits for each notice and lists the tools."""
     steps = {"add": call("put", language=first), "remove": call("put", language=second)}
     return {"name": name, "kind": "changes", **steps}
 
@@ -46,7 +46,7 @@ pytestmark = pytest.mark.parametrize(
 def reports(
     request: pytest.FixtureRequest, run_modes: Callable[..., dict[str, Any]]
 ) -> dict[str, Any]:
-    """Report of one client in all its modes, over one transport."""
+    """Return the report of one client in all its modes, over one transport."""
     return run_modes(request.param, MODES, f"{SERVER}:Changing", SCENARIOS)
 
 
@@ -56,32 +56,32 @@ def seen(reports: dict[str, Any], mode: Mode) -> Callable[[str], Any]:
 
 
 def test_a_skill_appears_changes_and_vanishes(seen: Callable[[str], Any]) -> None:
-    """A notice comes for each change, and the list after it is right."""
+    """Each change sends a notice, and the list after it is right."""
     with_greet = [*NAMES[:4], "skill:greet", *NAMES[4:], NEWS]
     assert seen("appear and change") == {"add": with_greet, "remove": with_greet}
     assert seen("change and vanish") == {"add": with_greet, "remove": [*NAMES, NEWS]}
 
 
 def test_the_definition_and_the_code_change(seen: Callable[[str], Any]) -> None:
-    """The list after the notice describes the file, and a call runs it."""
+    """The list after the notice describes the file, and a call runs its code."""
     tools = {tool["name"]: tool for tool in seen("changed")["tools"]}
     assert tools["skill:greet"]["description"] == "Greet in German. [dynamic]"
     assert texts(seen("german")) == ["Hallo Ada"]
 
 
 def test_a_vanished_skill_is_unknown(seen: Callable[[str], Any]) -> None:
-    """A call of it is an error with the name."""
+    """The error has its name."""
     error = seen("vanished")["error"]
     assert (error["code"], error["message"].endswith("Unknown skill: greet")) == (-32602, True)
 
 
 def test_a_workflow_runs_its_steps(seen: Callable[[str], Any]) -> None:
-    """With the results of its steps, one of which keeps a note."""
+    """The result contains the results of its steps, one of which stores a note."""
     found = seen("digest")["structuredContent"]
     assert (found["steps"], found["result"]["text"]) == (["find", "digest", "seal"], "One; Two")
     assert '"text": "One; Two"' in seen("notes")["contents"][0]["text"]
 
 
 def test_settings_show_no_secret(seen: Callable[[str], Any]) -> None:
-    """The value is redacted, and the key stays."""
+    """The value is redacted, and the key is kept."""
     assert "[REDACTED]" in seen("settings")["contents"][0]["text"]

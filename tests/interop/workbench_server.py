@@ -13,7 +13,7 @@ sys.path.insert(0, str(EXAMPLES))
 
 from workbench import Workbench  # noqa: E402  (an application, found beside the others)
 
-# Removed when the process ends.
+# Removed when the process exits.
 FOLDER = tempfile.TemporaryDirectory()
 HOME = shutil.copytree(EXAMPLES / "workbench" / "home", Path(FOLDER.name) / "home")
 

@@ -67,7 +67,7 @@ GOOD = [
 
 @pytest.mark.parametrize(("data", "message"), GOOD)
 def test_messages(data, message):
-    """Well-formed text becomes the message that it is."""
+    """Well-formed text becomes a message."""
     assert message == decode(data)
 
 
@@ -82,13 +82,13 @@ def test_ids_keep_their_type(data, _):
 
 @pytest.mark.parametrize("id_", [None, True, False, 1.0, 1.5, [], {}])
 def test_bad_ids(id_):
-    """Only strings and integers are ids; null is none, and True is not 1."""
+    """Only strings and integers are ids; null is not an id, and True is not 1."""
     assert invalid("id must be a string or integer") == decode(wire(id=id_, method="ping"))
 
 
 @pytest.mark.parametrize("params", [[], [1], "x", 0, False])
 def test_bad_params(params):
-    """Params are an object; a request is told so, a notification never gets an answer."""
+    """Params must be an object; a request gets an error, a notification does not."""
     text = "params must be an object"
     assert invalid(text, 3) == decode(wire(id=3, method="m", params=params))
     assert invalid(text, None, answer=False) == decode(wire(method="m", params=params))
@@ -96,13 +96,13 @@ def test_bad_params(params):
 
 @pytest.mark.parametrize("data", [b"1", b'"x"', b"null", b"true", b"1.5"])
 def test_no_object(data):
-    """A bare value is no message."""
+    """A bare value is not a message."""
     assert invalid(NOT_JSONRPC) == decode(data)
 
 
 @pytest.mark.parametrize("version", ["1.0", 2.0, 2, None, "2.0 ", ["2.0"]])
 def test_other_versions(version):
-    """Without `jsonrpc: "2.0"` nothing is a message; what looks like an answer is not answered."""
+    """Without `jsonrpc: "2.0"` a value is not a message; an apparent response is not answered."""
     assert invalid(NOT_JSONRPC, 1) == decode(wire(id=1, method="m", jsonrpc=version))
     assert invalid(NOT_JSONRPC) == decode(wire(method="m", jsonrpc=version))
     assert invalid(NOT_JSONRPC, 1, answer=False) == decode(wire(id=1, result={}, jsonrpc=version))
@@ -115,7 +115,7 @@ def test_version_missing():
 
 @pytest.mark.parametrize("members", [{}, {"method": 5}, {"method": None}, {"params": {}}])
 def test_no_kind(members):
-    """An object that is neither call nor answer is told so, with its id."""
+    """An object that is neither call nor response gets an error with its id."""
     assert invalid(NOT_A_MESSAGE, 4) == decode(wire(id=4, **members))
     assert invalid(NOT_A_MESSAGE) == decode(wire(id=4.5, **members))
 
@@ -139,18 +139,18 @@ def test_no_kind(members):
     ],
 )
 def test_bad_answers(members):
-    """An answer that is none is never answered, and keeps its id for who waits."""
+    """A malformed response is never answered, and keeps its id for the waiting request."""
     assert invalid(NOT_AN_ANSWER, 9, answer=False) == decode(wire(id=9, **members))
 
 
 @pytest.mark.parametrize("id_", [None, 1.5, True])
 def test_result_without_id(id_):
-    """A result needs an id; only errors may go without."""
+    """A result needs an id; only errors may lack it."""
     assert invalid(NOT_AN_ANSWER, answer=False) == decode(wire(id=id_, result={}))
 
 
 def test_batch():
-    """An array becomes a batch, each member judged for itself."""
+    """An array becomes a batch, each member on its own."""
     members = [
         {"jsonrpc": "2.0", "id": 1, "method": "a"},
         5,
@@ -169,7 +169,7 @@ def test_batch():
 
 
 def test_batch_limits():
-    """An empty array and one that is too long are no batch."""
+    """An empty array, and a too long one, are not a batch."""
     assert invalid("An empty array is not a message") == decode(b"[]")
     limits = Limits(batch=2)
     assert Batch((invalid(NOT_JSONRPC),) * 2) == decode(b"[1,2]", limits)
@@ -213,7 +213,7 @@ def test_no_json(data, reason):
 @pytest.mark.parametrize("size", [LARGE, LARGE + 1])
 @pytest.mark.parametrize("digits", [MAX_DIGITS, MAX_DIGITS + 1])
 def test_long_integers_of_large_messages(size, digits):
-    """Reading them takes quadratic time, so only short ones are read in a large message."""
+    """Parsing them is quadratic, so large messages may only have short ones."""
     data = wire(id=1, method="m", params={"a": int("9" * digits)})
     read = decode(data + b" " * (size - len(data)))
     if size > LARGE and digits > MAX_DIGITS:
@@ -224,7 +224,7 @@ def test_long_integers_of_large_messages(size, digits):
 
 
 def test_depth():
-    """Nesting counts arrays and objects, empty ones too, up to the limit."""
+    """Nesting counts arrays and objects, also empty ones, up to the limit."""
     limits = Limits(message_depth=3)
     assert isinstance(decode(b"[[[]]]", limits), Batch)
     for data in (b"[[[[]]]]", b'[[[{"a":1}]]]', b'[[{"a":[]}]]'):
@@ -233,7 +233,7 @@ def test_depth():
 
 
 def test_wide_is_not_deep():
-    """Many brackets side by side are fine."""
+    """Many brackets side by side are not deep."""
     data = wire(id=1, method="m", params={"a": [[{}]] * 300})
     assert Request(1, "m", {"a": [[{}]] * 300}) == decode(data)
 
@@ -243,14 +243,14 @@ def test_wide_is_not_deep():
     [(1, 0), ("[[", 0), ([], 1), ({}, 1), ([1, "x"], 1), ({"a": {}}, 2), ([[], {"a": [1]}], 3)],
 )
 def test_too_deep(value, depth):
-    """The limit is the number of levels that are allowed."""
+    """The limit is the number of allowed levels."""
     assert not too_deep(value, depth)
     if depth:
         assert too_deep(value, depth - 1)
 
 
 def test_values():
-    """Members and elements count at any depth; what stands in a string counts for nothing."""
+    """Members and elements count at any depth; the contents of strings do not."""
     message = wire(id=1, method="m", params={"a": [1, [2], {"b": 3}], "c": []})
     assert isinstance(decode(message, Limits(message_values=12)), Request)
     refused = decode(message, Limits(message_values=11))
@@ -260,7 +260,7 @@ def test_values():
 
 
 def test_what_is_over_the_limit_of_values_is_not_made():
-    """Counting comes first, and takes no multiple of the size of the message."""
+    """Values are counted before they are made, in memory below a multiple of the message."""
     data = b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[' + b"[]," * 1_000_000 + b"1]}}"
     tracemalloc.start()
     try:
@@ -271,7 +271,7 @@ def test_what_is_over_the_limit_of_values_is_not_made():
 
 
 def test_the_search_for_a_bound_of_memory_ends_early():
-    """Once it is above what there is room for, the rest of the text does not matter."""
+    """Once the bound exceeds the available memory, the rest of the text is not read."""
     data = b"[" + b"[]," * 100_000 + b"1]"
     whole = memory_bound(data)
     assert memory_bound(data, whole) == whole
@@ -279,7 +279,7 @@ def test_the_search_for_a_bound_of_memory_ends_early():
 
 
 def test_size():
-    """A message over the size is refused with its id, whoever did the framing."""
+    """A message above the size is refused with its id, whatever did the framing."""
     data = wire(id=8, method="m", params={"x": "y" * 100})
     limits = Limits(message_size=len(data) - 1)
     assert invalid(f"Message over {len(data) - 1} bytes", 8) == decode(data, limits)
@@ -288,7 +288,7 @@ def test_size():
 
 
 def test_an_answer_over_a_limit_names_it():
-    """Only an answer: the peer cannot raise a limit of ours, and gets to read the others."""
+    """Only errors of responses name it: a peer reads other errors, and cannot raise our limits."""
     limits = Limits(message_size=40, message_values=3)
     answer = b'{"jsonrpc":"2.0","id":1,"result":{"a":"%b"}}' % (b"x" * 40)
     refused = decode(answer, limits)

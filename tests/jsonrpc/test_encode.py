@@ -49,18 +49,18 @@ from noizu_mcp.jsonrpc._encode import make_writer
     ],
 )
 def test_messages(message, data):
-    """Compact, in the order of JSON-RPC, without what is not there."""
+    """The output is compact, in the order of JSON-RPC, without absent members."""
     assert data == encode(message)
 
 
 def test_huge_id():
-    """An integer id of any size comes back digit by digit."""
+    """An integer id of any size is written with all digits."""
     id_ = -(10**4000)
     assert f'{{"jsonrpc":"2.0","id":{id_},"result":{{}}}}'.encode() == encode_result(id_, {})
 
 
 def test_batch():
-    """Answers to an array travel as one array."""
+    """Answers to an array are sent as one array."""
     first, second = encode_result(1, {}), encode_error(ErrorResponse(2, -1, "no"))
     assert [json.loads(first), json.loads(second)] == json.loads(encode_batch([first, second]))
 
@@ -75,12 +75,12 @@ def test_batch():
     ],
 )
 def test_lone_surrogates(text, sent):
-    """Text that is no Unicode is replaced, character by character; the answer still goes out."""
+    """Lone surrogates are replaced one by one, and the answer is sent."""
     assert {sent: [sent]} == json.loads(render({text: [text]}))
 
 
 def test_one_line():
-    """Rendered JSON never holds a newline, whatever the strings hold."""
+    """Encoded JSON never contains a newline, whatever the strings contain."""
     assert b"\n" not in render(["\n", "\r", "\u2028", {"\n": "\n"}])
 
 
@@ -101,13 +101,13 @@ def tower():
     "value", [float("nan"), float("inf"), [float("-inf")], {"a": float("nan")}]
 )
 def test_not_finite(value):
-    """JSON has no NaN and no Infinity."""
+    """NaN and infinities raise."""
     with pytest.raises(ValueError, match="JSON compliant"):
         render(value)
 
 
 def test_equal_values_have_one_sorted_form():
-    """The order of members does not matter, nor the class of a mapping; any text is written."""
+    """Neither the order of members nor the class of a mapping matters; any text is written."""
     value = {"b": [1, "\ud800"], "a": {}}
     other = MappingProxyType({"a": MappingProxyType({}), "b": [1, "\ud800"]})
     assert render_sorted(value) == render_sorted(other) != render_sorted({"b": [1], "a": {}})
@@ -116,13 +116,13 @@ def test_equal_values_have_one_sorted_form():
 @pytest.mark.parametrize("render", [render, render_sorted])
 @pytest.mark.parametrize("make", [circle, tower])
 def test_bottomless(make, render):
-    """A value that contains itself, or nests too deep, is refused and costs no process."""
+    """A value that contains itself, or is too deep, is refused without a crash."""
     with pytest.raises(ValueError, match="contains itself or nests too deep"):
         render(make())
 
 
 def test_refused_value_leaves_nothing_behind():
-    """The writer serves the next value as if nothing had happened."""
+    """The next value is written normally."""
     shared = {"a": 1}
     for _ in range(2):
         with pytest.raises(ValueError, match="JSON"):
@@ -132,7 +132,7 @@ def test_refused_value_leaves_nothing_behind():
 
 @pytest.mark.parametrize("native", [json.encoder.c_make_encoder, None])
 def test_writers(native):
-    """The native writer and the portable one write the same and refuse the same."""
+    """The native and the portable writer have the same output and the same refusals."""
     write = make_writer(native)
     assert write({"a": [1, "é", None, True, 1.5], 1: {}}) == '{"a":[1,"é",null,true,1.5],"1":{}}'
     with pytest.raises(TypeError, match="set has no JSON form"):
@@ -142,7 +142,7 @@ def test_writers(native):
 
 
 def test_codes():
-    """Every code with an HTTP status of its own has a name, and the modern ones answer 400."""
+    """Every code with its own HTTP status has a name, and modern codes have the status 400."""
     assert set(HTTP_STATUS) <= set(CODE_NAMES)
     assert {400} == {HTTP_STATUS[code] for code in MODERN_CODES}
     assert HTTP_STATUS[-32601] == 404

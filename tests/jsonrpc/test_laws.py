@@ -93,7 +93,7 @@ def test_decode_never_raises(data):
 @LAW
 @given(data=FRAGMENTS)
 def test_recovered_ids_can_be_sent(data):
-    """A recovered id is a string or an integer that comes back as it is."""
+    """A recovered id is a string or an integer that survives encoding."""
     id_ = unreadable(data, -1, "x").error.id
     if id_ is not None:
         assert ErrorResponse(id_, 1, "") == decode(encode(ErrorResponse(id_, 1, "")))
@@ -103,7 +103,7 @@ def test_recovered_ids_can_be_sent(data):
 @LAW
 @given(start=st.binary(max_size=50) | FRAGMENTS, ends=st.tuples(FRAGMENTS, FRAGMENTS))
 def test_of_large_text_only_the_head_tells_the_id(start, ends):
-    """The rest of a large text does not matter, so the id costs the same for any size."""
+    """The rest of a large text is not read, so finding the id has a constant cost."""
     text = start + b" " * HEAD
     found = [unreadable(text + b"x" * MAX_LENIENT + end, -1, "x") for end in ends]
     assert found[0] == found[1]
@@ -136,7 +136,7 @@ def test_the_memory_of_a_value(value):
 @given(value=VALUES, window=st.integers(1, 30), ascii_=st.booleans())
 @example(value=["\\", '"[,', '\\"{', "\\\\"], window=1, ascii_=True)
 def test_values_are_counted_from_the_text(value, window, ascii_):
-    """The count is that of the values read, wherever the text is cut."""
+    """The count equals that of the decoded values, wherever the text is split."""
     data = json.dumps(value, ensure_ascii=ascii_).encode()
     with patch.object(_decode, "_WINDOW", window):
         if count(value):
@@ -152,7 +152,7 @@ def test_values_are_counted_from_the_text(value, window, ascii_):
 @example(value="\u20ac" + 300 * "a", times=9, ascii_=False)
 @example(value={f"k{number}": number for number in range(700)}, times=1, ascii_=True)
 def test_the_memory_of_a_text_is_bounded(value, times, ascii_):
-    """No value takes more memory than the bound that its text gives."""
+    """No value needs more memory than the bound computed from its text."""
     value = [value] * times
     data = json.dumps(value, ensure_ascii=ascii_, separators=(",", ":")).encode()
     assert memory_of(json.loads(data)) <= memory_bound(data)
@@ -162,7 +162,7 @@ def test_the_memory_of_a_text_is_bounded(value, times, ascii_):
 @LAW
 @given(message=MESSAGES)
 def test_round_trip(message):
-    """Every message reads back as itself, on one line."""
+    """Every message is decoded to an equal one, on one line."""
     data = encode(message)
     assert message == decode(data)
     assert b"\n" not in data
@@ -172,7 +172,7 @@ def test_round_trip(message):
 @settings(LAW, max_examples=100)
 @given(messages=st.lists(MESSAGES, min_size=1, max_size=4))
 def test_batch_round_trip(messages):
-    """An array of messages reads back as the same messages."""
+    """An array of messages is decoded to equal messages."""
     assert Batch(tuple(messages)) == decode(encode_batch([encode(each) for each in messages]))
 
 
@@ -180,7 +180,7 @@ def test_batch_round_trip(messages):
 @LAW
 @given(value=VALUES)
 def test_rendered_result_is_the_result(value):
-    """Rendering a result first changes nothing on the wire."""
+    """Encoding a result in advance changes nothing on the wire."""
     rendered = Rendered((b'{"value":', render(value), b"}"))
     assert encode(Response(1, {"value": value})) == encode(Response(1, rendered))
 
@@ -189,7 +189,7 @@ def test_rendered_result_is_the_result(value):
 @LAW
 @given(text=st.text(st.characters(categories=["Cs", "Ll", "So"])))
 def test_any_python_string_can_be_sent(text):
-    """Text that is no Unicode is sent with replacements; other text as it is."""
+    """Lone surrogates are replaced; other text is unchanged."""
     sent = json.loads(render(text))
     sent.encode()
     try:

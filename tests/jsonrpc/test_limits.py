@@ -21,14 +21,14 @@ def test_defaults():
 
 
 def test_one_source():
-    """The framing has the default of the limits."""
+    """The framing has the same default as the limits."""
     assert DEFAULTS.message_size == LineBuffer().limit
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "10", None])
 def test_refused(name, value):
-    """A limit that is no positive integer is refused, by name; two of them may be 0."""
+    """A limit must be a positive integer; two of them may be 0."""
     least = 0 if name in ("parked", "call_queue") else 1
     with pytest.raises(
         ValueError, match=rf"^Limits\.{name} must be an integer of at least {least}, not "
@@ -38,5 +38,5 @@ def test_refused(name, value):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_smallest(name):
-    """One is a limit."""
+    """A limit may be 1."""
     assert getattr(Limits(**{name: 1}), name) == 1

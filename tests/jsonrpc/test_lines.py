@@ -18,7 +18,7 @@ def fed(limit, *chunks):
 
 
 def test_lines():
-    """Lines come out whole, in order, as soon as their newline is there."""
+    """Lines are returned complete and in order, as soon as their newline arrives."""
     buffer = LineBuffer()
     assert buffer.feed(b"ab") == []
     assert buffer.pending == 2
@@ -30,7 +30,7 @@ def test_lines():
 
 
 def test_blank_lines():
-    """Blank lines are no messages; a carriage return is left for the reader of JSON."""
+    """Blank lines are skipped; a carriage return is left to the JSON parser."""
     assert fed(10, b"\n\r\n \t\n", b"", b" ", b"\n", b"a\r\n") == [b"a\r"]
 
 
@@ -44,12 +44,12 @@ def test_blank_lines():
     ],
 )
 def test_oversized(chunks):
-    """A line over the limit is reported once, costs nothing but itself, and leaves its head."""
+    """A line above the limit is reported once with its beginning; other lines are not affected."""
     assert [Oversized(b"abcd"), b"ok"] == fed(4, *chunks)
 
 
 def test_oversized_at_once():
-    """The report does not wait for a newline that may never come."""
+    """It is reported before its newline, which may never come."""
     buffer = LineBuffer(4)
     assert [Oversized(b"abcd")] == buffer.feed(b"abcde")
     assert buffer.feed(b"f" * 100) == []
@@ -58,12 +58,12 @@ def test_oversized_at_once():
 
 
 def test_exactly_the_limit():
-    """A line of the limit passes."""
+    """A line of exactly the limit passes."""
     assert fed(4, b"ab", b"cd\n") == [b"abcd"]
 
 
 def test_head():
-    """Of a large line the first bytes are kept, for its id."""
+    """The first bytes of a large line are kept, for its id."""
     assert [Oversized(b"x" * HEAD)] == fed(5000, b"x" * 4000, b"x" * 4000)
 
 
@@ -71,7 +71,7 @@ def test_head():
 @settings(max_examples=100, deadline=None)
 @given(pieces=PIECES, limit=st.integers(1, 60), cuts=st.lists(st.integers(0, 400)))
 def test_chunking_changes_nothing(pieces, limit, cuts):
-    """However the same bytes are cut, the lines are the same."""
+    """The same bytes make the same lines, however they are split."""
     data = b"".join(pieces)
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     chunks = [data[start:end] for start, end in itertools.pairwise(edges)]
@@ -92,7 +92,7 @@ def test_memory_is_bounded(chunks, limit):
 
 @pytest.mark.slow
 def test_memory_of_small_chunks():
-    """A line that comes byte by byte costs no more memory than one that comes whole."""
+    """A line that arrives byte by byte needs about its own size."""
     limit = 100_000
     buffer = LineBuffer(limit)
     tracemalloc.start()

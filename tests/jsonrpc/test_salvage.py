@@ -52,26 +52,26 @@ ANSWERS = [
 
 @pytest.mark.parametrize(("data", "id_"), REQUESTS)
 def test_requests(data, id_):
-    """The sender of a broken request is told which one it was."""
+    """The error for a broken request has its id."""
     assert type(id_) is type(unreadable(data, -1, "x").error.id)
     assert malformed(-1, "x", id_) == unreadable(data, -1, "x")
 
 
 @pytest.mark.parametrize("data", NOTHING)
 def test_nothing(data):
-    """An id that is not certain is left out, and the error is sent all the same."""
+    """An uncertain id is left out, and the error is sent nevertheless."""
     assert malformed(-1, "x") == unreadable(data, -1, "x")
 
 
 @pytest.mark.parametrize(("data", "id_"), ANSWERS)
 def test_answers(data, id_):
-    """A broken answer is never answered: its id is one of ours, not of its sender."""
+    """A broken response is never answered, since its id belongs to our own request."""
     assert malformed(-1, "x", id_, answer=False) == unreadable(data, -1, "x")
     assert not decode(data).answer
 
 
 def test_members_without_end_cost_nothing():
-    """Neither memory nor a second reading of all."""
+    """They cost neither memory nor a second pass."""
     data = b"{" + b'"id":1,' * 200_000
     tracemalloc.start()
     try:
@@ -83,7 +83,7 @@ def test_members_without_end_cost_nothing():
 
 @pytest.mark.parametrize("text", ["\\ud800", "[" * 200 + "]" * 200], ids=["surrogate", "depth"])
 def test_what_was_read_is_not_read_again(text):
-    """JSON that breaks another rule tells its id, wherever that stands and however large it is."""
+    """Valid JSON that breaks another rule has its id found anywhere, at any size."""
     bad = text if text.startswith("[") else f'"{text}"'
     start = b'{"params":{"pad":"%b","x":%b},' % (b"y" * MAX_LENIENT, bad.encode())
     assert decode(start + b'"method":"m","id":7}').error.id == 7
@@ -91,7 +91,7 @@ def test_what_was_read_is_not_read_again(text):
 
 
 def test_only_the_head_is_looked_at():
-    """Of a message that is too large only the first bytes count."""
+    """Of a message that is too large only the first bytes are searched."""
     head = b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":"'
     assert too_large(head + b"y" * 5000).error.id == 1
     assert unreadable(head + b"y" * 2 * MAX_LENIENT, -1, "x").error.id == 1

@@ -1,4 +1,4 @@
-"""Clients of HTTP that send what a test says: `RawClient` bytes, `HttpClient` requests."""
+"""HTTP clients under control of a test: `RawClient` sends bytes, `HttpClient` requests."""
 
 import http.client
 import json
@@ -8,12 +8,12 @@ import trio
 
 from .messages import BOTH, INITIALIZED, initialize, message, modern_request
 
-#: Seconds for an answer that must come, on a machine that is busy.
+#: Seconds for a response that must come, on a busy machine.
 PATIENCE = 60
 
 
 class RawClient:
-    """A connection of HTTP/1.1 on trio that sends whatever bytes it is given."""
+    """A connection of HTTP/1.1 on trio that sends any bytes."""
 
     def __init__(self, stream):
         self.stream = stream
@@ -37,7 +37,7 @@ class RawClient:
         return found
 
     async def read_until(self, end):
-        """Read up to some bytes, and take them."""
+        """Read up to and including some bytes."""
         searched = 0
         with trio.fail_after(PATIENCE):
             while (at := self.buffer.find(end, searched)) == -1:
@@ -52,12 +52,12 @@ class RawClient:
         return int(first.split()[1]), {name.lower(): value for name, value in headers}
 
     async def answer(self):
-        """Read an answer with a length: its status and body."""
+        """Read a response with a length: its status and body."""
         status, _, body = await self.whole_answer()
         return status, body
 
     async def whole_answer(self):
-        """Read an answer with a length: its status, headers and body."""
+        """Read a response with a length: its status, headers and body."""
         status, headers = await self.head()
         size = int(headers["content-length"])
         with trio.fail_after(PATIENCE):
@@ -66,7 +66,7 @@ class RawClient:
         return status, headers, self._take(size)
 
     async def rest(self):
-        """Read all that comes up to the end, or up to a reset."""
+        """Read everything up to EOF, or to a reset."""
         with trio.fail_after(PATIENCE):
             try:
                 while data := await self.stream.receive_some():
@@ -77,11 +77,11 @@ class RawClient:
 
 
 class HttpClient:
-    """A client in plain code; each request has a connection of its own, which `close` ends.
+    """A blocking client; each request has its own connection, which `close` ends.
 
     Attributes:
         version: The revision of its session.
-        headers: What each request has beside its own headers.
+        headers: Headers of each request besides its own.
     """
 
     def __init__(self, url):
@@ -99,7 +99,7 @@ class HttpClient:
         return made
 
     def send(self, method, body=None, **headers):
-        """Send one request; a header without text is left out. The answer is not read yet."""
+        """Send one request; a header with None is left out. The response is not read yet."""
         data = None if body is None else json.dumps(body)
         sent = {"Accept": BOTH, **self.headers}
         if data is not None:
@@ -113,7 +113,7 @@ class HttpClient:
         return answer
 
     def post(self, method, params=None, id_=1, **headers):
-        """Send a request of the protocol."""
+        """Send a protocol request."""
         return self.send("POST", message(method, params or {}, id_), **headers)
 
     def post_modern(self, method, params=None, id_=1):
@@ -122,20 +122,20 @@ class HttpClient:
         return self.send("POST", body, **headers)
 
     def ask(self, method, params=None, id_=1, **headers):
-        """Send a request of the protocol; gives the message that answers it."""
+        """Send a protocol request; return its response message."""
         response = self.post(method, params, id_, **headers)
         assert response.status == 200
         return messages_of(response)[-1]
 
     def initialize(self, version="2025-11-25"):
-        """Send the first request of a handshake; gives its result."""
+        """Send the first request of a handshake; return its result."""
         response = self.send("POST", initialize(version))
         assert response.status == 200
         self.headers["Mcp-Session-Id"] = response.headers["Mcp-Session-Id"]
         return messages_of(response)[-1]["result"]
 
     def begin(self, version="2025-11-25"):
-        """Begin a session; gives its client, whose connections are closed with this one's."""
+        """Begin a session; return its client, whose connections are closed with this one's."""
         session = HttpClient("")
         session.address, session.path, session._open = self.address, self.path, self._open
         assert session.initialize(version)["protocolVersion"] == version
@@ -152,7 +152,7 @@ class HttpClient:
 
 
 def messages_of(response):
-    """Read the messages of an answer, from either form."""
+    """Read the messages of a response, from either form."""
     body = response.read()
     if response.headers.get_content_type() == "application/json":
         return [json.loads(body)]

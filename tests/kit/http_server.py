@@ -1,4 +1,4 @@
-"""Pieces of HTTP servers that say byte for byte what a test wants."""
+"""Pieces of HTTP servers that send the exact bytes of a test."""
 
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -19,7 +19,7 @@ class HttpRequest:
 
 
 async def read_request(stream):
-    """Read one request; None if the client has left before."""
+    """Read one request; return None if the client disconnected before."""
     head, body, size = b"", b"", 0
     async for data in stream:
         body += data
@@ -35,7 +35,7 @@ async def read_request(stream):
 
 
 def whole(body=b"", status=b"200 OK", kind=b"application/json", more=b""):
-    """Write an answer with a length; `more` is lines of its head."""
+    """Write a response with a length; `more` is lines of its head."""
     return HEAD % (status, kind) + b"content-length: %d\r\n%b\r\n" % (len(body), more) + body
 
 
@@ -68,10 +68,10 @@ async def gone(stream):
 
 @asynccontextmanager
 async def listening(answer):
-    """Serve on a socket of this machine, for as long as the block runs; gives the URL.
+    """Serve on a local socket until the end of the block; yields the URL.
 
     Args:
-        answer: Called with the connection and each request; gives whether the connection goes on.
+        answer: Called with the connection and each request; returns whether the connection goes on.
     """
     async with trio.open_nursery() as nursery:
         serve = partial(trio.serve_tcp, partial(serve_requests, answer), 0, host="127.0.0.1")

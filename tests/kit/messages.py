@@ -1,10 +1,10 @@
-"""Messages as clients write them, and the bytes of the requests that carry them."""
+"""Messages as clients write them, and the bytes of their requests."""
 
 import json
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
-#: What the params of each request of 2026-07-28 have.
+#: The `_meta` of each request of 2026-07-28.
 META = {VERSION: "2026-07-28", CAPABILITIES: {}}
 BOTH = "application/json, text/event-stream"
 #: The member of the params that the header `Mcp-Name` repeats, by method.
@@ -12,7 +12,7 @@ NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
 def message(method, params=None, id_=None):
-    """Make a request, or without an id a notification."""
+    """Make a request, or a notification if there is no id."""
     body = {"jsonrpc": "2.0", "method": method}
     if id_ is not None:
         body["id"] = id_
@@ -46,7 +46,7 @@ def modern_request(body, headers=()):
 
 
 def http_request(body=None, headers=(), *, method="POST", target="/mcp", host="localhost"):
-    """Write a request of HTTP/1.1; `_` in the name of a header stands for `-`."""
+    """Encode a request of HTTP/1.1; `_` in the name of a header stands for `-`."""
     data = b"" if body is None else json.dumps(body).encode()
     lines = [f"{method} {target} HTTP/1.1", f"Host: {host}", "Content-Type: application/json"]
     lines += [f"Accept: {BOTH}", f"Content-Length: {len(data)}"]

@@ -1,7 +1,7 @@
-"""The laws of adapted schemas, over schemas that use every keyword that is adapted.
+"""The laws of adapted schemas, over schemas with every adapted keyword.
 
 The first law: arguments that a model may send are valid for the tool, once the keywords that the
-report calls looser are left out of the tool's schema. The second: arguments that are valid for the
+report calls looser are removed from the tool's schema. The second: arguments that are valid for the
 tool can be sent, unless the report calls something narrower.
 """
 
@@ -23,7 +23,7 @@ SMALL = st.integers(0, 3)
 
 
 def some(**keywords):
-    """Some of these keywords."""
+    """Draw some of these keywords."""
     return st.fixed_dictionaries({}, optional=keywords)
 
 
@@ -124,7 +124,7 @@ def is_valid(schema, value):
 
 
 def plain_schema(schema):
-    """The schema of Gemini as JSON Schema."""
+    """Convert the schema of Gemini to JSON Schema."""
     if "anyOf" in schema:
         made = {**schema, "anyOf": [plain_schema(each) for each in schema["anyOf"]]}
     else:
@@ -154,7 +154,7 @@ PROVIDERS = {
 
 
 def adapt(name, schema):
-    """The adapted tool, the schema that the model gets, and a function that reads arguments."""
+    """Return the adapted tool, its schema, and a function that reads arguments."""
     provider, strict, schema_of = PROVIDERS[name]
     tools = tools_for(provider, [ToolDefinition("tool", input_schema=schema)], strict=strict)
     calls = {
@@ -172,7 +172,7 @@ def is_strict(tools):
 
 @st.composite
 def values(draw, schema, root=None, depth=0):
-    """Draw a value that is likely to be valid; others are passed over."""
+    """Draw a value that is likely to be valid."""
     root = schema if root is None else root
     schema = schema if isinstance(schema, dict) else {}
     if "$ref" in schema:
@@ -222,7 +222,7 @@ def members(draw, schema, root, depth):
 
 
 def without(schema, lost, *, at_root=True):
-    """A schema without the keywords that a report calls looser."""
+    """Return a schema without the keywords that a report calls looser."""
     if isinstance(schema, list):
         return [without(each, lost, at_root=False) for each in schema]
     if not isinstance(schema, dict):
@@ -232,7 +232,7 @@ def without(schema, lost, *, at_root=True):
         if key == "$defs" or (key == "properties" and key not in lost):
             made[key] = {name: without(each, lost, at_root=False) for name, each in value.items()}
         elif key in ("oneOf", "anyOf") and key in lost:
-            # At the root the alternatives are gone; elsewhere more than one may hold.
+            # At the root alternatives are removed; elsewhere several may match.
             if not at_root:
                 made["anyOf"] = without(value, lost, at_root=False)
         elif key in ("enum", "const", "default", "if", "not") and key not in lost:
@@ -260,18 +260,18 @@ def test_arguments_of_a_model_are_valid(name, data, schema):
 
 
 def renamed(value):
-    """Arguments with the names by which a model knows the properties."""
+    """Rename the properties of arguments to the model's names."""
     if isinstance(value, dict):
         return {SPELLED.get(key, key): renamed(each) for key, each in value.items()}
     return [renamed(each) for each in value] if isinstance(value, list) else value
 
 
-#: `$d` as Anthropic and Gemini take it.
+#: `$d` as Anthropic and Gemini accept it.
 SPELLED = {"$d": "_d_525745b0"}
 
 
 def filled(schema, value, defs):
-    """A value with null for each property that the schema requires and the value lacks."""
+    """Fill in null for each required property that the value lacks."""
     if isinstance(schema, bool):
         return value
     if "$ref" in schema:
@@ -290,7 +290,7 @@ def filled(schema, value, defs):
 
 
 def declared(schema, value):
-    """Tell whether every property of a value is one that some schema in there declares."""
+    """Tell whether some inner schema declares every property of a value."""
     names = {name for each in walk(schema) for name in each.get("properties", {})}
     if isinstance(value, dict):
         return value.keys() <= names and all(declared(schema, each) for each in value.values())

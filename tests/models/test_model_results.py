@@ -18,13 +18,13 @@ EACH = pytest.mark.parametrize("provider", PROVIDERS)
 
 
 def written(provider, content, **options):
-    """The result of a call with this content."""
+    """Return the result of a call with this content."""
     result = content if isinstance(content, ToolResult) else ToolResult(content)
     return result_for(provider, CALL, result, **options)
 
 
 def text_of(provider, content, **options):
-    """The text in a result without media."""
+    """Return the text in a result without media."""
     message = written(provider, content, **options)
     if provider == "anthropic":
         return "\n".join(each["text"] for each in message["content"])
@@ -61,7 +61,7 @@ def test_texts():
 
 
 def test_a_call_without_an_id():
-    """Gemini does not give every call an id."""
+    """Gemini may omit the id of a call."""
     call = {"name": "t", "args": {}}
 
     assert result_for("gemini", call, ToolResult("a")) == {
@@ -70,7 +70,7 @@ def test_a_call_without_an_id():
 
 
 def test_errors():
-    """An error is a flag where the API has one, and a word in the text elsewhere."""
+    """An error is a flag if the API has one, and a word in the text otherwise."""
     failed = ToolResult.error("no")
 
     assert written("anthropic", failed)["is_error"] is True
@@ -90,14 +90,14 @@ def test_errors_without_text(provider):
 
 @EACH
 def test_nothing(provider):
-    """Empty texts are left out, since not every API takes them."""
+    """Empty texts are left out, since not every API accepts them."""
     assert text_of(provider, ["", "a", ""]) == "a"
     assert text_of(provider, []) == ""
 
 
 @EACH
 def test_structured_content(provider):
-    """Structured content is JSON text where the server has written no text itself."""
+    """Structured content is JSON text if the server sent no text."""
     structured = {"a": [1, None]}
 
     found = text_of(provider, ToolResult([], structured))
@@ -108,7 +108,7 @@ def test_structured_content(provider):
 
 
 def test_images():
-    """Images are carried over; Chat Completions take text only."""
+    """Images are passed on, except for Chat Completions, which accept text only."""
     assert written("anthropic", [IMAGE])["content"] == [
         {
             "type": "image",
@@ -130,7 +130,7 @@ def test_images():
 
 
 def test_documents():
-    """PDF files are carried over as documents."""
+    """PDF files are passed on as documents."""
     assert written("anthropic", [PDF])["content"] == [
         {
             "type": "document",
@@ -161,7 +161,7 @@ def test_models_that_read_text_only(provider):
 
 @EACH
 def test_media_that_no_api_takes(provider):
-    """Recordings, other files, and images that are too large are described."""
+    """Audio, other files, and images that are too large are described."""
     large = Content.image(b"x" * 20 * 1024 * 1024, "image/png")
     blob = Content.resource(ResourceContents("file:///a", blob=b"abc"))
 
@@ -174,7 +174,7 @@ def test_media_that_no_api_takes(provider):
 
 @EACH
 def test_resources(provider):
-    """The text of a resource comes with its URI, and a link with what is known of it."""
+    """The text of a resource has its URI, and a link has its metadata."""
     text = Content.resource(ResourceContents("file:///a.txt", text="abc"))
     link = Content.resource_link(
         "file:///b", "b", mime_type="text/plain", size=7, description="Some b."
@@ -199,7 +199,7 @@ def test_unknown_content(provider):
 
 @EACH
 def test_long_texts(provider):
-    """Text beyond a number of characters is left out, and the model is told how much."""
+    """Longer text is cut, and a note has the number of omitted characters."""
     note = "(… 7 more characters are left out)"
 
     assert text_of(provider, ["abcde", "fghij"], max_chars=3) == f"abc\n{note}"
@@ -208,7 +208,7 @@ def test_long_texts(provider):
 
 
 @EACH
-def test_calls_that_are_none(provider):
+def test_invalid_calls(provider):
     """A result needs the call that it answers."""
     with pytest.raises(TypeError, match="expected a call of a tool, got SimpleNamespace"):
         result_for(provider, SimpleNamespace(type="text"), ToolResult("a"))

@@ -14,7 +14,7 @@ def described(**properties):
 
 
 def adapt(schema, provider="gemini", *, strict=False):
-    """The tool of a model, its schema, and the report, as texts."""
+    """Return the tool for a model, its schema, and the report, as texts."""
     tools = tools_for(provider, [ToolDefinition("t", input_schema=schema)], strict=strict)
     made = tools[0]["functionDeclarations"][0] if provider == "gemini" else tools[0]
     made = made.get("function", made)
@@ -23,7 +23,7 @@ def adapt(schema, provider="gemini", *, strict=False):
 
 
 def property_of(schema, provider="gemini", *, strict=False):
-    """A property as the model gets it, and the report."""
+    """Return a property as the model gets it, and the report."""
     whole = described(a=schema) | {"required": ["a"]}
     whole["$defs"] = {"tag": {"type": "string", "description": "A tag."}}
     _, adapted, report = adapt(whole, provider, strict=strict)
@@ -316,7 +316,7 @@ GEMINI = {
 
 @pytest.mark.parametrize("case", GEMINI)
 def test_schemas_of_gemini(case):
-    """A schema is written in the subset that Gemini takes; each difference is reported."""
+    """A schema is reduced to Gemini's subset; each difference is reported."""
     schema, adapted, report = GEMINI[case]
 
     assert property_of(schema) == (adapted, report)
@@ -324,7 +324,7 @@ def test_schemas_of_gemini(case):
 
 @pytest.mark.parametrize("schema", [{}, True, {"not": {"type": "string"}}])
 def test_a_value_of_any_type(schema):
-    """A value of any type is one of all types, whose lists have texts in them."""
+    """Any value is a union of all types, whose lists contain strings."""
     adapted, report = property_of(schema)
 
     kinds = ["STRING", "NUMBER", "BOOLEAN", "ARRAY", "OBJECT"]
@@ -347,7 +347,7 @@ def test_a_value_of_any_type(schema):
     ],
 )
 def test_a_property_without_values(schema):
-    """A property that no value fits is left out, and no longer required."""
+    """A property that no value fits is left out, and not required."""
     made, adapted, report = adapt(described(a=schema, b={"type": "string"}) | {"required": ["a"]})
 
     assert adapted == {"type": "OBJECT", "properties": {"b": {"type": "STRING"}}}
@@ -359,7 +359,7 @@ def test_a_property_without_values(schema):
 
 
 def test_recursion_is_unrolled():
-    """A schema that leads to itself is followed twice."""
+    """A recursive schema is expanded twice."""
     node = described(below={"type": "array", "items": {"$ref": "#"}})
     _, adapted, report = adapt(node)
 
@@ -429,7 +429,7 @@ STRICT = {
 
 @pytest.mark.parametrize("case", STRICT)
 def test_strict_schemas(case):
-    """A schema is written in the subset of the strict mode of Anthropic, and of OpenAI."""
+    """A schema is reduced to the strict subset of Anthropic, and of OpenAI."""
     schema, anthropic, openai = STRICT[case]
 
     assert property_of(schema, "anthropic", strict=True)[0] == anthropic
@@ -441,7 +441,7 @@ EACH = pytest.mark.parametrize("provider", ["anthropic", "openai", "gemini"])
 
 @EACH
 def test_alternatives_at_the_root(provider):
-    """No API takes alternatives at the root; the description tells the groups of arguments."""
+    """APIs accept no alternatives at the root; the description lists the groups of arguments."""
     text = {"type": "string"}
     schema = described(a=text, b=text, c=text) | {
         "required": ["a"],
@@ -459,7 +459,7 @@ def test_alternatives_at_the_root(provider):
 
 @EACH
 def test_a_union_at_the_root(provider):
-    """The properties of all alternatives become properties; shared required ones stay required."""
+    """The properties of all alternatives are merged; shared required ones stay required."""
     cat = described(kind={"const": "cat"}, lives={"type": "integer"}) | {"required": ["kind"]}
     dog = described(kind={"const": "dog"}, tail={"type": "integer"})
     schema = {
@@ -481,7 +481,7 @@ def test_a_union_at_the_root(provider):
 
 
 def test_an_open_union_at_the_root():
-    """An open alternative takes any value for the properties of the others: that is narrower."""
+    """An open alternative allows any value for properties of the others: the result is narrower."""
     text, number = {"type": "string"}, {"type": "number"}
     schema = {
         "type": "object",
@@ -511,7 +511,7 @@ def test_conditions_at_the_root(provider):
 
 
 def test_a_reference_at_the_root():
-    """A reference at the root is put in, and references elsewhere stay."""
+    """A reference at the root is expanded, and others stay."""
     tree = described(below={"$ref": "#/$defs/tree"})
     schema = {"$ref": "#/$defs/tree", "$defs": {"tree": tree}}
 
@@ -549,7 +549,7 @@ OLD = {
 
 @pytest.mark.parametrize("case", OLD)
 def test_older_drafts(case):
-    """A schema of an older draft becomes one of 2020-12, which the APIs expect."""
+    """A schema of an older draft is translated to 2020-12, which the APIs expect."""
     schema, modern = OLD[case]
     whole = {"$schema": "http://json-schema.org/draft-04/schema#", **described(a=schema)}
 
@@ -560,7 +560,7 @@ def test_older_drafts(case):
 
 
 def test_names_of_properties():
-    """A name that the API does not take is changed wherever it stands, and changed back."""
+    """A name that the API refuses is replaced everywhere, and restored in arguments."""
     text = {"type": "string"}
     schema = described(
         **{"$top": text, "tags": {"type": "array", "items": described(**{"a b": text})}}
@@ -581,7 +581,7 @@ def test_names_of_properties():
 
 
 def test_names_and_nulls():
-    """Names are changed back after the nulls are left out."""
+    """Names are restored after nulls are removed."""
     schema = described(
         **{
             "2d": {"type": "string"},
@@ -648,7 +648,7 @@ INVALID = {
 @EACH
 @pytest.mark.parametrize("case", INVALID)
 def test_invalid_keywords(provider, case):
-    """Keywords that are not valid are taken out and reported, and the rest stays."""
+    """Invalid keywords are removed and reported, and the rest stays."""
     schema, rest = INVALID[case]
     _, adapted, report = adapt(schema, provider)
 
@@ -658,7 +658,7 @@ def test_invalid_keywords(provider, case):
 
 
 def test_an_anchor_that_is_there_twice():
-    """An anchor that is there twice is reported, and the schema stays."""
+    """A duplicate anchor is reported, and the schema stays."""
     schema = described(a={"$anchor": "x"}, b={"$anchor": "x"})
     _, adapted, report = adapt(schema, "anthropic")
 
@@ -669,7 +669,7 @@ def test_an_anchor_that_is_there_twice():
 
 
 def test_many_references():
-    """A schema that grows too large when its references are put in is not described."""
+    """A schema that grows too large by expanding references is not described."""
     names = [f"d{n}" for n in range(14)]
     defs = {
         name: described(a={"$ref": f"#/$defs/{under}"}, b={"$ref": f"#/$defs/{under}"})
@@ -693,7 +693,7 @@ def test_many_references():
 
 
 def test_an_object_without_properties():
-    """Gemini gets no schema of an object without properties; the rest of it is reported."""
+    """Gemini gets no schema for an object without properties; what is lost is reported."""
     made, adapted, report = adapt({"type": "object", "minProperties": 1})
 
     assert adapted is None
@@ -702,7 +702,7 @@ def test_an_object_without_properties():
 
 
 def test_a_loss_as_text():
-    """A loss is a line with its tool, its place, its keyword and its effect."""
+    """A loss is a line with tool, path, keyword and effect."""
     loss = SchemaLoss("t", "/properties/a", "pattern", "looser", "the reason")
 
     assert str(loss) == "t /properties/a pattern: looser: the reason"

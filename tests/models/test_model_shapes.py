@@ -1,6 +1,6 @@
-"""Tools, calls and results next to the types of the providers' own packages, where these are.
+"""Tools, calls and results checked with the types of the providers' packages, if installed.
 
-The packages are no part of the extra `test`: `pip install anthropic openai google-genai` runs these
+The packages are not in the extra `test`: `pip install anthropic openai google-genai` enables these
 tests.
 """
 
@@ -77,13 +77,13 @@ EACH_STRICTNESS = pytest.mark.parametrize("strict", [False, True])
 
 
 def check(shape, value):
-    """Check a value by a `TypedDict` of a package, its blocks too; no other keys are allowed."""
+    """Check a value with a `TypedDict` of a package, including blocks; other keys are refused."""
     adapter = pydantic.TypeAdapter(shape)  # kept, since the values below refer to it
     read = adapter.validate_python(value)
     assert value.keys() <= get_type_hints(shape).keys()
     for each in read.values():
         if isinstance(each, Iterable):
-            list(each)  # pydantic reads an `Iterable` when it is walked through
+            list(each)  # pydantic validates an `Iterable` when it is iterated
 
 
 def tools_of(provider, strict):

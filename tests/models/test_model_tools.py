@@ -23,7 +23,7 @@ def described(**properties):
 
 
 def names(provider, *given):
-    """The names that a model gets, of tools with these names."""
+    """Return the names that a model gets for tools with these names."""
     made = tools_for(provider, [tool(name) for name in given])
     if provider == "gemini":
         return [each["name"] for each in made[0]["functionDeclarations"]]
@@ -31,7 +31,7 @@ def names(provider, *given):
 
 
 def called(provider, name, arguments):
-    """A call as the API sends it."""
+    """Return a call as the API sends it."""
     return {
         "anthropic": {"type": "tool_use", "id": "1", "name": name, "input": arguments},
         "openai": {"id": "1", "function": {"name": name, "arguments": arguments}},
@@ -102,14 +102,14 @@ def test_no_tools(provider):
 
 
 def test_a_tool_without_a_description():
-    """The title stands for the description, or else the name."""
+    """The description is replaced by the title, or else by the name."""
     made = tools_for("anthropic", [tool("a", title="An A"), tool("b")])
 
     assert [each["description"] for each in made] == ["An A", "b"]
 
 
 def test_names():
-    """Characters that an API does not take are replaced; a name that is taken gets a digest."""
+    """Characters that an API refuses are replaced; a duplicate name gets a digest."""
     assert names("anthropic", "files.read", "say_hi") == ["files_read", "say_hi"]
     assert names("gemini", "files.read", "2d", "a b") == ["files.read", "_d", "a_b"]
     assert names("openai", "a.b", "a_b", "a b") == ["a_b_2e7336dc", "a_b", "a_b_c8687a08"]
@@ -119,7 +119,7 @@ def test_names():
 @EACH
 @given(given_names=st.lists(st.text(min_size=1, max_size=80), unique=True, max_size=8))
 def test_each_name_leads_back(provider, given_names):
-    """Every name is legal, unlike the others, independent of their order, and leads back."""
+    """Every name is legal, unique, independent of the order, and can be mapped back."""
     made = names(provider, *given_names) if given_names else []
     tools = tools_for(provider, map(tool, given_names))
 
@@ -131,20 +131,20 @@ def test_each_name_leads_back(provider, given_names):
 
 
 def test_two_tools_of_one_name():
-    """Two tools of one name are refused: a call could not tell them apart."""
+    """Two tools of one name are refused, as calls could not distinguish them."""
     with pytest.raises(ValueError, match="two tools have the name 'a'; give the servers prefixes"):
         tools_for("openai", [tool("a"), tool("b"), tool("a")])
 
 
 def test_unknown_names_stay():
-    """A call of a tool that does not exist keeps its name, for the error of the server."""
+    """A call of an unknown tool keeps its name, for the error of the server."""
     tools = tools_for("openai", [tool("a.b")])
 
     assert tools.call_of(called("openai", "made_up", "{}")).name == "made_up"
 
 
 def test_unknown_providers():
-    """An unknown provider is refused with the names of those that there are."""
+    """The error for an unknown provider lists the known ones."""
     with pytest.raises(
         ValueError, match="unknown provider 'mistral'; there are: anthropic, openai"
     ):
@@ -167,7 +167,7 @@ ARGUMENTS = {
 
 @pytest.mark.parametrize("case", ARGUMENTS)
 def test_arguments(case):
-    """Arguments come as JSON text or as a mapping; none are no arguments."""
+    """Arguments are JSON text or a mapping; None means no arguments."""
     sent, expected = ARGUMENTS[case]
 
     assert tools_for("openai", []).call_of(called("openai", "t", sent)).arguments == expected
@@ -183,7 +183,7 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_arguments(case):
-    """Arguments that are no JSON object are an error for the model."""
+    """Arguments that are not a JSON object are an error for the model."""
     sent, text = WRONG[case]
 
     with pytest.raises(ToolError) as caught:
@@ -211,7 +211,7 @@ def test_objects_are_read():
 
 
 def strict(schema, provider="openai"):
-    """The schema of a tool in strict mode, and a function that reads arguments."""
+    """Return the schema of a tool in strict mode, and a function that reads arguments."""
     tools = tools_for(provider, [tool("t", schema)], strict=True)
     made = tools[0].get("function", tools[0])
     assert made["strict"] is True, tools.report
@@ -220,7 +220,7 @@ def strict(schema, provider="openai"):
 
 
 def test_optional_properties_are_null():
-    """With OpenAI an optional property is required; null stands for its absence."""
+    """With OpenAI an optional property is required, and null means absence."""
     schema = described(
         a={"type": "string"},
         b={"type": ["integer", "null"]},
@@ -239,13 +239,13 @@ def test_optional_properties_are_null():
     # For `b` null is a value; for `c` the default would be lost.
     assert read({"a": "x", "b": None, "c": None, "d": None}) == {"a": "x", "b": None}
     assert read({"a": "x", "d": [{"e": None}, {"e": "x"}]}) == {"a": "x", "d": [{}, {"e": "x"}]}
-    # A model may send anything without strict mode.
+    # Without strict mode a model may send anything.
     assert read({"d": 1, "e": {"f": None}}) == {"d": 1, "e": {"f": None}}
     assert read({"d": [1]}) == {"d": [1]}
 
 
 def test_nulls_in_alternatives():
-    """Null is left out by the alternative that the value is of."""
+    """Null is removed by the alternative that the value belongs to."""
     cat = described(kind={"const": "cat"}, lives={"type": "integer"}) | {"required": ["kind"]}
     dog = described(kind={"const": "dog"}, lives={"type": ["null", "integer"]})
     dog["required"] = ["kind", "lives"]
@@ -258,7 +258,7 @@ def test_nulls_in_alternatives():
 
 
 def test_a_pattern_that_no_engine_knows():
-    """An alternative with a wrong pattern takes its value; the server checks it."""
+    """An alternative with an invalid pattern accepts its value; the server checks it."""
     cat = described(name={"type": "string", "pattern": "["}, age={"type": "integer"})
     _, read = strict(described(pet={"anyOf": [cat, {"type": "string"}]}))
 
@@ -272,7 +272,7 @@ TREE["$defs"]["node"] = described(
 
 
 def test_recursive_schemas():
-    """OpenAI takes a schema that refers to itself, and its nulls are left out at any depth."""
+    """OpenAI accepts a recursive schema, and its nulls are removed at any depth."""
     adapted, read = strict(TREE)
 
     assert adapted["$defs"].keys() == {"node"}
@@ -338,7 +338,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_strict_mode_does_not_take(case):
-    """A tool that strict mode cannot express is given without it, and reported."""
+    """A tool that strict mode cannot express is sent without it, and reported."""
     schema, text = REFUSED[case]
     tools = tools_for("openai", [tool("t", schema)], strict=True)
 
@@ -349,7 +349,7 @@ def test_what_strict_mode_does_not_take(case):
 
 
 def test_limits_of_one_request():
-    """With Anthropic the limits hold for all tools together; the tools beyond are not strict."""
+    """With Anthropic the limits apply to all tools together; further tools are not strict."""
     wide = described(**{f"p{n}": {"type": "string"} for n in range(20)})
     tools = tools_for("anthropic", [tool("a", wide), tool("b", wide), tool("c")], strict=True)
 
@@ -360,7 +360,7 @@ def test_limits_of_one_request():
 
 
 def test_the_number_of_strict_tools():
-    """Anthropic takes twenty strict tools."""
+    """Anthropic allows twenty strict tools."""
     tools = tools_for("anthropic", [tool(f"t{n}") for n in range(22)], strict=True)
 
     assert sum(each.get("strict", False) for each in tools) == 20
@@ -368,7 +368,7 @@ def test_the_number_of_strict_tools():
 
 
 def test_the_number_of_tools():
-    """More tools than the API documents are reported, and described all the same."""
+    """More tools than the API allows are reported, and described nevertheless."""
     tools = tools_for("openai", [tool(f"t{n}") for n in range(129)])
 
     assert len(tools) == 129

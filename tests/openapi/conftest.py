@@ -11,7 +11,7 @@ from noizu_mcp.openapi import OpenAPI
 
 
 class Api(BaseHTTPRequestHandler):
-    """Answers with the request as JSON, or with the answer that the test has set for its path."""
+    """Answers with the request as JSON, or with the response that the test has set for its path."""
 
     protocol_version = "HTTP/1.1"
 
@@ -50,7 +50,7 @@ def running_api():
 
 @pytest.fixture
 def api(running_api):
-    """The API: `seen` has the requests, `answers` the answers by path, `url` its address."""
+    """The API: `seen` has the requests, `answers` the responses by path, `url` its address."""
     running_api.seen = []
     running_api.answers = {}
     running_api.url = f"http://127.0.0.1:{running_api.server_port}"
@@ -59,7 +59,7 @@ def api(running_api):
 
 @pytest.fixture
 def serving(api):
-    """Makes the class of a server with the tools of a document."""
+    """Return a function that makes the class of a server with the tools of a document."""
 
     def make(source, **options):
         if isinstance(source, dict):

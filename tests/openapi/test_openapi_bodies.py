@@ -18,7 +18,7 @@ FILE = {"type": "string", "format": "binary"}
 
 
 def posting(content, version="3.1.0", schemas=None, **body):
-    """A document with `POST /things`, named `send`, whose body has these media types."""
+    """Make a document with `POST /things`, named `send`, whose body has these media types."""
     node = {"operationId": "send", "requestBody": {"content": content, **body}}
     return document({"/things": {"post": node}}, version, components={"schemas": schemas or {}})
 
@@ -29,14 +29,14 @@ def operation_of(content, **options):
 
 
 def form_of(properties, media_type=MULTIPART, encoding=None, **options):
-    """The operation of a form with some fields."""
+    """Return the operation of a form with some fields."""
     schema = {"type": "object", "properties": properties}
     media = {"schema": schema, **({} if encoding is None else {"encoding": encoding})}
     return operation_of({media_type: media}, **options)
 
 
 def parts_of(operation, body):
-    """The parts of a call: name, bytes, media type, file name."""
+    """Return the parts of a call: name, bytes, media type, file name."""
     parts = operation.request({"body": body}).parts
     return [(part.name, part.content, part.media_type, part.filename) for part in parts]
 
@@ -53,7 +53,7 @@ def parts_of(operation, body):
     ],
 )
 def test_files_are_base64(schema, version):
-    """A field of bytes is base64 in the arguments, however the document says that it is one."""
+    """A field of bytes is base64 in the arguments, however the document declares it."""
     operation = form_of({"photo": schema}, version=version, schemas={"File": FILE})
 
     assert parts_of(operation, {"photo": "iVA="}) == [
@@ -67,7 +67,7 @@ def test_files_are_base64(schema, version):
 
 
 def test_files_may_have_a_type_and_a_name():
-    """A data URL gives both; folders in the name stay here."""
+    """A data URL can have both; folders in the name are removed."""
     operation = form_of({"photo": FILE})
 
     found = parts_of(operation, {"photo": "data:image/png;name=..%2Fa%20b.png;base64,iVA="})
@@ -80,13 +80,13 @@ def test_files_may_have_a_type_and_a_name():
 
 @pytest.mark.parametrize("value", ["?", "iV", "data:image/png,iVA=", "ü", 3])
 def test_files_must_be_base64(value):
-    """Anything else is an error that names the field."""
+    """Other values are an error with the name of the field."""
     with pytest.raises(ValueError, match="photo must be base64"):
         parts_of(form_of({"photo": FILE}), {"photo": value})
 
 
 def test_fields_of_other_types():
-    """Texts are plain, objects JSON, and lists parts of one name; files that are null are none."""
+    """Strings are plain, objects JSON, lists parts of the same name; null files are left out."""
     properties = {
         "text": {"type": "string"},
         "count": {"type": "integer"},
@@ -131,14 +131,14 @@ def test_fields_of_other_types():
     ],
 )
 def test_encodings_give_types(schema, content_type, value, expected):
-    """`encoding` gives the media type of a part, if it is one that can be sent."""
+    """`encoding` sets the media type of a part, if that can be sent."""
     operation = form_of({"a": schema}, encoding={"a": {"contentType": content_type}})
 
     assert [part[1:3] for part in parts_of(operation, {"a": value})] == expected
 
 
 def test_texts_that_stay_encoded():
-    """A field with `contentEncoding` is sent as it is, and says so."""
+    """A string with `contentEncoding` is sent unchanged, and its part has that encoding."""
     operation = form_of({"a": {"type": "string", "contentEncoding": "base64"}})
 
     (part,) = operation.request({"body": {"a": "YQ=="}}).parts
@@ -147,7 +147,7 @@ def test_texts_that_stay_encoded():
 
 
 def read_parts(seen):
-    """The parts of a request that an API has seen, read by another library."""
+    """Return the parts of a received request, parsed by another library."""
     head = f"content-type: {seen['headers']['content-type']}\r\n\r\n".encode()
     message = message_from_bytes(head + seen["body"].encode("latin-1"), policy=HTTP)
     return [
@@ -162,7 +162,7 @@ def read_parts(seen):
 
 
 async def test_parts_arrive(serving, api):
-    """The API gets the parts, also if the provider sets a content type for all requests."""
+    """The API gets the parts, even if the provider sets a content type for all requests."""
     properties = {
         "photo": FILE,
         "note": {"type": "string"},
@@ -188,7 +188,7 @@ async def test_parts_arrive(serving, api):
 
 
 async def test_wrong_files_are_told_to_the_model(serving, api):
-    """A file that is not base64 is a result that says so."""
+    """A file that is not base64 is an error result that says so."""
     source = posting({MULTIPART: {"schema": {"properties": {"photo": FILE}}}})
     async with connect(serving(source)) as client:
         result = await client.call_tool("send", {"body": {"photo": "cat.png"}})
@@ -199,7 +199,7 @@ async def test_wrong_files_are_told_to_the_model(serving, api):
 
 @given(st.dictionaries(st.text(min_size=1), st.binary(), min_size=1))
 def test_bytes_stay_whole(files):
-    """Whatever the names and bytes, parts have them."""
+    """Parts with any names and bytes are unchanged."""
     operation = form_of(dict.fromkeys(files, FILE))
     body = {name: base64.b64encode(data).decode() for name, data in files.items()}
 
@@ -220,7 +220,7 @@ def test_bytes_stay_whole(files):
     ],
 )
 def test_encodings_of_forms(encoding, value, expected):
-    """`encoding` gives the style of a field; without it objects are JSON."""
+    """`encoding` sets the style of a field; by default objects are JSON."""
     encodings = {} if encoding is None else {"a": encoding}
     operation = form_of({"a": {}}, FORM, encodings)
 
@@ -228,7 +228,7 @@ def test_encodings_of_forms(encoding, value, expected):
 
 
 def test_forms_with_brackets():
-    """Objects and lists in a `deepObject` have their keys in brackets, at every level."""
+    """In a `deepObject` keys of objects and lists are in brackets, at every level."""
     operation = form_of({"a": {}}, FORM, {"a": {"style": "deepObject"}})
     value = {"b": 1, "c": [2, 3], "d": [{"e": "f g"}], "h": {"i": None}}
 
@@ -239,7 +239,7 @@ def test_forms_with_brackets():
 
 
 def test_brackets_are_bounded():
-    """An object that is nested in too many levels is refused."""
+    """An object with too many levels is refused."""
     operation = form_of({"a": {}}, FORM, {"a": {"style": "deepObject"}})
     value = 1
     for _ in range(33):
@@ -265,7 +265,7 @@ def test_brackets_are_bounded():
     ],
 )
 def test_one_media_type_is_chosen(kinds, expected):
-    """JSON comes before forms, forms before texts, and texts before bytes."""
+    """JSON is preferred to forms, forms to texts, and texts to bytes."""
     operation = operation_of({kind: {"schema": {}} for kind in kinds})
     body = {"a": "YQ=="} if expected in ("", FORM) else "YQ=="
 
@@ -275,7 +275,7 @@ def test_one_media_type_is_chosen(kinds, expected):
 
 
 def test_files_choose_the_form_that_takes_them():
-    """A form with files is `multipart/form-data` if it may be."""
+    """A form with files is `multipart/form-data` if that is declared."""
     media = {"schema": {"properties": {"photo": FILE}}}
 
     operation = operation_of({FORM: media, MULTIPART: media})
@@ -319,7 +319,7 @@ def test_wrong_encodings(encoding, reason, caplog):
 
 
 def test_forms_beside_json_are_not_read():
-    """A mistake in a form does not matter where JSON is sent."""
+    """A mistake in a form does not matter if JSON is sent."""
     form = {"schema": {"properties": {"a": {}}}, "encoding": {"a": 3}}
 
     operation = operation_of({MULTIPART: form, "application/json": {"schema": {}}})
@@ -328,7 +328,7 @@ def test_forms_beside_json_are_not_read():
 
 
 def test_odd_forms():
-    """A form whose schema says nothing takes any field; only an object is one."""
+    """A form without a schema accepts any field; a form must be an object."""
     operation = operation_of({MULTIPART: {"schema": {"properties": 3}, "encoding": 3}})
 
     assert parts_of(operation, {"a": 1}) == [("a", b"1", None, None)]

@@ -31,7 +31,7 @@ PET = {
 
 
 async def tools_of(source, **options):
-    """The definitions of the tools of a document, by name."""
+    """Return the definitions of a document's tools, by name."""
     source.setdefault("servers", [{"url": "https://api.test/v1"}])
     providers = [OpenAPI(source, **options)]
     front = type(Server)("Front", (Server,), {"providers": providers}, name="f", version="1")
@@ -40,7 +40,7 @@ async def tools_of(source, **options):
 
 
 def properties_of(schema, version="3.1.0"):
-    """The published schema of an argument that a document declares."""
+    """Return the published schema of a declared argument."""
     one = {"name": "a", "in": "query", "schema": schema}
     node = document({"/x": {"get": {"operationId": "x", "parameters": [one]}}}, version)
     node["components"] = {"schemas": {"Pet": PET, "a/b": {"type": "string"}}}
@@ -78,7 +78,7 @@ async def test_an_operation_is_a_tool():
 
 
 async def test_names_are_unique_and_bounded():
-    """A name that is taken gets a number, a long one a digest, and all letters fit."""
+    """Equal names get a number, long ones a digest, and all characters are allowed ones."""
     ids = ["a b", "a/b", "x" * 100, "x" * 99 + "y", "ü", "q" * 64, "q" * 64]
     paths = {f"/{n}": {"get": {"operationId": each}} for n, each in enumerate(ids)}
 
@@ -91,7 +91,7 @@ async def test_names_are_unique_and_bounded():
 
 
 async def test_parameters_of_one_name_get_their_place():
-    """Each parameter is an argument of its own, and so is the body."""
+    """Parameters of one name, and the body, are separate arguments."""
     places = ("path", "query", "header")
     one = [{"name": "body", "in": place, "schema": {}} for place in places]
     node = {
@@ -108,7 +108,7 @@ async def test_parameters_of_one_name_get_their_place():
 
 
 async def test_parameters_of_a_path_hold_for_its_operations():
-    """Those of the operation win."""
+    """Parameters of an operation override parameters of its path."""
     both = {"name": "a", "in": "query"}
     item = {
         "parameters": [
@@ -129,7 +129,7 @@ async def test_parameters_of_a_path_hold_for_its_operations():
 
 
 def test_recursive_schemas():
-    """A schema that refers to itself is one definition, without what the caller must not send."""
+    """A schema that refers to itself is one definition, without read-only properties."""
     found = properties_of({"$ref": "#/components/schemas/Pet", "deprecated": True})
 
     pet = {
@@ -191,7 +191,7 @@ def test_references_of_one_name_stay_apart():
     ],
 )
 def test_the_dialect_of_3_0(given, expected):
-    """Keywords of OpenAPI 3.0 become those of JSON Schema."""
+    """Keywords of OpenAPI 3.0 are translated to JSON Schema."""
     assert properties_of(given, "3.0.3")["properties"]["a"] == expected
 
 
@@ -210,7 +210,7 @@ def test_the_dialect_of_3_0(given, expected):
     ],
 )
 def test_keywords_that_documents_get_wrong(version, given, expected):
-    """Keywords of another version are rewritten, and those that there are not are left out."""
+    """Keywords of another version are translated, and unknown ones removed."""
     assert properties_of(given, version)["properties"]["a"] == expected
 
 
@@ -232,7 +232,7 @@ def test_keywords_that_documents_get_wrong(version, given, expected):
     ],
 )
 async def test_defaults_and_patterns_that_are_wrong(given, expected, caplog):
-    """Those of an operation are left out if one of them cannot be used; the tool is there."""
+    """If a default or pattern of an operation is unusable, all are removed; the tool remains."""
     ok = {
         "content": {"application/json": {"schema": {"type": "object", "properties": {"a": given}}}}
     }
@@ -247,14 +247,14 @@ async def test_defaults_and_patterns_that_are_wrong(given, expected, caplog):
 
 
 def test_3_1_is_json_schema():
-    """Keywords of 3.1 stay as they are."""
+    """Keywords of 3.1 are unchanged."""
     given = {"type": ["string", "null"], "exclusiveMinimum": 3, "const": {"nullable": True}}
 
     assert properties_of(given)["properties"]["a"] == given
 
 
 async def test_results_with_a_schema():
-    """`output_schemas` publishes the schema of an object, and of nothing else."""
+    """`output_schemas` publishes the schemas of objects only."""
     content = {"application/json": {"schema": {"$ref": "#/components/schemas/Pet"}}}
     plain = {"application/json": {"schema": {"type": "object"}}}
     listed = {"application/json": {"schema": {"type": "array"}}}
@@ -313,7 +313,7 @@ async def test_results_with_a_schema():
     ],
 )
 async def test_bad_operations_are_left_out(node, reason, caplog):
-    """An operation that cannot be used is named in the log, and the others are there."""
+    """An operation that cannot be used is logged, and others are listed."""
     source = reading("/good")
     source["paths"]["/bad"] = {"get": node}
 
@@ -325,7 +325,7 @@ async def test_bad_operations_are_left_out(node, reason, caplog):
 
 @pytest.mark.parametrize("path", ["/a b", "/a\\b", "/{id}", "/a?b={c}", "/a?b c"])
 async def test_bad_paths_are_left_out(path, caplog):
-    """A path with a space, or with a variable that nothing describes, is left out."""
+    """A path with a space, or with an undeclared variable, is left out."""
     source = reading("/good")
     source["paths"][path] = {"get": {}}
 
@@ -334,7 +334,7 @@ async def test_bad_paths_are_left_out(path, caplog):
 
 
 def test_paths_with_a_query():
-    """A query in a path is sent before that of the parameters, and a fragment is not sent."""
+    """A query in a path precedes that of the parameters, and a fragment is not sent."""
     limit = {"name": "limit", "in": "query", "schema": {}}
     paths = {
         "/a?beta=true": {"get": {"operationId": "a", "parameters": [limit]}},
@@ -351,7 +351,7 @@ def test_paths_with_a_query():
 
 
 async def test_bad_path_items_are_left_out(caplog):
-    """A path item that leads nowhere is left out."""
+    """A path item with an unresolvable reference is left out."""
     source = reading("/good")
     source["paths"]["/bad"] = {"$ref": "#/nowhere"}
 
@@ -367,7 +367,7 @@ async def test_optional_bodies_that_cannot_be_sent_are_left_out():
 
 
 async def test_headers_of_the_connection_are_no_parameters():
-    """`Authorization`, `Host` and the like are ignored, and so are headers with wrong names."""
+    """`Authorization`, `Host`, similar headers, and headers with invalid names are ignored."""
     names = ("Authorization", "Host", "content-type", "a b", "X-Fine")
     one = [{"name": name, "in": "header", "schema": {}} for name in names]
 
@@ -377,7 +377,7 @@ async def test_headers_of_the_connection_are_no_parameters():
 
 
 def test_servers_have_variables():
-    """The defaults of variables are filled in."""
+    """The defaults of variables are used."""
     variables = {"tier": {"default": "eu"}, "odd": "x"}
     node = document({}, servers=[{"url": "https://{tier}.api.test/{odd}/", "variables": variables}])
 
@@ -385,7 +385,7 @@ def test_servers_have_variables():
 
 
 def test_relative_servers_belong_to_the_document():
-    """A relative server is read against the URL of the document; so is the default, `/`."""
+    """Relative servers, and the default `/`, are resolved by the URL of the document."""
     url = "https://api.test/specs/pets.json"
 
     assert reader.ApiDocument(document({}), url).server_of() == "https://api.test"
@@ -404,7 +404,7 @@ def test_relative_servers_belong_to_the_document():
     ],
 )
 def test_other_documents_are_refused(root, reason, tmp_path):
-    """A file that is no document of OpenAPI 3 is an error at once."""
+    """A file that is not an OpenAPI 3 document is refused at once."""
     file = tmp_path / "api.json"
     file.write_text(json.dumps(root))
 
@@ -426,7 +426,7 @@ paths:
 
 
 def test_yaml(tmp_path):
-    """YAML is read, with its dates and numeric keys as texts."""
+    """YAML is parsed with dates and numeric keys as strings."""
     root = reader.parse_document(YAML.encode(), "api.yaml")
 
     assert root["info"]["version"] == "2024-01-01"
@@ -468,7 +468,7 @@ def test_the_http_library_is_an_extra(monkeypatch):
 
 
 def test_documents_are_bounded(monkeypatch):
-    """Size, number of operations, definitions and depth have bounds."""
+    """Size, number of operations, definitions and depth are limited."""
     monkeypatch.setattr(reader, "MAX_DOCUMENT", 10)
     with pytest.raises(ValueError, match="more than 10 bytes"):
         reader.parse_document(b"{}" * 6, "api")
@@ -479,7 +479,7 @@ def test_documents_are_bounded(monkeypatch):
 
 
 def test_schemas_are_bounded(monkeypatch):
-    """A schema that is too deep, or refers to too much, is refused."""
+    """A schema that is too deep, or has too many references, is refused."""
     converter = schemas.SchemaConverter(
         reader.ApiDocument(document({}, components={"schemas": {"A": {}, "B": {}}})), is_input=True
     )
@@ -522,7 +522,7 @@ async def test_rules_choose_operations(options, expected):
 
 
 async def test_rules_leave_out_what_cannot_be_used(caplog):
-    """An operation that a rule leaves out is not read, so that nothing is said about it."""
+    """An operation that a rule excludes is not read, so nothing is logged about it."""
     source = tagged()
     source["paths"]["/store"]["get"]["parameters"] = ["?"]
 
@@ -531,7 +531,7 @@ async def test_rules_leave_out_what_cannot_be_used(caplog):
 
 
 async def test_names_are_given():
-    """`names` gives tools other names, by the names that they would have, or by their paths."""
+    """`names` replaces the names of tools, selected by default name or by path."""
     names = {"listPets": "find", "DELETE /pets/{id}": "remove", "getStore": "listPets"}
 
     found = list(await tools_of(tagged(), names=names, exclude=["post*"], prefix="p"))
@@ -555,7 +555,7 @@ async def test_names_are_given():
     ],
 )
 def test_names_must_be_right(names, error, reason):
-    """A slip in a name is an error at once."""
+    """An unknown name raises at once."""
     with pytest.raises(error, match=reason):
         OpenAPI(tagged() | {"servers": [{"url": "https://a.test"}]}, names=names)
 
@@ -569,7 +569,7 @@ def test_names_must_be_right(names, error, reason):
     ],
 )
 def test_credentials_of_other_schemes(scheme, reason):
-    """Credentials that cannot be sent as their scheme says are refused."""
+    """Credentials that cannot be sent by their scheme are refused."""
     source = document({}, components={"securitySchemes": {"x": scheme}})
     with pytest.raises(ValueError, match=reason):
         OpenAPI(source, auth={"x": "secret"})
@@ -577,13 +577,13 @@ def test_credentials_of_other_schemes(scheme, reason):
 
 @pytest.mark.parametrize("option", ["include", "exclude"])
 def test_rules_must_fit(option):
-    """A slip in a rule is an error: it would offer what it was to keep out."""
+    """A mistake in a rule is an error: it would offer what it should exclude."""
     with pytest.raises(ValueError, match=f"{option}: 'tag:pest' fits no operation"):
         OpenAPI(tagged() | {"servers": [{"url": "https://a.test"}]}, **{option: ["tag:pest"]})
 
 
 def test_wrong_options():
-    """Wrong options are errors that name them."""
+    """Wrong options raise errors that name them."""
     with pytest.raises(TypeError, match="include must be a list of texts, got 3"):
         OpenAPI(document({}), include=[3])
     with pytest.raises(TypeError, match="headers must map texts to texts; 'a' does not"):
@@ -605,7 +605,7 @@ def test_wrong_options():
 
 
 async def test_base_urls_win():
-    """`base_url` takes the place of all servers."""
+    """`base_url` replaces all servers."""
     source = reading(servers=[{"url": "https://other.test"}])
     provider = OpenAPI(source, base_url="https://api.test/x/")
 
@@ -624,7 +624,7 @@ JSON_VALUES = st.recursive(
 
 
 def places_in(node, path=()):
-    """Every place in a document."""
+    """Return every place in a document."""
     yield path
     items = (
         node.items()
@@ -636,7 +636,7 @@ def places_in(node, path=()):
 
 
 def changed(node, path, value):
-    """A document with another value in one place."""
+    """Return a document with another value in one place."""
     if not path:
         return value
     copy = node.copy()
@@ -651,7 +651,7 @@ PLACES = [path for path in places_in(STORE) if path]
 @pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
 @given(st.data())
 def test_any_mistake_leaves_the_others(version, data):
-    """Whatever is wrong in a document, it is refused, or what is wrong in it is left out."""
+    """A document with any mistake is refused, or loads without the affected parts."""
     found = {**STORE, "openapi": version}
     for _ in range(data.draw(st.integers(1, 3))):
         path = data.draw(st.sampled_from(PLACES))

@@ -16,7 +16,7 @@ LIST = ["blue", "black"]
 
 
 def request_of(path="/things", arguments=None, base="https://api.test/v1", **operation):
-    """The request that the operation of a document makes."""
+    """Return the request of a document's operation."""
     (found,) = operations_of(reading(path, **operation), base)
     return found.request(arguments or {})
 
@@ -45,7 +45,7 @@ def parameter(place, **members):
     ],
 )
 def test_styles_of_paths(style, explode, value, expected):
-    """A path has the text that the specification gives for a style."""
+    """A path has the text that the specification defines for a style."""
     one = parameter("path", style=style, explode=explode)
 
     request = request_of("/things/{color}", {"color": value}, parameters=[one])
@@ -72,7 +72,7 @@ def test_styles_of_paths(style, explode, value, expected):
     ],
 )
 def test_styles_of_queries(style, explode, value, expected):
-    """A query has the text that the specification gives for a style."""
+    """A query has the text that the specification defines for a style."""
     one = parameter("query", style=style, explode=explode)
 
     assert (
@@ -90,7 +90,7 @@ def test_styles_of_queries(style, explode, value, expected):
     ],
 )
 def test_headers(explode, value, expected):
-    """A header has its values between commas, not percent-encoded."""
+    """The values of a header are separated by commas, not percent-encoded."""
     request = request_of(
         arguments={"color": value}, parameters=[parameter("header", explode=explode)]
     )
@@ -129,7 +129,7 @@ def test_parameters_with_a_media_type_are_json(place):
 
 
 def test_arguments_that_are_left_out_are_not_sent():
-    """An optional parameter without a value leaves no trace."""
+    """An optional parameter without a value is not sent."""
     places = ("query", "header", "cookie")
 
     request = request_of(parameters=[{**parameter(p), "name": p} for p in places])
@@ -157,7 +157,7 @@ def test_two_variables_make_no_step():
 
 @given(st.text(), st.text(), st.text())
 def test_requests_stay_below_the_path(first, second, query):
-    """Whatever the arguments, a request goes below the path of its operation, or is not made."""
+    """Whatever the arguments, a request stays below the path of its operation, or is not made."""
     listed = [parameter("path"), {**parameter("path"), "name": "b"}]
     listed.append({**parameter("query"), "name": "q"})
     arguments = {"color": first, "b": second, "q": query}
@@ -255,7 +255,7 @@ async def test_given_headers_win(serving, api):
 
 
 async def test_headers_may_be_computed(serving, api):
-    """A function gives the headers of each request."""
+    """A function computes the headers of each request."""
     count = iter("ab")
 
     async def headers():

@@ -13,7 +13,7 @@ CAPABILITIES = {"sampling": {}, "elicitation": {}}
 
 @pytest.fixture
 def server() -> ServerPeer:
-    """A server that has heard nothing yet."""
+    """Make a server that has received nothing yet."""
     return ServerPeer(in_flight=10)
 
 
@@ -40,19 +40,19 @@ def handshaken() -> Callable[..., ServerPeer]:
 
 @pytest.fixture
 def ready(handshaken: Callable[..., ServerPeer]) -> ServerPeer:
-    """A server whose client has finished the handshake."""
+    """Make a server whose client has finished the handshake."""
     return handshaken()
 
 
 @pytest.fixture
 def client() -> ClientPeer:
-    """A client, by default of the latest revision with a handshake."""
+    """Make a client, by default of the latest revision with a handshake."""
     return ClientPeer({"name": "c", "version": "1"}, CAPABILITIES, in_flight=3)
 
 
 @pytest.fixture
 def refused() -> Callable[..., Any]:
-    """Take the error apart that an event answers with: its id, code and message."""
+    """Return the id, code and message of the error in an event."""
 
     def take(event: Any) -> tuple[Any, int, str]:
         assert isinstance(event, SendAnswer)

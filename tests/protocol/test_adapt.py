@@ -55,7 +55,7 @@ def without(value, *keys):
 
 @pytest.fixture
 def unchanged():
-    """Watch values; after the test they must be what they were."""
+    """Watch values; after the test they must be unchanged."""
     watched = []
 
     def watch(value):
@@ -77,7 +77,7 @@ def unchanged():
     ],
 )
 def test_implementation(unchanged, name, fields):
-    """The `Implementation` of the server has the fields that the revision has."""
+    """The `Implementation` of the server has the fields of the revision."""
     adapted = adapt_implementation(unchanged(IMPLEMENTATION), REVISIONS[name])
     assert adapted == {field: IMPLEMENTATION[field] for field in fields}
 
@@ -92,13 +92,13 @@ def test_implementation(unchanged, name, fields):
     ],
 )
 def test_prompt(unchanged, name, prompt):
-    """Titles and `_meta` since 2025-06-18, icons since 2025-11-25."""
+    """Titles and `_meta` exist since 2025-06-18, icons since 2025-11-25."""
     assert adapt_definition(unchanged(PROMPT), REVISIONS[name]) == prompt
 
 
 @pytest.mark.parametrize("name", REVISIONS)
 def test_resource(unchanged, name):
-    """`lastModified` is younger than 2025-03-26."""
+    """2025-03-26 has no `lastModified`."""
     expected = {"name": "r", "uri": "r:", "annotations": {"priority": 1}} if name == A else RESOURCE
     assert adapt_definition(unchanged(RESOURCE), REVISIONS[name]) == expected
 
@@ -114,7 +114,7 @@ def test_bare_definition(unchanged, name):
 
 
 def test_tool(unchanged):
-    """A tool says in each revision what that revision can say."""
+    """A tool has the fields of each revision."""
     watched = unchanged(TOOL)
     objects = {"any": {}, "none": {"not": {}}, "x": {}}
     old = {
@@ -135,7 +135,7 @@ def test_tool(unchanged):
 
 @pytest.mark.parametrize("annotations", [{}, {"annotations": None}, {"annotations": {}}])
 def test_tool_title(annotations):
-    """On 2025-03-26 the title is an annotation; one that is there already stays."""
+    """On 2025-03-26 the title is an annotation; an existing annotation stays."""
     tool = {"name": "t", "title": "T", "inputSchema": {"type": "object"}, **annotations}
     if annotations.get("annotations") is None:
         tool.pop("annotations", None)
@@ -148,7 +148,7 @@ def test_tool_title(annotations):
     "schema", [{"type": "integer"}, {}, {"type": ["object", "null"]}, {"properties": {}}]
 )
 def test_output_schema(unchanged, schema):
-    """A schema of anything but objects is wrapped where only objects are known."""
+    """A schema that is not an object's is wrapped for revisions that only have objects."""
     wrapped = {"type": "object", "properties": {"result": schema}, "required": ["result"]}
     unchanged(schema)
     assert adapt_output_schema(schema, REVISIONS[A]) is None
@@ -189,7 +189,7 @@ OBJECT, NUMBER = {"type": "object"}, {"type": "integer"}
     ],
 )
 def test_structured_content(unchanged, value, schema, name, sent):
-    """Structured output is nothing, an object or any value; the text carries it in any case."""
+    """Structured output is absent, an object or any value; the text has it in any case."""
     content = [{"type": "text", "text": "x"}]
     result = unchanged({"content": content, "structuredContent": value, "isError": False})
     adapted = adapt_tool_result(result, unchanged(schema), REVISIONS[name])
@@ -201,7 +201,7 @@ def test_structured_content(unchanged, value, schema, name, sent):
 
 @pytest.mark.parametrize("name", REVISIONS)
 def test_result_without_structure(unchanged, name):
-    """Nothing is made up."""
+    """Nothing is added."""
     result = unchanged({"content": [], "_meta": {"k": 1}})
     assert adapt_tool_result(result, NUMBER, REVISIONS[name]) == result
     assert adapt_tool_result({}, None, REVISIONS[name]) == {}
@@ -232,7 +232,7 @@ LINK = {"type": "resource_link", "uri": "r:1", "name": "n", "title": "T", "_meta
     ],
 )
 def test_blocks(unchanged, block, old):
-    """2025-03-26 has no links, no `_meta` and no `lastModified`; later ones get what there is."""
+    """2025-03-26 has no links, no `_meta` and no `lastModified`; later blocks are unchanged."""
     assert adapt_block(unchanged(block)) == old
     result = {"content": [block]}
     assert adapt_tool_result(result, None, REVISIONS[A]) == {"content": [old]}

@@ -41,7 +41,7 @@ def test_handshake_requests(client):
 
 
 def test_progress_token(client):
-    """The id is the token; the caller's `_meta` stays, and the caller's value is not changed."""
+    """The id is the token; the caller's `_meta` is kept, and not modified."""
     assert client.request("x", None, progress=True).params == {"_meta": {"progressToken": 1}}
     params = {"a": 1, "_meta": {"b": 2, "progressToken": "mine"}}
     expected = {"a": 1, "_meta": {"b": 2, "progressToken": 2}}
@@ -50,14 +50,14 @@ def test_progress_token(client):
 
 
 @pytest.mark.parametrize("meta", [None, "x", [1]])
-def test_meta_that_is_none(client, meta):
-    """A `_meta` that is no object gives way to what the protocol wants there."""
+def test_a_malformed_meta(client, meta):
+    """A `_meta` that is not an object is replaced."""
     request = client.request("x", {"_meta": meta}, progress=True)
     assert request.params == {"_meta": {"progressToken": 1}}
 
 
 def test_stateless_requests(client):
-    """Every request says version, client and capabilities, and the log level if one is wanted."""
+    """Every request has version, client and capabilities, and a log level on demand."""
     client.revision = STATELESS
     expected = {
         f"{PREFIX}protocolVersion": "2026-07-28",
@@ -72,14 +72,14 @@ def test_stateless_requests(client):
 
 
 def test_probe(client):
-    """A probe goes out in the revision it asks for, whatever is in use."""
+    """A probe has the revision that it asks for, whatever is in use."""
     probe = client.request("server/discover", None, revision=STATELESS)
     assert is_stateless(probe.params)
     assert client.request("ping", None) == Request(2, "ping")
 
 
 def test_answers(client):
-    """Answers resolve requests by their very id, once; others mean nothing."""
+    """A response resolves the request with its exact id, once; others are ignored."""
     request = client.request("ping", None)
     for forged in (Response("1", {}), Response(2, {}), ErrorResponse(None, -1, "no")):
         assert client.receive(forged) is None
@@ -89,7 +89,7 @@ def test_answers(client):
 
 
 def test_malformed(client):
-    """A broken answer fails its request; other broken messages are answered."""
+    """A malformed response fails its request; other malformed messages are answered."""
     error = ErrorResponse(1, INVALID_REQUEST, "no")
     assert client.receive(Malformed(error, answer=False)) is None
     client.request("ping", None)
@@ -99,7 +99,7 @@ def test_malformed(client):
 
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_progress(client, revision):
-    """Progress of a request in flight is news in every revision."""
+    """Progress of a request in flight is reported in every revision."""
     client.revision = REVISIONS[revision]
     client.request("tools/call", {}, progress=True)
     params = {"progressToken": 1, "progress": 1}
@@ -117,7 +117,7 @@ def test_notices(client):
 
 @pytest.mark.parametrize("method", [m for m in SERVER_REQUESTS if m != "ping"])
 def test_server_requests(client, method):
-    """The server may ask for what the era has."""
+    """The server may send the requests of the era."""
     request = Request("s", method, {"_meta": {"progressToken": ""}})
     event = client.receive(request)
     assert isinstance(event, Dispatch)
@@ -126,7 +126,7 @@ def test_server_requests(client, method):
 
 
 def test_ping(client, refused):
-    """Ping is answered at once, also when everything is busy, but not under an id in use."""
+    """A ping is answered at once, also when everything is busy, except with an id in use."""
     for id_ in (1, 2, 3):
         client.receive(Request(id_, "roots/list"))
     assert client.receive(Request("p", "ping")) == SendAnswer(Response("p", {}))
@@ -140,7 +140,7 @@ def test_ping(client, refused):
 
 @pytest.mark.parametrize("method", ["tools/call", "initialize", "nobody/knows"])
 def test_unknown_requests(client, refused, method):
-    """A method that a client does not serve is not found."""
+    """An unknown method is not found."""
     expected = (1, METHOD_NOT_FOUND, f"Method not found: {method}")
     assert refused(client.receive(Request(1, method))) == expected
 
@@ -157,7 +157,7 @@ def test_unknown_requests(client, refused, method):
     ],
 )
 def test_stateless_clients_answer_nothing(client, caplog, message, shown):
-    """On 2026-07-28 a client sends no responses, so a message that asks for one is ignored."""
+    """On 2026-07-28 a client sends no responses, so requests are ignored."""
     client.revision = STATELESS
     client.request("tools/call", {})
     assert client.receive(message) is None
@@ -166,7 +166,7 @@ def test_stateless_clients_answer_nothing(client, caplog, message, shown):
 
 
 def test_stateless_malformed_answers(client):
-    """On 2026-07-28 too a broken answer fails its request."""
+    """On 2026-07-28, too, a malformed response fails its request."""
     client.revision = STATELESS
     client.request("tools/call", {})
     error = ErrorResponse(1, INVALID_REQUEST, "no")
@@ -175,7 +175,7 @@ def test_stateless_malformed_answers(client):
 
 @pytest.mark.parametrize("id_", ["x", True, 1.0, None, []])
 def test_cancelled_by_the_server(client, id_):
-    """With a handshake the server cancels requests of its own, and nothing else."""
+    """With a handshake the server can only cancel its own requests."""
     client.request("tools/call", {})
     client.receive(Request(7, "roots/list"))
     notice = Notification("notifications/cancelled", {"requestId": id_})
@@ -188,7 +188,7 @@ def test_cancelled_by_the_server(client, id_):
 
 
 def test_listen_ended_by_the_server(client):
-    """On 2026-07-28 the server cancels a listen request of ours, and nothing else."""
+    """On 2026-07-28 the server can only cancel the client's listen requests."""
     client.revision = STATELESS
     listen = client.request("subscriptions/listen", {"notifications": {}})
     notice = Notification("notifications/cancelled", {"requestId": listen.id})

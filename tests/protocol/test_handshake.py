@@ -53,7 +53,7 @@ def cancelled(id_, **params):
     ],
 )
 def test_initialize(server, requested, revision):
-    """The request is handled under the revision that answers it."""
+    """The request is handled under the revision of its answer."""
     info = {"name": "c", "version": "1"}
     request = initialize(requested, clientInfo=info, capabilities={"roots": {}})
     event = server.receive(request)
@@ -75,7 +75,7 @@ def test_initialize_without_version(server, refused, version):
 
 @pytest.mark.parametrize("value", [None, [], "x", 5])
 def test_unknown_client(server, value):
-    """A client that does not say who it is, or what it can do, is served all the same."""
+    """A client without client info or capabilities is accepted."""
     envelope = server.receive(initialize(clientInfo=value, capabilities=value)).envelope
     assert envelope.client_info == {"name": "unknown", "version": "0.0.0"}
     assert envelope.client_capabilities == {}
@@ -92,14 +92,14 @@ def test_unknown_client(server, value):
     ],
 )
 def test_a_client_that_says_too_much(server, refused, params):
-    """Data that a session keeps is bounded; a client with less may begin after all."""
+    """Client data of a session is bounded; the client may try again with less."""
     text = "clientInfo and capabilities may have 65536 bytes of JSON and 2000 values"
     assert refused(server.receive(initialize(**params))) == (1, INVALID_PARAMS, text)
     assert isinstance(server.receive(initialize(unknown="x" * 99_000)), Dispatch)
 
 
 def test_connections_share_nothing():
-    """A handler that changes the context of one connection changes no other connection."""
+    """A handler that changes the context of one connection changes no other."""
     first = ServerPeer(1).receive(initialize()).envelope
     first.client_info["name"] = "changed"
     first.client_capabilities["x"] = {}
@@ -111,7 +111,7 @@ def test_connections_share_nothing():
 
 @pytest.mark.parametrize("finished", [False, True])
 def test_initialize_twice(server, refused, finished):
-    """The second initialize is refused, before and after the handshake is complete."""
+    """A second initialize is refused, before and after the end of the handshake."""
     server.receive(initialize())
     if finished:
         server.ledger.finish(1)
@@ -132,7 +132,7 @@ def test_initialize_needs_room(refused):
 
 @pytest.mark.parametrize("method", [m for m in (*OF_HANDSHAKE, "x") if m != "ping"])
 def test_before_initialize(server, refused, method):
-    """Neither era: the client is told what is missing and what is served."""
+    """A request of neither era gets an error with the missing keys and the supported versions."""
     event = server.receive(Request(1, method))
     assert refused(event)[:2] == (1, INVALID_PARAMS)
     assert event.message.data == {
@@ -169,7 +169,7 @@ def test_known_methods(ready, method):
 
 @pytest.mark.parametrize("method", [*NOT_OF_HANDSHAKE, *sorted(set(SERVER_REQUESTS) - {"ping"})])
 def test_unknown_methods(ready, refused, method):
-    """Methods of nobody, of the other era and of the other direction do not exist."""
+    """Unknown methods, and methods of the other era or direction, do not exist."""
     assert refused(ready.receive(Request(5, method))) == (
         5,
         METHOD_NOT_FOUND,
@@ -179,7 +179,7 @@ def test_unknown_methods(ready, refused, method):
 
 @pytest.mark.parametrize("token", [0, "", 1, "t", -1])
 def test_progress_token(ready, token):
-    """Any string or integer is a progress token, the falsy ones too."""
+    """Any string or integer is a progress token, including the falsy ones."""
     meta = {"progressToken": token, "other": 1}
     envelope = ready.receive(Request(1, "tools/call", {"_meta": meta})).envelope
     assert (envelope.progress_token, envelope.meta) == (token, meta)
@@ -189,21 +189,21 @@ def test_progress_token(ready, token):
     "meta", [{"progressToken": value} for value in (None, True, 1.0, [], {})] + [None, [], 1, "x"]
 )
 def test_no_progress_token(ready, meta):
-    """Anything else is no token, and costs nothing else."""
+    """Other values are ignored."""
     envelope = ready.receive(Request(1, "tools/call", {"_meta": meta})).envelope
     assert envelope.progress_token is None
     assert type(envelope.meta) is dict
 
 
 def test_envelope_without_request(ready):
-    """The context of the session is there without a request too."""
+    """The context of the session exists without a request, too."""
     ready.handshake.log_level = "error"
     envelope = ready.handshake.envelope()
     assert (envelope.log_level, envelope.progress_token, envelope.meta) == ("error", None, {})
 
 
 def test_duplicate_id(ready, refused):
-    """An id in flight is refused; the first request keeps running, and `1` is not `"1"`."""
+    """An id in flight is refused; the first request goes on, and `1` is not `"1"`."""
     assert isinstance(ready.receive(Request(1, "tools/call")), Dispatch)
     expected = (1, INVALID_REQUEST, "Duplicate in-flight request id")
     assert refused(ready.receive(Request(1, "tools/call"))) == expected
@@ -213,7 +213,7 @@ def test_duplicate_id(ready, refused):
 
 
 def test_in_flight_limit(handshaken, refused):
-    """Past the limit a request is refused at once; an answer makes room again."""
+    """Above the limit a request is refused at once; a response makes room."""
     peer = handshaken(in_flight=2)
     for id_ in (1, 2):
         assert isinstance(peer.receive(Request(id_, "tools/call")), Dispatch)
@@ -235,7 +235,7 @@ def test_cancel(ready):
 
 @pytest.mark.parametrize("id_", ["1", 2, True, 1.0, None, [], {}])
 def test_cancel_unknown(ready, id_):
-    """Unknown, foreign and malformed ids mean nothing."""
+    """Unknown, foreign and malformed ids are ignored."""
     ready.receive(Request(1, "tools/call"))
     assert ready.receive(cancelled(id_)) is None
     assert ready.receive(Notification("notifications/cancelled")) is None
@@ -251,7 +251,7 @@ def test_cancel_own_request(ready):
 
 
 def test_initialize_cannot_be_cancelled(server):
-    """The handshake goes on; the id stays in flight until its answer."""
+    """The handshake goes on; the id stays in flight until its response."""
     server.receive(initialize())
     assert server.receive(cancelled(1)) is None
     assert server.ledger.holds(1)
@@ -269,7 +269,7 @@ def test_initialized(server):
 
 
 def test_notifications(server, handshaken):
-    """Other notifications count once the session is ready."""
+    """Other notifications are accepted once the session is ready."""
     notice = Notification("notifications/roots/list_changed")
     assert server.receive(notice) is None
     assert handshaken(ready=False).receive(notice) is None
@@ -277,7 +277,7 @@ def test_notifications(server, handshaken):
 
 
 def test_answers(ready):
-    """An answer resolves the request with its very id, once."""
+    """A response resolves the request with its exact id, once."""
     first, second = ready.ledger.open("ping", None), ready.ledger.open("ping", None)
     assert (first.id, second.id) == (1, 2)
     for forged in (Response("1", {}), Response(3, {}), ErrorResponse(None, -1, "no")):
@@ -289,7 +289,7 @@ def test_answers(ready):
 
 
 def test_late_answer(ready):
-    """An answer to a request that was given up is dropped."""
+    """A response to a cancelled request is dropped."""
     request = ready.ledger.open("ping", None)
     ready.ledger.close(request.id)
     assert ready.receive(Response(request.id, {})) is None
@@ -297,7 +297,7 @@ def test_late_answer(ready):
 
 
 def test_malformed(ready):
-    """An invalid message is answered; an invalid answer fails the request that it is for."""
+    """An invalid message is answered; an invalid response fails its request."""
     error = ErrorResponse(1, INVALID_REQUEST, "no")
     assert ready.receive(Malformed(error)) == SendAnswer(error)
     assert ready.receive(Malformed(error, answer=False)) is None
@@ -308,7 +308,7 @@ def test_malformed(ready):
 
 
 def test_progress(ready):
-    """Progress counts for a request of ours that has no answer yet."""
+    """Progress counts for a request of the server until its response."""
     request = ready.ledger.open("sampling/createMessage", {})
     params = {"progressToken": request.id, "progress": 0.5, "total": None, "message": "half"}
     notice = Notification("notifications/progress", params)
@@ -336,6 +336,6 @@ def test_progress(ready):
     ],
 )
 def test_bad_progress(ready, params):
-    """Progress of nothing, and progress that is none, mean nothing."""
+    """Malformed progress, and progress of an unknown token, are ignored."""
     ready.ledger.open("sampling/createMessage", {})
     assert ready.receive(Notification("notifications/progress", params)) is None

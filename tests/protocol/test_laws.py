@@ -97,7 +97,7 @@ WIRE = st.one_of(ONE, ONE, ONE, st.lists(ONE, max_size=4), JSON).map(json.dumps)
 
 
 def flat(message, event):
-    """Pair each message of an array with its event; a message alone is an array of one."""
+    """Pair each message of an array with its event; a single message is an array of one."""
     if isinstance(event, Fanout):
         return list(zip(message.messages, event.events, strict=True))
     return [(message, event)]
@@ -122,7 +122,7 @@ def check_answer(message, event, *, mute):
 
 
 def obey(ledger, pairs, running, waiting, *, mute):
-    """Check the events of some messages against what runs and what waits, and follow them."""
+    """Check the events of messages against the running and pending requests, and update these."""
     for message, event in pairs:
         check_answer(message, event, mute=mute)
         if isinstance(event, Dispatch):
@@ -142,9 +142,9 @@ def obey(ledger, pairs, running, waiting, *, mute):
 
 
 def drive(peer, script, open_request, *, mute=False):
-    """Feed messages to a peer, now and then asking or answering something ourselves.
+    """Feed messages to a peer; sometimes send a request or a response ourselves.
 
-    A mute peer sends no answers: the client's end of 2026-07-28.
+    A mute peer sends no responses: the client's end of 2026-07-28.
     """
     running, waiting = set(), set()
     for data, ask, answer in script:
@@ -198,7 +198,7 @@ def test_any_bytes(data):
 
 
 class End:
-    """One end of a pair: what it runs, and what it has sent that has not arrived."""
+    """One end of a pair: its running requests, and its messages in transit."""
 
     def __init__(self, peer, ask):
         self.peer, self.ask = peer, ask
@@ -265,7 +265,7 @@ ACTIONS = st.tuples(
 @LAW
 @given(revision=st.sampled_from(list(REVISIONS)), script=st.lists(ACTIONS, max_size=40))
 def test_two_peers(revision, script):
-    """Two peers have nothing left over once all has arrived and all is answered."""
+    """Two peers have no open requests once everything has arrived and is answered."""
     ends = pair(revision)
     for which, action, pick in script:
         if action == "carry":

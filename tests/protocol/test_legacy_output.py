@@ -22,7 +22,7 @@ def accepts(schema, value):
 
 
 def test_plain():
-    """A schema moves into `properties` as it is."""
+    """A schema is moved into `properties` unchanged."""
     schema = {"type": "array", "items": {"$ref": "#here"}, "$anchor": "here"}
     assert wrap(schema) == {
         "type": "object",
@@ -32,7 +32,7 @@ def test_plain():
 
 
 def test_definitions_and_dialect_stay_at_the_root():
-    """Readers find `$defs` and `$schema` where they look for them."""
+    """`$defs` and `$schema` stay where readers expect them."""
     dialect = "https://json-schema.org/draft/2020-12/schema"
     schema = {"$schema": dialect, "$ref": "#/$defs/A", "$defs": {"A": {"type": "integer"}}}
     assert wrap(schema) == {
@@ -45,7 +45,7 @@ def test_definitions_and_dialect_stay_at_the_root():
 
 
 def test_data_and_names_are_no_keywords():
-    """Only references are moved: not data that looks like one, not properties of that name."""
+    """Only references are rewritten: no data that looks like one, no properties of that name."""
     inner = {
         "const": {"$ref": "#"},
         "enum": [{"$ref": "#"}],
@@ -62,7 +62,7 @@ def test_data_and_names_are_no_keywords():
 
 
 def test_resources_of_their_own():
-    """Inside a schema with an `$id`, `#` means that schema, so nothing in it is moved."""
+    """Within a schema with an `$id` `#` refers to it, so nothing in it is rewritten."""
     inner = {
         "$id": "https://example.com/tree",
         "items": {"$ref": "#"},
@@ -109,7 +109,7 @@ VALUES = st.recursive(
 @settings(max_examples=100, deadline=None)
 @given(schema=st.sampled_from(SCHEMAS), value=VALUES)
 def test_same_meaning(schema, value):
-    """The wrapper changes where a value stands, and nothing about which values are right."""
+    """The wrapper accepts the same values, in another place."""
     before = copy.deepcopy(schema)
     wrapped = wrap(schema)
     assert schema == before
@@ -120,7 +120,7 @@ def test_same_meaning(schema, value):
 
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_both_verdicts(schema):
-    """Each of the schemas above accepts something and refuses something."""
+    """Each of the schemas above accepts some value and refuses another."""
     values = [1, None, [], [1], [[1]], [["x"]], "x", {"a": 1}, {"$ref": "#"}, [1, 2], [1, "x"]]
     verdicts = {accepts(wrap(schema), {"result": value}) for value in values}
     assert verdicts == {True, False}

@@ -49,7 +49,7 @@ def revision(request):
 
 @pytest.fixture
 def check(revision):
-    """Check a value against a definition, and that nothing in it is unknown to the revision."""
+    """Check a value against a definition, and that the revision knows all of it."""
     path = SCHEMAS / revision.name / "schema.json"
     if not path.exists():
         pytest.skip("no official schemas beside the checkout")
@@ -69,7 +69,7 @@ def check(revision):
 
 
 def test_definitions(revision, check):
-    """Definitions are valid in every revision and hold no field that it does not know."""
+    """Definitions are valid in every revision and have no unknown field."""
     resource = {"name": "r", "uri": "r:1", "size": 3, "annotations": ANNOTATIONS, **RICH}
     template = {"name": "r", "uriTemplate": "r:{x}", "annotations": ANNOTATIONS, **RICH}
     prompt = {"name": "p", "arguments": [{"name": "a", "title": "A", "required": True}], **RICH}
@@ -81,7 +81,7 @@ def test_definitions(revision, check):
 
 
 def test_implementation(revision, check):
-    """So is who we are."""
+    """`Implementation` is valid in every revision."""
     full = {"name": "n", "version": "1", "websiteUrl": "https://x", **RICH}
     del full["_meta"]
     check("Implementation", adapt_implementation(full, revision))
@@ -120,7 +120,7 @@ def test_blocks(check, revision):
 
 
 def test_stateless_wire(check, revision):
-    """Requests, errors and notices of 2026-07-28 are what the schema says."""
+    """Requests, errors and notices of 2026-07-28 fit the schema."""
     if not revision.stateless:
         pytest.skip("only of the stateless revision")
     client = ClientPeer({"name": "c", "version": "1"}, {"elicitation": {}}, 10)

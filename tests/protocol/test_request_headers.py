@@ -11,7 +11,7 @@ from noizu_mcp.protocol._request_headers import decode_value, encode_value, stan
 
 @given(st.text())
 def test_values_travel_as_they_are(text):
-    """Any text comes back, in visible ASCII, without space around it."""
+    """Any text is restored from visible ASCII without surrounding space."""
     sent = encode_value(text)
     assert all(" " <= char <= "~" for char in sent)
     assert sent.strip() == sent
@@ -33,7 +33,7 @@ def test_values_travel_as_they_are(text):
     ],
 )
 def test_how_values_travel(text, sent):
-    """Only what is unsafe, or looks as if it had been, is encoded."""
+    """Only unsafe values, and values that look encoded, are encoded."""
     assert encode_value(text) == sent
     assert decode_value(sent) == text
 
@@ -41,14 +41,14 @@ def test_how_values_travel(text, sent):
 @pytest.mark.parametrize(
     "sent", ["=?base64?eA?=", "=?base64?e A==?=", "=?base64?/w==?=", "=?base64?e-A_?=", "é", "a\tb"]
 )
-def test_values_that_are_none(sent):
-    """Bad base64, bad UTF-8, and characters that must be encoded."""
+def test_invalid_values(sent):
+    """Bad base64, bad UTF-8, and unencoded special characters are refused."""
     with pytest.raises(ValueError, match="base64"):
         decode_value(sent)
 
 
 def raw(headers, prefix=""):
-    """Headers as they came over HTTP."""
+    """Return headers as they come over HTTP."""
     return {f"{prefix}{name}".encode(): value.encode("latin-1") for name, value in headers.items()}
 
 
@@ -89,7 +89,7 @@ def raw(headers, prefix=""):
     ],
 )
 def test_the_standard_headers(method, params, headers, fault):
-    """The method always, the name where there is one."""
+    """The method is always mirrored, the name if there is one."""
     found = standard_fault(Request(1, method, params), raw(headers))
     assert (found is None) if fault is None else fault in found
 
@@ -124,6 +124,6 @@ DECLARED = {"Region": ("region",), "Deep": ("a", "b")}
     ],
 )
 def test_the_headers_of_arguments(arguments, headers, fault):
-    """Those that a tool declares; null counts as absent, numbers by their value."""
+    """Declared arguments are mirrored; null counts as absent, numbers by their value."""
     found = param_fault(DECLARED, arguments, raw(headers, "mcp-param-"))
     assert (found is None) if fault is None else fault in found

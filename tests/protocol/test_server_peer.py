@@ -37,7 +37,7 @@ def modern(id_, method="tools/call"):
 
 
 def test_interleaved(server, refused):
-    """Each message finds its era, before, during and after the handshake."""
+    """Each message is assigned to its era, before, during and after the handshake."""
     assert server.receive(modern(1)).envelope.revision is STATELESS
     initialize = Request(
         2, "initialize", {"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}}
@@ -56,7 +56,7 @@ def test_interleaved(server, refused):
 
 
 def test_the_revision_of_what_comes_and_goes(server):
-    """It is known once the client has shown it; a request may carry its own."""
+    """It is known after a message of the client; a request may carry its own."""
     stray = Notification("notifications/cancelled", {})
     assert (server.revision, server.revision_of(stray)) == (None, None)
     server.receive(modern(1))
@@ -71,12 +71,12 @@ def test_the_revision_of_what_comes_and_goes(server):
 
 
 def test_a_request_without_its_context():
-    """Over HTTP the headers may say that it is one of 2026-07-28, whatever its text says."""
+    """Over HTTP the headers may declare 2026-07-28, whatever the body has."""
     assert read_stateless(Request(1, "tools/list")).message.code == -32602
 
 
 def test_one_space_of_ids(ready, refused):
-    """A request of one era cannot take the id of one of the other; a cancellation finds both."""
+    """Requests of both eras share one space of ids; a cancellation finds both."""
     ready.receive(Request(1, "tools/call"))
     assert refused(ready.receive(modern(1)))[1] == INVALID_REQUEST
     ready.receive(modern(2))
@@ -88,21 +88,21 @@ def test_one_space_of_ids(ready, refused):
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
 def test_no_batches(handshaken, refused, version):
-    """Only 2025-03-26 has arrays; they are refused as one."""
+    """Only 2025-03-26 has arrays; other revisions refuse them with one error."""
     batch = Batch((Request(1, "ping"), Response(1, {})))
     expected = (None, INVALID_REQUEST, NO_BATCHES)
     assert refused(handshaken(version).receive(batch)) == expected
 
 
 def test_no_batch_before_initialize(server, refused):
-    """Before a revision is agreed on there are no arrays."""
+    """Before a revision is negotiated there are no arrays."""
     batch = Batch((Request(1, "initialize", {"protocolVersion": "2025-03-26"}),))
     assert refused(server.receive(batch)) == (None, INVALID_REQUEST, NO_BATCHES)
     assert refused(server.receive(Batch((modern(1),)))) == (None, INVALID_REQUEST, NO_BATCHES)
 
 
 def test_batch(handshaken):
-    """Each message of an array means what it would mean alone, in order."""
+    """Each message of an array has the same meaning as alone, in order."""
     peer = handshaken("2025-03-26")
     mine = peer.ledger.open("ping", None)
     first, notice = Request(1, "tools/call"), Notification("notifications/roots/list_changed")
@@ -131,14 +131,14 @@ def test_batch(handshaken):
 
 
 def test_batch_of_notifications(handshaken):
-    """An array of notifications has no answer at all."""
+    """An array of notifications has no answer."""
     notices = [Notification("notifications/roots/list_changed"), Notification("x/y")]
     events = handshaken("2025-03-26").receive(Batch(tuple(notices))).events
     assert events == (Notice(notices[0]), Notice(notices[1]))
 
 
 def test_duplicate_in_batch(handshaken):
-    """Two requests with one id in one array: the second is refused."""
+    """The second of two requests with one id in an array is refused."""
     batch = Batch((Request(1, "tools/call"), Request(1, "tools/call")))
     first, second = handshaken("2025-03-26").receive(batch).events
     assert isinstance(first, Dispatch)
@@ -156,7 +156,7 @@ def test_initialize_in_batch(handshaken, ready):
 
 
 def test_initialized_in_batch(handshaken):
-    """The end of the handshake may come in the array that uses it."""
+    """The end of the handshake may be in the array that uses it."""
     batch = Batch((Notification("notifications/initialized"), Request(2, "tools/list")))
     done, listing = handshaken("2025-03-26", ready=False).receive(batch).events
     assert done == Ready()
@@ -164,7 +164,7 @@ def test_initialized_in_batch(handshaken):
 
 
 def test_modern_request_in_batch(handshaken):
-    """2026-07-28 has no arrays, whatever else was agreed on the pipe."""
+    """2026-07-28 has no arrays, whatever was negotiated on the pipe."""
     (event,) = handshaken("2025-03-26").receive(Batch((modern(1),))).events
     text = "A 2026-07-28 request must not be part of a batch"
     assert event == SendAnswer(ErrorResponse(1, INVALID_REQUEST, text))

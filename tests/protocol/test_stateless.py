@@ -49,13 +49,13 @@ def call(method="tools/call", id_=1, **meta):
     ],
 )
 def test_era(params, modern):
-    """One of the two required keys makes a request one of the stateless era."""
+    """One of the two required keys makes a request stateless."""
     assert is_stateless(params) is modern
 
 
 @pytest.mark.parametrize("method", MODERN)
 def test_methods(server, method):
-    """Every method of the revision is dispatched, without any handshake."""
+    """Every method of the revision is dispatched, without a handshake."""
     request = call(method)
     event = server.receive(request)
     assert isinstance(event, Dispatch)
@@ -65,7 +65,7 @@ def test_methods(server, method):
 
 @pytest.mark.parametrize("method", [*GONE, "roots/list", "elicitation/create", "nobody/knows"])
 def test_no_such_method(server, ready, refused, method):
-    """Methods that the revision has dropped are not found, even where the older era has them."""
+    """Removed methods are not found, even if the older era has them."""
     for peer in (server, ready):
         expected = (1, METHOD_NOT_FOUND, f"Method not found: {method}")
         assert refused(peer.receive(call(method))) == expected
@@ -84,7 +84,7 @@ def test_no_such_method(server, ready, refused, method):
     ],
 )
 def test_missing_keys(server, refused, meta, missing):
-    """A missing key, or one of the wrong type, is named, before anything else is judged."""
+    """A missing or mistyped key is named, before other checks."""
     for method in ("tools/call", "initialize", "nobody/knows"):
         event = server.receive(Request(1, method, {"_meta": meta}))
         text = f"_meta requires {' and '.join(missing)}"
@@ -95,7 +95,7 @@ def test_missing_keys(server, refused, meta, missing):
 @pytest.mark.parametrize("version", ["2099-01-01", "v999.0.0", "", *SUPPORTED_VERSIONS[1:]])
 @pytest.mark.parametrize("method", ["server/discover", "tools/call", "ping"])
 def test_unsupported_version(server, refused, version, method):
-    """Only this revision is served this way; the answer says which ones there are."""
+    """Only this revision is served in this way; the error lists the versions."""
     event = server.receive(call(method, **{VERSION: version}))
     assert refused(event) == (1, UNSUPPORTED_VERSION, "Unsupported protocol version")
     assert event.message.data == {"supported": list(SUPPORTED_VERSIONS), "requested": version}
@@ -103,13 +103,13 @@ def test_unsupported_version(server, refused, version, method):
 
 @pytest.mark.parametrize("level", ["loud", "", "DEBUG", 3, True, [], {}])
 def test_bad_log_level(server, refused, level):
-    """A log level that does not exist is refused."""
+    """An unknown log level is refused."""
     expected = (1, INVALID_PARAMS, "Invalid log level")
     assert refused(server.receive(call(**{LEVEL: level}))) == expected
 
 
 def test_envelope(server):
-    """The context is what this request says, and nothing else."""
+    """The context comes from this request only."""
     info = {"name": "c", "version": "1"}
     meta = {INFO: info, LEVEL: "error", "progressToken": 0, "x": 1}
     envelope = server.receive(call(**{CAPABILITIES: {"roots": {}}}, **meta)).envelope
@@ -131,7 +131,7 @@ def test_optional_keys(server, value):
 
 
 def test_ids(refused):
-    """Duplicates and the limit are those of the pipe."""
+    """Ids must be unique, and the limit applies, on the whole pipe."""
     server = ServerPeer(2)
     assert isinstance(server.receive(call(id_=1)), Dispatch)
     assert refused(server.receive(call(id_=1)))[:2] == (1, INVALID_REQUEST)
@@ -140,7 +140,7 @@ def test_ids(refused):
 
 
 def test_cancel(server):
-    """A cancellation has no era: it names an id of the pipe."""
+    """A cancellation belongs to no era: it names an id of the pipe."""
     server.receive(call("subscriptions/listen", id_="sub"))
     notice = Notification("notifications/cancelled", {"requestId": "sub"})
     assert server.receive(notice) == CancelRequest("sub", None)
@@ -148,6 +148,6 @@ def test_cancel(server):
 
 
 def test_notifications(server):
-    """Without a session no other notification means anything."""
+    """Without a session other notifications are ignored."""
     assert server.receive(Notification("notifications/initialized")) is None
     assert server.receive(Notification("notifications/roots/list_changed")) is None

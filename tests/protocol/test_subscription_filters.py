@@ -57,7 +57,7 @@ def listen(interests, id_=1, wanted=EVERYTHING, capabilities=ALL):
     ],
 )
 def test_agreed(wanted, capabilities, agreed):
-    """Wanted kinds that the server can offer are agreed on; others are left out, not refused."""
+    """Offered kinds are accepted; others are left out, not refused."""
     assert listen(Subscriptions(10), 1, wanted, capabilities).agreed() == agreed
 
 
@@ -77,7 +77,7 @@ def test_agreed(wanted, capabilities, agreed):
     ],
 )
 def test_no_filter(params):
-    """A filter that is none is refused, and takes no room."""
+    """A malformed filter is refused, and uses no room."""
     interests = Subscriptions(1)
     with pytest.raises(McpError) as caught:
         interests.read(1, params, ALL)
@@ -88,7 +88,7 @@ def test_no_filter(params):
 @pytest.mark.parametrize("id_", [1, "1", 0, "", 'a"b'])
 @pytest.mark.parametrize("params", [None, {}, {"uri": "a:"}, {"x": {"y": [1]}, "z": "\u00e9"}])
 def test_notices(id_, params):
-    """Each names its subscription, with the JSON type of its id; that of a session names none."""
+    """Each has its subscription id with its JSON type; notices of a session have none."""
     notice = SubscriptionNotice("notifications/x", params)
     for _ in range(2):
         tagged, plain = (json.loads(notice.encode(each)) for each in (id_, None))
@@ -100,7 +100,7 @@ def test_notices(id_, params):
 
 
 def test_changed():
-    """A list change reaches those who asked: the session after a handshake, and listen requests."""
+    """A list change reaches its subscribers: sessions after the handshake, and listen requests."""
     interests = Subscriptions(10)
     assert interests.changed("tools") == []
     listen(interests, 1, {"toolsListChanged": True})
@@ -113,7 +113,7 @@ def test_changed():
 
 
 def test_updated():
-    """A resource update reaches those who watch this very resource."""
+    """A resource update reaches the watchers of this resource."""
     interests = Subscriptions(10)
     interests.watch("a:")
     listen(interests, 1, {"resourceSubscriptions": ["a:", "c:"]})
@@ -125,7 +125,7 @@ def test_updated():
 
 
 def test_not_everybody_may_hear_of_everything():
-    """`may_hear` is asked for each listen request by its id, and for the session with None."""
+    """`may_hear` is called for each listen request with its id, and for the session with None."""
     interests = Subscriptions(10)
     interests.watch("a:")
     for id_ in (1, 2):
@@ -137,7 +137,7 @@ def test_not_everybody_may_hear_of_everything():
 
 
 def test_limit():
-    """Listen requests, their resources and watched resources share one limit, and give it back."""
+    """Listen requests and watched resources share one limit, and release their share."""
     interests = Subscriptions(5)
     listen(interests, 1)  # one, and two resources; the repeated one counts once
     interests.watch("x:")
@@ -158,7 +158,7 @@ def test_limit():
 
 
 def test_too_much_at_once():
-    """A filter that can never fit is refused when it is read, before anybody is asked."""
+    """A filter that can never fit is refused when it is read, before any hook runs."""
     interests = Subscriptions(3)
     with pytest.raises(McpError, match="More than 3 subscriptions on this connection"):
         interests.read(1, {"notifications": {"resourceSubscriptions": ["a:", "b:", "c:"]}}, ALL)
@@ -183,7 +183,7 @@ def test_too_much_at_once():
     ids=["filter", "meta", "values", "id"],
 )
 def test_what_is_kept_is_bounded(id_, more):
-    """A listen request stays while it is open, whatever else it says; it is refused before."""
+    """The memory of an open listen request is counted; a filter without room is refused."""
     interests = Subscriptions(10)
     with pytest.raises(
         McpError, match=r"^subscriptions/listen may have 262144 bytes of JSON and 2010 values "
@@ -212,7 +212,7 @@ TASKS = {**ALL, "extensions": {"io.modelcontextprotocol/tasks": {}}}
 
 
 def test_tasks():
-    """Each listen request hears of the tasks that it follows, where the server has tasks."""
+    """Each listen request gets changes of its tasks, if the server has tasks."""
     interests = Subscriptions(10)
     one = listen(interests, 1, {"taskIds": ["b", "a", "a"]}, TASKS)
     listen(interests, "two", {"taskIds": ["b"], "toolsListChanged": True}, TASKS)
@@ -235,7 +235,7 @@ def test_tasks_count():
 
 @pytest.mark.parametrize("ids", ["a", [1], {}])
 def test_wrong_ids_of_tasks(ids):
-    """They are wrong where tasks mean something."""
+    """They are refused if the server has tasks."""
     with pytest.raises(McpError, match="taskIds must be a list of strings"):
         listen(Subscriptions(4), 1, {"taskIds": ids}, TASKS)
     assert listen(Subscriptions(4), 1, {"taskIds": ids}, ALL).agreed() == {}

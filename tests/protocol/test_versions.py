@@ -13,7 +13,7 @@ from noizu_mcp.protocol import (
 
 
 def test_revisions():
-    """Four revisions, newest first; one of them has no handshake."""
+    """There are four revisions, newest first; one of them has no handshake."""
     assert SUPPORTED_VERSIONS == ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26")
     assert SUPPORTED_VERSIONS[1:] == HANDSHAKE_VERSIONS
     assert STATELESS.name == "2026-07-28"
@@ -30,7 +30,7 @@ def test_revisions():
     ],
 )
 def test_what_a_client_can_be_asked(name, elicitation, modes):
-    """Forms came with 2025-06-18; URLs, and sampling with tools, with 2025-11-25."""
+    """Forms exist since 2025-06-18; URLs, and sampling with tools, since 2025-11-25."""
     revision = REVISIONS[name]
     assert (elicitation, modes) == (revision.elicitation, revision.modes)
 
@@ -45,7 +45,7 @@ def test_what_a_client_can_be_asked(name, elicitation, modes):
     ],
 )
 def test_features(name, batches, structured, titles, icons, links, tasks):
-    """Each revision has what its specification has."""
+    """Each revision has the features of its specification."""
     revision = REVISIONS[name]
     assert (batches, structured, titles) == (
         revision.batches,
@@ -69,5 +69,5 @@ def test_features(name, batches, structured, titles, icons, links, tasks):
     ],
 )
 def test_negotiation(requested, answer):
-    """A served revision is echoed, anything else is answered with the latest handshake."""
+    """A supported revision is echoed; otherwise the answer is the latest with a handshake."""
     assert negotiate(requested).name == answer

@@ -13,14 +13,14 @@ from noizu_mcp.transports import memory_pair
 
 
 def front_of(*providers, **members):
-    """The class of a server with some providers."""
+    """Make the class of a server with these providers."""
     body = {"providers": list(providers), **members}
     return type(Server)("Front", (Server,), body, name="front", version="1")
 
 
 @pytest.fixture
 def behind():
-    """Makes the class of a front server with one `Remote`, named `up`."""
+    """Make the class of a front server with one `Remote`, named `up`."""
 
     def make(target, **options):
         return front_of(Remote(target, **{"prefix": "up", **options}))
@@ -34,7 +34,7 @@ class Life:
     Attributes:
         server: The class of the server.
         runs: The number of its runs.
-        running: The number of those that have not ended.
+        running: The number of runs that have not ended.
         refusal: Raised at the beginning of a run.
     """
 
@@ -76,10 +76,10 @@ class Life:
 
 @pytest.fixture
 def scripted():
-    """Makes a stream to a server of 2026-07-28 whose answers are data, by method.
+    """Make a stream to a server of 2026-07-28 whose answers are data, by method.
 
-    An exception with a code is an error; a tuple is the method and params of a notice, and there is
-    no answer; a function is called with the request.
+    An exception with a code is an error; a tuple is the method and params of a notice, without an
+    answer; a function is called with the request.
     """
 
     def make(**answers):
@@ -114,7 +114,7 @@ def scripted():
 
 @pytest.fixture
 def old_script():
-    """Makes a stream to a server of 2025-11-25 that asks a question in the middle of each call."""
+    """Make a stream to a server of 2025-11-25 that asks a question during each call."""
 
     def make(question, result):
         ours, theirs = memory_pair()
@@ -148,7 +148,7 @@ def old_script():
 
 
 def acknowledged(request):
-    """Answer a listen request by its acknowledgement."""
+    """Answer a listen request with its acknowledgement."""
     params = {"notifications": request.params["notifications"]}
     params["_meta"] = {"io.modelcontextprotocol/subscriptionId": request.id}
     return "notifications/subscriptions/acknowledged", params
@@ -177,7 +177,7 @@ def _answer(stream, request, answer):
 
 
 async def until(condition):
-    """Wait for something that other tasks do, on a clock that jumps."""
+    """Wait for a condition that other tasks cause, on a clock that jumps."""
     with trio.fail_after(3600):
         while not condition():  # noqa: ASYNC110 - nothing tells of it
             await trio.sleep(0.1)

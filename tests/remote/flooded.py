@@ -1,7 +1,7 @@
-"""A client of hostile servers over stdio, or a gateway before them, that measures its memory.
+"""A client of hostile servers over stdio, or of a gateway to them, which measures its memory.
 
-`python flooded.py several|gateway NAME…` prints the bytes by which its memory has grown at most,
-and the text of the last answer of each server.
+`python flooded.py several|gateway NAME…` prints the maximum growth of its memory in bytes, and the
+text of the last answer of each server.
 """
 
 import json
@@ -26,7 +26,7 @@ from noizu_mcp import (
 HOSTILE = Path(__file__).with_name("hostile.py")
 LIMITS = Limits(message_size=2_000_000, list_size=4_000_000)
 FAILURES = (ConnectionClosed, McpError, ProtocolError, RequestTimeout)
-#: Times that each server is asked; one of them has a new list each time.
+#: Number of requests to each server; one of them has a new list each time.
 ROUNDS = 5
 
 

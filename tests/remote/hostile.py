@@ -1,9 +1,9 @@
 """A server that misbehaves, for clients, gateways and commands, in both eras and on any transport.
 
-`MISBEHAVIOURS` has what it does by name: a function for each method that it answers otherwise than
-a good server. Such a function is called with the server and the request, and gives the messages
-that are sent, as mappings or bytes. `CLOSE` closes the connection. `FLOODS` has more of them, each
-of which sends `FLOOD` bytes.
+`MISBEHAVIOURS` has a function for each method that the server answers otherwise than a good one, by
+the name of the misbehaviour. Such a function is called with the server and the request, and returns
+the messages to send, as mappings or bytes. `CLOSE` closes the connection. `FLOODS` has more of
+them, each of which sends `FLOOD` bytes.
 
 As a program, `python hostile.py NAME` misbehaves so over stdio.
 """
@@ -17,7 +17,7 @@ import trio
 
 CLOSE = object()
 MODERN = "2026-07-28"
-#: Characters that steer a terminal, or forge a line of a log.
+#: Characters that control a terminal, or forge a line of a log.
 EVIL = "\x1b]0;owned\x07\x1b[2J\r\nERROR forged\n\x9b31m\u202e\u200b\u2028\U000e0041\x00"
 TEXT = {"content": [{"type": "text", "text": "fine"}]}
 ROUNDS = 12
@@ -27,7 +27,7 @@ def tool(name="echo", **more):
     return {"name": name, "inputSchema": {"type": "object"}, **more}
 
 
-#: What a good server lists, by method: the member of the result, and its entries.
+#: The lists of a good server, by method: the member of the result, and its entries.
 LISTS = {
     "tools/list": ("tools", [tool()]),
     "prompts/list": ("prompts", [{"name": "hello"}]),
@@ -61,7 +61,7 @@ MISBEHAVIOURS = {}
 
 
 def misbehaves(*methods):
-    """Add a misbehaviour: what its function gives is the answer to requests of some methods."""
+    """Add a misbehaviour: its function returns the answers to some methods."""
 
     def add(function):
         MISBEHAVIOURS[function.__name__] = dict.fromkeys(methods, function)
@@ -85,7 +85,7 @@ def page(request, entries, **more):
 
 
 class Hostile:
-    """The server: an async context manager that gives the stream of a new connection.
+    """The server: an async context manager that returns the stream of a new connection.
 
     Args:
         name: The name of the misbehaviour.
@@ -93,7 +93,7 @@ class Hostile:
         pair: Makes the two ends of a connection in memory.
 
     Attributes:
-        asked: The number of requests that it got.
+        asked: The number of requests that it received.
     """
 
     def __init__(self, name, nursery=None, pair=None):
@@ -128,7 +128,7 @@ class Hostile:
         return self.number
 
     def answers(self, message):
-        """Give the messages and bytes that follow a message of the client."""
+        """Return the messages and bytes that follow a message of the client."""
         if "method" not in message or "id" not in message:
             return
         self.asked += 1
@@ -379,7 +379,7 @@ def control_characters(server, request):
 
 
 def _evil(value):
-    """Put control characters behind each text that nothing depends on."""
+    """Append control characters to each text that may have any value."""
     if isinstance(value, dict):
         names = ("text", "name", "version", "description", "title", "values", "instructions")
         spoilt = {key: _evil(each) for key, each in value.items()}
@@ -456,7 +456,7 @@ def the_end_in_a_list(server, request):
     yield CLOSE
 
 
-# Messages that nobody asked for
+# Unrequested messages
 
 
 @misbehaves("tools/call", "tools/list")
@@ -564,7 +564,7 @@ PADDING = "x" * 10_000
 
 
 def floods(*methods):
-    """Add a flood: its function gives many messages, which end before the good answer."""
+    """Add a flood: its function returns many messages, which precede the good answer."""
 
     def add(function):
         def answer(server, request):
@@ -620,7 +620,7 @@ def floods_without_a_line_end(request):
 
 
 def _huge_lists(server, request):
-    """A megabyte of new names each time, and a notice that they have changed."""
+    """Send a megabyte of new names each time, and a notice of changes."""
     start, entry = server.count(), LISTS[request["method"]][1][0]
     made = [tool(f"t{start}_{n}", description=PADDING) for n in range(100)]
     yield page(request, [entry, *made])
@@ -634,7 +634,7 @@ def _huge_pages(server, request):
 
 
 def _huge_schemas(server, request):
-    """Tools with new output schemas, all of them large, and results that break them."""
+    """List tools with large new output schemas, and return results that break them."""
     number = server.count()
     schema = {"type": "object", "required": [f"{PADDING * 10}{number}"]}
     yield page(request, [tool(outputSchema=schema), tool("other", outputSchema=schema)])
@@ -651,7 +651,7 @@ FLOODS["floods_of_schemas"] = {
 
 
 def main(name):
-    """Misbehave over stdio, until a client leaves."""
+    """Misbehave over stdio, until the client leaves."""
     server = Hostile(name)
     try:
         for line in sys.stdin.buffer:
@@ -661,7 +661,7 @@ def main(name):
                 sys.stdout.buffer.write(encode(answer) + b"\n")
             sys.stdout.buffer.flush()
     except BrokenPipeError:
-        # The interpreter flushes what is left as it ends, and would complain of it.
+        # The interpreter flushes the rest at its end, and would report the failure.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,4 +1,4 @@
-"""The hostile server over HTTP: what it says, in event streams, and how it misbehaves with HTTP."""
+"""The hostile server over HTTP: its messages as event streams, and misbehaviours of HTTP."""
 
 import gzip
 import json
@@ -10,12 +10,12 @@ import trio
 from ..kit.http_server import HEAD, event, event_stream, listening, whole
 from .hostile import CLOSE, EVIL, Hostile, encode
 
-#: A little that becomes very much.
+#: A small body that expands to a large one.
 BOMB = gzip.compress(b" " * 20_000_000)
-#: The requests that these misbehaviours concern: one of a call, and one of a list.
+#: The requests that these misbehaviours affect: one of a call, and one of a list.
 CONCERNED = ("tools/call", "prompts/list")
-#: What it does with HTTP, by name: a function of the server, the body of a good answer, and the
-#: number of the request, which gives the bytes to send.
+#: Misbehaviours of HTTP by name: a function of the server, the body of a good response, and the
+#: number of the request, which returns the bytes to send.
 WEB = {}
 
 
@@ -169,7 +169,7 @@ class HostileHttp(Hostile):
 
     Attributes:
         url: Its URL.
-        requests: The number of HTTP requests that it got.
+        requests: The number of HTTP requests that it received.
     """
 
     def __init__(self, name):
@@ -179,7 +179,7 @@ class HostileHttp(Hostile):
         self._web = WEB.get(name)
 
     async def answer(self, connection, request):
-        """Answer one request; false if the connection is to be closed."""
+        """Answer one request; return False if the connection has to be closed."""
         self.requests += 1
         if request.method == "POST":
             return await self._answer(connection, json.loads(request.body))
@@ -198,7 +198,7 @@ class HostileHttp(Hostile):
         if self._web is not None and message.get("method") in CONCERNED:
             await connection.send_all(self._web(self, encode(answers[0]), self.requests))
             return False
-        # A good answer is one message; everything else comes as a stream.
+        # A good answer is one message; everything else is a stream.
         is_listening = message.get("method") == "subscriptions/listen"
         if len(answers) == 1 and isinstance(answers[0], dict) and not is_listening:
             await connection.send_all(whole(encode(answers[0])))
@@ -212,7 +212,7 @@ class HostileHttp(Hostile):
 
 @asynccontextmanager
 async def hostile_http(name):
-    """Serve on a socket of this machine, in this loop."""
+    """Serve on a local socket, in this loop."""
     server = HostileHttp(name)
     async with listening(server.answer) as server.url:
         yield server
@@ -220,7 +220,7 @@ async def hostile_http(name):
 
 @contextmanager
 def hostile_thread(name):
-    """Serve in a thread of its own."""
+    """Serve in a separate thread."""
     ready, ends = threading.Event(), []
     found = []
 

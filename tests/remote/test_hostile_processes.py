@@ -1,4 +1,4 @@
-"""Hostile servers over stdio: what they send takes no memory, and their neighbour is whole."""
+"""Hostile servers over stdio: their floods use little memory, and do not affect other servers."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 from .hostile import FLOOD, FLOODS
 
 PROGRAM = Path(__file__).with_name("flooded.py")
-#: Those that are worst for a process; none waits for a timeout.
+#: The worst ones for a process; none waits for a timeout.
 WORST = (
     "garbage",
     "the_end_at_once",
@@ -25,7 +25,7 @@ pytestmark = [
 
 
 def run(mode, names):
-    """Run the program; return what it printed and logged."""
+    """Run the program; return its output and its log."""
     path = os.pathsep.join(sys.path)
     done = subprocess.run(
         [sys.executable, PROGRAM, mode, *names],

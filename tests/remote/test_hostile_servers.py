@@ -1,4 +1,4 @@
-"""Hostile servers beside a good one: each request has one clear end, and the good one is whole."""
+"""Hostile servers beside a good one: each request ends, and the good server is not affected."""
 
 import logging
 from functools import partial
@@ -32,12 +32,11 @@ from .hostile_http import WEB, hostile_http, hostile_thread
 
 ERAS = ("2025-11-25", MODERN)
 LIMITS = Limits(message_size=500_000, message_values=50_000, list_entries=100, list_size=2_000_000)
-#: Everything that a request to a hostile server may raise.
+#: The exceptions that a request to a hostile server may raise.
 FAILURES = (AuthError, ConnectionClosed, McpError, ProtocolError, RequestTimeout, TransportError)
-#: Seconds of a request to the hostile server, and those in which all of a test must end; on a
-#: clock that jumps.
+#: Seconds of a request to the hostile server, and of a whole test; on a clock that jumps.
 TIMEOUT, LONG = 5, 3600
-#: Log lines of one hostile server, and characters of each.
+#: Maximum of log lines of one hostile server, and of characters in each.
 LINES, LENGTH = 60, 2000
 
 
@@ -46,7 +45,7 @@ async def echo() -> str:
 
 
 class Good(Server, name="good", version="1"):
-    """The neighbour."""
+    """The good server."""
 
     tools = [tool(echo, name="echo"), tool(echo, name="other")]
     prompts = [prompt(echo, name="hello")]
@@ -68,7 +67,7 @@ def _quiet(caplog):
 
 
 async def attempt(request, *args, **options):
-    """Send a request that may fail, but only as a request to a server may."""
+    """Send a request, which may fail as a request to any server."""
     try:
         return await request(*args, **options)
     except FAILURES as error:
@@ -76,7 +75,7 @@ async def attempt(request, *args, **options):
 
 
 async def use(client, prefix="", uri=""):
-    """Use everything that the hostile server may have."""
+    """Use all methods of the hostile server."""
     for listing in ("tools", "prompts", "resources", "resource_templates", "skills"):
         await attempt(getattr(client, f"list_{listing}"))
     for _ in range(3):
@@ -92,14 +91,14 @@ async def use(client, prefix="", uri=""):
 
 
 async def check_neighbour(client):
-    """The good server offers what it has, in no time on the clock of the test."""
+    """Check the lists and calls of the good server, which take no time on the test's clock."""
     began = trio.current_time()
     await check_lists(client)
     assert trio.current_time() == began
 
 
 async def check_lists(client):
-    """The good server offers what it has."""
+    """Check the lists of the good server."""
     listed = [each.name for each in await client.list_tools()]
     assert {name for name in listed if name.startswith("b_good_")} == GOOD_TOOLS
     assert len(listed) == len(set(listed))
@@ -114,7 +113,7 @@ async def check_lists(client):
 @pytest.mark.parametrize("version", ERAS)
 @pytest.mark.parametrize("name", MISBEHAVIOURS)
 async def test_behind_a_gateway(name, version, autojump_clock):
-    """Its requests end; the lists and the answers of its neighbour come at once."""
+    """Its requests end; lists and calls of the other server are answered at once."""
     before = trio.lowlevel.current_statistics().tasks_living
     with trio.fail_after(LONG):
         async with trio.open_nursery() as nursery:
@@ -162,7 +161,7 @@ async def test_among_several_clients(name, version, autojump_clock):
 
 
 async def use_over_http(client, prefix=""):
-    """Use what the hostile server has over HTTP."""
+    """Use all methods of the hostile server over HTTP."""
     for _ in range(2):
         await attempt(client.list_prompts)
         await attempt(client.call_tool, f"{prefix}echo", {})
@@ -175,7 +174,7 @@ SLOW_OLD = (pytest.param(ERAS[0], marks=pytest.mark.slow), MODERN)
 @pytest.mark.parametrize("version", SLOW_OLD)
 @pytest.mark.parametrize("name", WEB)
 async def test_over_http(name, version):
-    """Whatever it does with HTTP, its requests end, and its neighbour is whole."""
+    """With any misbehaviour of HTTP its requests end, and the other server is not affected."""
     with trio.fail_after(LONG):
         async with hostile_http(name) as server:
             options = {"version": version, "limits": LIMITS}
@@ -193,10 +192,10 @@ async def test_over_http(name, version):
             assert server.requests <= 100
 
 
-#: Passes in real time where a server says nothing, or goes on for ever.
+#: Need real time, since a server is silent, or goes on for ever.
 PATIENCE = ("--timeout", "0.5")
 COMMANDS = (("list", "{url}"), ("describe", "{url}", "echo"), ("call", "{url}", "echo"))
-#: Each page comes in time: a command reads on until there are too many.
+#: Each page comes in time: a command reads until there are too many.
 ENDLESS = ("pages_without_end", "empty_pages_without_end")
 NAMES = [name for name in (*WEB, *MISBEHAVIOURS) if name not in ENDLESS]
 

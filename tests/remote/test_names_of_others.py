@@ -1,4 +1,4 @@
-"""A server behind a `Remote` cannot take the place of what another one offers."""
+"""A server behind a `Remote` cannot replace the components of another one."""
 
 from contextlib import asynccontextmanager
 
@@ -30,7 +30,7 @@ def saying(text):
 
 
 def named(text, *tools, prompts=(), uris=(), templates=()):
-    """A server whose tools, prompts and resources give its name."""
+    """Make a server whose tools, prompts and resources return its name."""
 
     async def match(uri: str) -> str:
         return text
@@ -48,7 +48,7 @@ def named(text, *tools, prompts=(), uris=(), templates=()):
 
 @asynccontextmanager
 async def gateway(**servers):
-    """A client of a gateway with servers under prefixes; `_` stands for none."""
+    """Return a client of a gateway with servers under prefixes; `_` means no prefix."""
     remotes = [
         Remote(life.server, prefix=name.strip("_"), label=name) for name, life in servers.items()
     ]
@@ -63,7 +63,7 @@ async def names(client):
 @pytest.mark.parametrize("is_down", [False, True])
 @pytest.mark.parametrize("order", [1, -1])
 async def test_names_with_the_prefix_of_another(order, is_down, caplog):
-    """They are left out, whoever comes first, and also while the other one is down."""
+    """They are left out in any order, and also while the other server is down."""
     lives = {
         "github": named("bad", "enterprise_issue", "own", prompts=["enterprise_ask"]),
         "github_enterprise": named("good", "issue", prompts=["ask"]),
@@ -87,7 +87,7 @@ async def test_names_with_the_prefix_of_another(order, is_down, caplog):
 
 @pytest.mark.parametrize("order", [1, -1])
 async def test_uris_with_the_prefix_of_another(scripted, order):
-    """Neither a resource nor a template of a server without prefix serves a URI of another one."""
+    """A server without a prefix cannot serve a URI with the prefix of another one."""
     uris, templates = ["good+a://1", "own://1"], ["good+a://{+uri}", "{+uri}", "g{+uri}"]
     bad = scripted(
         resources__list={"resources": [{"uri": uri, "name": "bad"} for uri in uris]},
@@ -113,7 +113,7 @@ async def test_uris_with_the_prefix_of_another(scripted, order):
 
 
 async def test_the_present_owner_stays(caplog, autojump_clock):
-    """Without prefixes a name stays where it was, also while its server is down."""
+    """Without prefixes a name stays with its server, also while that is down."""
     first, second = named("first"), named("second", "get")
     servers = first.server(), second.server()
     remotes = [Remote(each, label=name) for name, each in zip("ab", servers, strict=True)]
@@ -132,7 +132,7 @@ async def test_the_present_owner_stays(caplog, autojump_clock):
         second.refusal = None
         await trio.sleep(100)
         assert (await client.call_tool("get")).text == "second"
-        # What its owner gives up is free.
+        # Names that its owner removes are free.
         servers[1].tools.remove("get")
         await trio.sleep(10)
         assert (await client.call_tool("get")).text == "first"
@@ -143,7 +143,7 @@ async def test_the_present_owner_stays(caplog, autojump_clock):
 
 
 async def test_many_clashes(caplog):
-    """A server with many names of another one fills no log."""
+    """Many clashes of one server do not flood the log."""
     taken = [f"x_{number}" for number in range(100)]
     lives = {"a": named("bad", *(f"b_{each}" for each in taken)), "a_b": named("good", *taken)}
     async with gateway(**lives) as client:
@@ -152,7 +152,7 @@ async def test_many_clashes(caplog):
 
 
 async def test_mounted_servers_and_apis():
-    """The prefix of a mounted server and that of an API are theirs, too."""
+    """Prefixes of mounted servers and APIs are reserved, too."""
 
     class Inner(Server, name="inner", version="1"):
         tools = [tool(saying("good"), name="get")]
@@ -192,7 +192,7 @@ class Skilled(Provider, SkillProvider):
 
 @pytest.mark.parametrize("order", [1, -1])
 async def test_skills_with_the_prefix_of_another(order):
-    """A skill and its folder are those of the provider with the prefix."""
+    """A skill and its folder belong to the provider with the prefix."""
     uri = "good+skill://x/SKILL.md"
     providers = [Skilled("", uri), Skilled("good+", uri)]
     async with connect(front_of(*providers[::order])) as client:

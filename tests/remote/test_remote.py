@@ -1,4 +1,4 @@
-"""A server behind a `Remote` answers as it does itself, across eras."""
+"""A server behind a `Remote` has the same answers, across eras."""
 
 import re
 from contextlib import AsyncExitStack
@@ -183,7 +183,7 @@ def events():
 
 
 def unprefixed(value):
-    """A value with the names and URIs of the server itself."""
+    """Return a value with the names and URIs of the server itself."""
     if isinstance(value, dict):
         return {key: unprefixed(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -203,7 +203,7 @@ CALLS = [
 
 
 async def outcome(work):
-    """The result of some work, or its error, in the form of the wire."""
+    """Return the result of some work, or its error, in wire form."""
     try:
         return (await work).to_wire()
     except McpError as error:
@@ -211,8 +211,8 @@ async def outcome(work):
 
 
 @ERAS
-async def test_answers_are_those_of_the_server(behind, front, back):
-    """Every list and every answer is that of the server, but for prefixes."""
+async def test_answers_equal_the_servers_answers(behind, front, back):
+    """Every list and every answer is the server's own, except for prefixes."""
     async with (
         connect(Up, version=front) as direct,
         connect(behind(Up, version=back), version=front) as client,
@@ -239,7 +239,7 @@ async def test_answers_are_those_of_the_server(behind, front, back):
 
 
 async def test_uris_are_mapped(behind):
-    """URIs in results are those that the client can read here."""
+    """URIs in results are rewritten so that the client can read them."""
     async with connect(behind(Up)) as client:
         result = await client.call_tool("up_rich")
         message = await client.get_prompt("up_greet", {"who": "me"})
@@ -257,7 +257,7 @@ async def test_uris_are_mapped(behind):
 
 
 async def test_without_a_prefix():
-    """Names and URIs stay as they are; a URI that is not listed is not found."""
+    """Names and URIs are unchanged; a URI that is not listed is not found."""
     async with connect(front_of(Remote(Up))) as client:
         assert (await client.call_tool("echo", {"text": "a"})).text == "a"
         assert (await client.call_tool("rich")).content[2].uri == "db://x/1"
@@ -268,7 +268,7 @@ async def test_without_a_prefix():
 
 @ERAS
 async def test_progress_and_log(behind, front, back):
-    """Progress goes to its call, and log messages of the wanted level to its caller."""
+    """Progress goes to its call, and log messages of the requested level to its caller."""
     handler, seen = ScriptedHandler(), []
     async with connect(behind(Up, version=back), version=front, handler=handler) as client:
         await client.set_log_level("info")
@@ -291,7 +291,7 @@ async def test_progress_and_log(behind, front, back):
 
 @ERAS
 async def test_cancellation(behind, front, back):
-    """A call that the client gives up is given up at the server."""
+    """A call that the client cancels is cancelled at the server."""
     async with connect(behind(Up, version=back), version=front) as client:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(client.call_tool, "up_hang")
@@ -307,7 +307,7 @@ REPLAY = pytest.mark.parametrize("replay", [False, True])
 @ERAS
 @REPLAY
 async def test_questions(behind, front, back, replay):
-    """Questions reach the caller, and the answers the server, whatever their eras."""
+    """Questions reach the caller, and answers the server, in any combination of eras."""
     handler = ScriptedHandler(
         elicitation={"log in": Accept(None), "": {"name": "Bo"}},
         sampling=["a text"],
@@ -331,7 +331,7 @@ async def test_questions(behind, front, back, replay):
 @ERAS
 @pytest.mark.parametrize("answer", [Decline(), Cancel()])
 async def test_refused_questions(behind, front, back, answer):
-    """A person may decline."""
+    """A caller may decline."""
     handler = ScriptedHandler(elicitation={"": answer})
     async with connect(behind(Up, version=back), version=front, handler=handler) as client:
         assert (await client.call_tool("up_ask")).text == answer.action
@@ -350,7 +350,7 @@ async def test_callers_that_cannot_be_asked(behind, front, back):
 
 
 async def test_errors_of_the_caller(behind):
-    """An error with which the caller answers a question is that of the server's question."""
+    """The server gets the error with which the caller answers a question."""
     handler = ScriptedHandler(elicitation={"": McpError(-32000, "busy")})
     async with connect(behind(Up, version=OLD), version=OLD, handler=handler) as client:
         result = await client.call_tool("up_ask")
@@ -359,7 +359,7 @@ async def test_errors_of_the_caller(behind):
 
 
 async def test_a_caller_that_does_not_answer(behind, mock_clock):
-    """The time of a person ends for the server, too."""
+    """The timeout of a question applies to the server, too."""
     asked = trio.Event()
 
     class Silent(ClientHandler):
@@ -385,7 +385,7 @@ async def test_a_caller_that_does_not_answer(behind, mock_clock):
 
 @pytest.mark.parametrize("back", [OLD, NEW])
 async def test_completion(behind, back):
-    """Arguments and variables are completed by the server, with the values of the others."""
+    """The server completes arguments and variables, with the values of the others."""
     async with connect(behind(Up, version=back)) as client:
         of_prompt = await client.complete(Reference.prompt("up_greet"), "who", "B", {"x": "1"})
         of_template = await client.complete(Reference.resource("up+db://x/{id}"), "id", "7")
@@ -395,7 +395,7 @@ async def test_completion(behind, back):
 
 
 async def test_a_completion_cannot_ask(behind):
-    """A question in a completion is refused."""
+    """A question during a completion is refused."""
 
     class Odd(Up, name="odd", version="1"):
         async def complete(self, ref, argument, prefix, ctx):
@@ -416,14 +416,14 @@ async def test_a_completion_cannot_ask(behind):
 
 
 async def test_callers_stay_here(behind):
-    """The identity of a caller never reaches the server."""
+    """The identity of a caller is not sent to the server."""
     caller = Principal(subject="alice")
     async with connect(behind(Up), principal=caller) as client:
         assert (await client.call_tool("up_who")).text == "None"
 
 
 async def test_a_call_is_one_round_trip(behind):
-    """Nothing but the call goes to the server, once the lists are there."""
+    """Once the lists are known, only the call is sent to the server."""
     seen = []
     front = behind(Up, tap=lambda way, data: seen.append((way, data)))
     async with connect(front) as client:
@@ -436,7 +436,7 @@ async def test_a_call_is_one_round_trip(behind):
 
 @pytest.mark.parametrize("version", [OLD, NEW])
 async def test_a_remote_in_a_mounted_server(version, autojump_clock):
-    """A server with a `Remote` can be mounted in another one; questions and updates pass both."""
+    """A server with a `Remote` can be mounted; questions and updates pass both."""
     up = Up()
     front = front_of(Mount(front_of(Remote(up, prefix="up")), prefix="inner"), Mount(Up))
     handler = ScriptedHandler(elicitation={"": {"name": "Bo"}})
@@ -463,7 +463,7 @@ async def test_a_remote_in_a_mounted_server(version, autojump_clock):
 
 
 async def test_two_servers_may_share_a_remote(behind):
-    """Each server that is served has its own connection, which ends with that server."""
+    """Each front that is served has its own connection, which ends with it."""
     front = behind(Up)
     async with connect(front) as first, trio.open_nursery() as nursery:
         async with connect(front) as second:
@@ -485,6 +485,6 @@ async def test_two_servers_may_share_a_remote(behind):
     ],
 )
 def test_numbers_that_cannot_be(option, value, text):
-    """They are refused where they are written, not when the first call needs them."""
+    """They are refused where they are written, not in the first call."""
     with pytest.raises(ValueError, match=re.escape(text)):
         Remote("no.py", **{option: value})

@@ -50,7 +50,7 @@ def up(tmp_path_factory):
     return Up
 
 
-#: The ways to have one server in another one, with their prefixes.
+#: The ways to include one server in another, with their prefixes.
 WAYS = pytest.mark.parametrize(
     ("way", "prefix"),
     [
@@ -66,7 +66,7 @@ WAYS = pytest.mark.parametrize(
 
 @WAYS
 async def test_skills_are_listed_read_and_verified(up, way, prefix):
-    """A client finds every skill under its new URI, and each file as the entry describes it."""
+    """A client finds every skill by its new URI, and each file matches its entry."""
     async with (
         connect(up, version=NEW) as direct,
         connect(front_of(way(up)), version=NEW) as client,
@@ -86,7 +86,7 @@ async def test_skills_are_listed_read_and_verified(up, way, prefix):
 
 @WAYS
 async def test_directories(up, way, prefix):
-    """Directories are read page by page, and show files and directories."""
+    """Directories are read page by page, with files and directories."""
     async with connect(front_of(way(up)), version=NEW) as client:
         found, cursor = [], {}
         while cursor is not None:
@@ -131,7 +131,7 @@ async def test_a_skill_that_is_not_listed(up):
 
 
 async def test_scopes_of_a_remote(up):
-    """A caller without the scopes of the server gets no entries of single skills or directories."""
+    """A caller without the server's scopes gets no entries of skills or directories."""
     front = front_of(Remote(up, prefix="up", requires="docs"))
     uri = "up+skill://pdf/SKILL.md"
     async with connect(
@@ -146,7 +146,7 @@ async def test_scopes_of_a_remote(up):
 
 
 async def test_own_skills_come_first(up, tmp_path):
-    """The skills of the server stand before those of providers, which may have the same URI."""
+    """Skills of the server precede skills of providers, even with the same URI."""
     own = tmp_path / "pdf"
     own.mkdir()
     (own / "SKILL.md").write_text("---\nname: pdf\ndescription: Mine.\n---\n")
@@ -160,7 +160,7 @@ async def test_own_skills_come_first(up, tmp_path):
 
 
 async def test_a_server_without_skills(behind):
-    """It has none here, and the extension is not offered for it."""
+    """The extension is not offered for a server without skills."""
 
     class Bare(Server, name="bare", version="1"):
         tools = []
@@ -174,7 +174,7 @@ async def test_a_server_without_skills(behind):
 
 
 async def test_a_server_of_an_earlier_revision(up, behind):
-    """Its skills are resources, as they are to its own clients."""
+    """Its skills are resources, as for its own clients."""
     async with connect(behind(up, version=OLD), version=NEW) as client:
         assert await client.list_skills() == []
         found = [each.uri for each in await client.list_resources()]
@@ -183,7 +183,7 @@ async def test_a_server_of_an_earlier_revision(up, behind):
 
 @pytest.mark.parametrize("method", ["skills/get", "resources/directory/read"])
 async def test_other_errors_of_the_server(scripted, behind, method):
-    """An error that says nothing of the URI passes, and does not mean that there is no skill."""
+    """An error that does not concern the URI is passed on, and does not mean "unknown skill"."""
     discover = {
         "supportedVersions": [NEW],
         "capabilities": {"resources": {}, "extensions": {SKILLS: {"directoryRead": True}}},
@@ -202,7 +202,7 @@ async def test_other_errors_of_the_server(scripted, behind, method):
 
 @pytest.mark.parametrize("resources", [1, [2, {"uri": 3}]])
 async def test_malformed_directories(scripted, behind, resources):
-    """A directory without a list of resources, or with malformed ones, passes as it is."""
+    """A directory with a missing or malformed list of resources is passed on unchanged."""
     discover = {
         "supportedVersions": [NEW],
         "capabilities": {"resources": {}, "extensions": {SKILLS: {"directoryRead": True}}},
@@ -255,7 +255,7 @@ Search before you write."""
 
 @VERSIONS
 async def test_instructions_are_joined(version):
-    """Each server has a paragraph of its own, with its name and its prefix."""
+    """Each server has a paragraph with its name and its prefix."""
 
     class Front(Server, name="front", version="1", instructions="Be kind."):
         providers = [
@@ -270,7 +270,7 @@ async def test_instructions_are_joined(version):
 
 @VERSIONS
 async def test_nothing_to_say(version):
-    """Without instructions of anybody there are none."""
+    """Without any instructions there are none."""
 
     class Silent(Server, name="silent", version="1"):
         tools = [Echo]
@@ -282,7 +282,7 @@ async def test_nothing_to_say(version):
 
 @VERSIONS
 async def test_a_server_that_is_down(behind, version):
-    """It is left out, and nobody waits for its next attempts."""
+    """It is left out, and its next attempts are not awaited."""
     life = Life()
     life.refusal = LookupError("down")
     async with connect(behind(life.server), version=version) as client:
@@ -291,7 +291,7 @@ async def test_a_server_that_is_down(behind, version):
 
 
 async def test_skills_of_a_server_that_is_down(behind, up, caplog, autojump_clock):
-    """They are left out of the list, which the log tells in one line, and asked for in vain."""
+    """They are left out of the list, which is logged in one line, and requests for them fail."""
     life = Life()
     life.refusal = LookupError("down")
     front = front_of(Remote(life.server, prefix="up"), Remote(up, prefix="other"))
@@ -336,7 +336,7 @@ async def test_a_mounted_server_that_is_not_served(autojump_clock):
 
 
 async def test_a_remote_that_no_server_has():
-    """It is connected to nothing, and has nothing to say."""
+    """It is not connected, and has no instructions."""
 
     async def ask(ctx: Context) -> str:
         return str(await Remote(Notes).introduce(ctx))
@@ -346,7 +346,7 @@ async def test_a_remote_that_no_server_has():
 
 
 async def test_a_provider_of_ones_own(caplog, autojump_clock):
-    """Any provider may have instructions; one that fails, or is late, is left out."""
+    """Any provider may have instructions; a provider that fails, or is late, is left out."""
 
     class Wise(Provider):
         async def introduce(self, ctx):
@@ -368,7 +368,7 @@ async def test_a_provider_of_ones_own(caplog, autojump_clock):
 
 
 async def test_generated_skills():
-    """A provider may list skills whose files have no digests, and need not know more of them."""
+    """A provider may list skills whose files have no digests, and implement nothing else."""
     frontmatter = {"name": "daily", "description": "Report."}
     entry = {"uri": "skill://daily/SKILL.md", "frontmatter": frontmatter, "resources": "dynamic"}
 

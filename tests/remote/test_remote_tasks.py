@@ -1,4 +1,4 @@
-"""Calls that a server behind a `Remote` makes tasks."""
+"""Calls that become tasks of a server behind a `Remote`."""
 
 from functools import partial
 from itertools import pairwise
@@ -124,14 +124,14 @@ def events():
 
 
 async def start(client, tool, **arguments):
-    """Begin a task; gives the params that name it."""
+    """Create a task; return the params that name it."""
     with pytest.raises(TaskStarted) as started:
         await client.call_tool(tool, arguments)
     return {"taskId": started.value.task.task_id}
 
 
 async def state(client, task, *wanted):
-    """The state of a task, once it has one of some statuses."""
+    """Return the state of a task, once it has one of these statuses."""
     with trio.fail_after(3600):
         while True:
             found = await client.request("tasks/get", task)
@@ -145,7 +145,7 @@ END = ("completed", "failed", "cancelled")
 
 @pytest.mark.parametrize("name", ["slow", "fail", "refuse"])
 async def test_the_end_of_a_task_is_that_of_the_server(behind, name, autojump_clock):
-    """Results, failures and errors are those that a client of the server itself gets."""
+    """Results, failures and errors are the same as for a client of the server itself."""
     ends = []
     for target, tool in ((Up, name), (behind(Up), f"up_{name}")):
         async with connect(target, version=NEW, capabilities=KNOWS) as client:
@@ -156,13 +156,13 @@ async def test_the_end_of_a_task_is_that_of_the_server(behind, name, autojump_cl
 
 
 async def test_a_short_call_needs_no_task(behind, autojump_clock):
-    """A call that the server answers at once is answered at once here."""
+    """A call that the server answers at once is answered at once."""
     async with connect(behind(Up), version=NEW, capabilities=KNOWS) as client:
         assert (await client.call_tool("up_plain")).text == "at once"
 
 
 async def test_the_extension_is_offered_from_the_start(behind, autojump_clock):
-    """A client that connects learns of tasks before it lists anything."""
+    """A client sees the extension before it lists anything."""
     async with connect(behind(Up), version=NEW) as client:
         assert client.capabilities.extensions == {TASKS: {}}
 
@@ -177,7 +177,7 @@ async def test_status_messages_pass(behind, autojump_clock):
 
 
 async def test_notices_of_status(behind, autojump_clock):
-    """A client that listens to the task here hears of each change at the server."""
+    """A client that listens to the front's task is notified of each change at the server."""
     handler = ScriptedHandler()
     options = {"version": NEW, "capabilities": KNOWS, "handler": handler}
     async with connect(behind(Up), **options) as client, trio.open_nursery() as nursery:
@@ -192,7 +192,7 @@ async def test_notices_of_status(behind, autojump_clock):
 
 
 async def test_questions_pass(behind, autojump_clock):
-    """Questions stand in the task here, and each answer reaches its own."""
+    """Questions are in the front's task, and each answer reaches its question."""
     async with connect(behind(Up), version=NEW, capabilities=KNOWS) as client:
         task = await start(client, "up_ask_two")
         await trio.sleep(5)
@@ -209,7 +209,7 @@ async def test_questions_pass(behind, autojump_clock):
 
 
 async def test_a_question_is_withdrawn(behind, autojump_clock):
-    """A question that the server withdraws is not asked any longer."""
+    """A question that the server withdraws is removed."""
     async with connect(behind(Up), version=NEW, capabilities=KNOWS) as client:
         task = await start(client, "up_give_up")
         await state(client, task, "input_required")
@@ -217,8 +217,8 @@ async def test_a_question_is_withdrawn(behind, autojump_clock):
         assert (await state(client, task, *END))["result"]["content"][0]["text"] == "gave up"
 
 
-async def test_a_question_that_nobody_can_take(behind, autojump_clock):
-    """A caller who cannot be asked fails the task, and the server is told to stop."""
+async def test_a_question_to_a_caller_without_the_capability(behind, autojump_clock):
+    """A caller without the capability fails the task, and cancels it at the server."""
     knows = ClientCapabilities(extensions={TASKS: {}})
     async with connect(behind(Up), version=NEW, capabilities=knows) as client:
         found = await state(client, await start(client, "up_ask_two"), *END)
@@ -226,7 +226,7 @@ async def test_a_question_that_nobody_can_take(behind, autojump_clock):
 
 
 async def test_cancellation(behind, autojump_clock):
-    """A task that is cancelled here is cancelled at the server."""
+    """Cancelling the front's task cancels that of the server."""
     async with connect(behind(Up), version=NEW, capabilities=KNOWS) as client:
         task = await start(client, "up_hang")
         await Jobs.entered.wait()
@@ -236,7 +236,7 @@ async def test_cancellation(behind, autojump_clock):
 
 
 async def test_a_question_first(behind, autojump_clock):
-    """Questions of the request come before the task, as at the server itself."""
+    """Questions of the request precede the task, as at the server itself."""
     handler = ScriptedHandler(elicitation={"": {"name": "Bo"}})
     async with connect(behind(Up), version=NEW, capabilities=KNOWS, handler=handler) as client:
         task = await start(client, "up_ask_first")
@@ -245,7 +245,7 @@ async def test_a_question_first(behind, autojump_clock):
 
 
 async def test_a_task_belongs_to_its_principal(behind, autojump_clock):
-    """Nobody else learns of it."""
+    """Other principals get "unknown task"."""
     front, up = behind(Up)(), {"version": NEW, "capabilities": KNOWS}
     async with connect(front, principal=Principal(subject="ada"), **up) as client:
         task = await start(client, "up_slow")
@@ -256,7 +256,7 @@ async def test_a_task_belongs_to_its_principal(behind, autojump_clock):
 
 
 async def test_a_client_that_does_not_declare_tasks(behind, autojump_clock):
-    """It gets results in its requests, and the error of the server where that gives none."""
+    """It gets results in its requests, or the error of the server."""
     async with connect(behind(Up), version=NEW) as client:
         assert (await client.call_tool("up_slow")).text == "slow"
         with pytest.raises(McpError) as caught:
@@ -268,7 +268,7 @@ async def test_a_client_that_does_not_declare_tasks(behind, autojump_clock):
 
 
 async def test_a_client_that_cannot_declare_tasks(behind, autojump_clock):
-    """A tool that needs a task runs for clients of earlier revisions, too: their request waits."""
+    """Clients of earlier revisions can call a tool that needs a task: their request waits."""
     handler, seen = ScriptedHandler(elicitation={"": {"name": "Bo"}}), []
     async with connect(behind(Up, version=NEW), version=OLD, handler=handler) as client:
         result = await client.call_tool("up_needy", progress=lambda each: seen.append(each.message))
@@ -277,7 +277,7 @@ async def test_a_client_that_cannot_declare_tasks(behind, autojump_clock):
 
 
 async def test_a_call_that_is_cancelled_cancels_the_task(behind, autojump_clock):
-    """Nobody waits for the task of a request that was given up."""
+    """Cancelling a request cancels the server's task that it waits for."""
     async with connect(behind(Hanging), version=OLD) as client, trio.open_nursery() as nursery:
         nursery.start_soon(client.call_tool, "up_hang")
         await Jobs.entered.wait()
@@ -297,7 +297,7 @@ class Hanging(Up, name="up", version="1"):
 
 @pytest.mark.parametrize("replay", [False, True])
 async def test_a_handler_may_call_such_a_tool(behind, replay, autojump_clock):
-    """A call within a call waits for the task."""
+    """A nested call waits for the task."""
 
     async def around(ctx: Context) -> str:
         return (await ctx.call_tool("up_needy")).text
@@ -310,7 +310,7 @@ async def test_a_handler_may_call_such_a_tool(behind, replay, autojump_clock):
 
 
 async def test_no_room_for_a_task(autojump_clock):
-    """Without room for a task here, the server is asked for a result without one."""
+    """Without room for a task at the front the server is asked for a result without one."""
     front = type(Server)(
         "Front",
         (Server,),
@@ -337,7 +337,7 @@ async def test_a_remote_in_a_mounted_server(autojump_clock):
 
 
 async def test_a_server_that_has_lost_its_tasks(behind, autojump_clock):
-    """The follower waits for the server, and ends when that does not know the task any more."""
+    """The front's task waits for the server, and fails if its task is unknown there."""
     life = Life(tools=[Jobs])
     async with connect(behind(life.server), version=NEW, capabilities=KNOWS) as client:
         task = await start(client, "up_hang")
@@ -349,7 +349,7 @@ async def test_a_server_that_has_lost_its_tasks(behind, autojump_clock):
 
 
 def states(*answers):
-    """Answers of `tasks/get`, one after the other; the last one for ever."""
+    """Return answers of `tasks/get`, one after the other; the last one repeats."""
     left = list(answers)
 
     def answer(_):
@@ -359,14 +359,14 @@ def states(*answers):
 
 
 def made(**members):
-    """A task on the wire."""
+    """Make a task in wire form."""
     times = {"createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z"}
     return {"taskId": "t", "status": "working", **times, "ttlMs": None, **members}
 
 
 @pytest.fixture
 async def odd(scripted, behind):
-    """Calls the tool of a server whose tasks are data; gives the end of the task here."""
+    """Call the tool of a server whose tasks are data; return the end of the front's task."""
     discover = {
         "supportedVersions": [NEW],
         "capabilities": {"tools": {}, "extensions": {TASKS: {}}},
@@ -395,7 +395,7 @@ async def odd(scripted, behind):
 
 
 async def test_a_task_that_the_server_cancels(odd, autojump_clock):
-    """The task here fails, and says why."""
+    """The front's task fails with the reason."""
     found, cancels = await odd(states({}, {"status": "cancelled"}))
     assert found["error"]["message"] == "up has cancelled the task"
     assert cancels == 0
@@ -412,14 +412,14 @@ async def test_a_task_that_the_server_cancels(odd, autojump_clock):
     ],
 )
 async def test_malformed_tasks(odd, wrong, autojump_clock):
-    """A task that breaks the specification fails with a clear error."""
+    """A task that violates the specification fails with a clear error."""
     found, _ = await odd(states({}, wrong))
     assert found["status"] == "failed"
     assert found["error"]["message"].startswith("up gave a malformed task: ")
 
 
 async def test_a_malformed_beginning(scripted, behind, odd, autojump_clock):
-    """A call that begins a task without an id fails."""
+    """A call that creates a task without an id fails."""
     found, cancels = await odd(states({}), {"status": "working"})
     assert found["error"]["message"].startswith("up gave a malformed task: ")
     assert cancels == 0
@@ -427,7 +427,7 @@ async def test_a_malformed_beginning(scripted, behind, odd, autojump_clock):
 
 @pytest.mark.parametrize(("wanted", "pause"), [(0, _tasks.LEAST_PACE), (None, _tasks.PACE)])
 async def test_the_pace(odd, wanted, pause, autojump_clock):
-    """The server is asked at the pace that it wants, within bounds."""
+    """The server is polled at its own interval, within bounds."""
     times = []
     answer = states(*[{"pollIntervalMs": wanted}] * 3, {"status": "completed", "result": {}})
 
@@ -441,7 +441,7 @@ async def test_the_pace(odd, wanted, pause, autojump_clock):
 
 
 async def test_a_server_that_never_comes_back(scripted, behind, autojump_clock):
-    """A stream cannot be opened again: the task ends with a result that says so."""
+    """A stream cannot be reopened: the task ends with a result that says so."""
     asked = trio.Event()
 
     async def end():

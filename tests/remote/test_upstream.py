@@ -1,4 +1,4 @@
-"""The connection of a `Remote`: whose questions are whose, changes, and servers that fail."""
+"""The connection of a `Remote`: questions, changes, and servers that fail."""
 
 import logging
 from contextlib import asynccontextmanager, nullcontext
@@ -75,7 +75,7 @@ class Askers(Toolkit):
 
 @asynccontextmanager
 async def two_callers(server, first, second):
-    """Run two clients of one server that is served once, as over HTTP, but in memory."""
+    """Run two clients of one running server, as over HTTP, but in memory."""
     async with trio.open_nursery() as nursery:
         clients = []
         ready = trio.Event()
@@ -98,7 +98,7 @@ async def two_callers(server, first, second):
 
 @pytest.mark.parametrize("connections", [1, 2])
 async def test_several_callers_are_not_mixed_up(behind, connections):
-    """A question goes to its caller, over a connection of its own; without one it is refused."""
+    """A question is sent to its caller over a separate connection, or else refused."""
     kit = Askers()
     life = Life(tools=[kit])
     server = behind(life.server, version=OLD, connections=connections)()
@@ -123,7 +123,7 @@ async def check_callers(kit, clients, connections):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(first.call_tool, "up_wait")
         await wait_all_tasks_blocked()
-        # Another request of the same caller does no harm.
+        # Another request of the same caller is allowed.
         assert (await first.call_tool("up_ask")).text == names[0]
         for _ in range(2):
             result = await second.call_tool("up_ask")
@@ -136,7 +136,7 @@ async def check_callers(kit, clients, connections):
 
 
 async def test_further_connections_are_closed(behind, autojump_clock):
-    """A connection that nobody has used for a minute is closed; the first one stays."""
+    """A connection that was idle for a minute is closed, except the first one."""
     kit = Askers()
     life = Life(tools=[kit])
     server = behind(life.server, version=OLD)()
@@ -148,7 +148,7 @@ async def test_further_connections_are_closed(behind, autojump_clock):
             nursery.start_soon(first.call_tool, "up_wait")
             await until(lambda: kit.entered)
             assert (await second.call_tool("up_ask")).text == name
-            # Longer than the time of the first look at the connection.
+            # Longer than the first check of the connection.
             await trio.sleep(15)
             assert (await second.call_tool("up_ask")).text == name
             assert life.running == 2
@@ -159,7 +159,7 @@ async def test_further_connections_are_closed(behind, autojump_clock):
 
 
 async def test_questions_outside_of_requests(behind):
-    """A server that asks while nobody has a request in flight gets an error, and goes on."""
+    """A server that asks outside of any request gets an error, and goes on."""
     refused = []
 
     class Early(Life().server, name="early", version="1"):
@@ -182,7 +182,7 @@ async def test_questions_outside_of_requests(behind):
 
 @BOTH
 async def test_changes_pass_on(behind, front, back, autojump_clock):
-    """A change of a list at the server is a change here, and the new list is right."""
+    """A change of a list at the server is reported here, and the new list is right."""
     life = Life(tools=[])
     server = life.server()
     handler = ScriptedHandler()
@@ -195,7 +195,7 @@ async def test_changes_pass_on(behind, front, back, autojump_clock):
         client.listen(tools=True),
     ):
         assert await client.list_tools() == []
-        await trio.sleep(10)  # the clock jumps: notices that follow each other are merged
+        await trio.sleep(10)  # the clock jumps: notices in sequence are merged
         handler.notifications.clear()
         server.tools.add(echo)
         await until(lambda: "notifications/tools/list_changed" in dict(handler.notifications))
@@ -223,7 +223,7 @@ def updated(handler):
 
 @pytest.mark.parametrize("back", [OLD, NEW])
 async def test_watched_resources(behind, back, autojump_clock):
-    """A subscription reaches the server once, and its updates all who watch."""
+    """A subscription is sent to the server once, and its updates go to all watchers."""
     life = watchable()
     server, handler = life.server(), ScriptedHandler()
     front = behind(server, version=back)
@@ -263,7 +263,7 @@ async def test_listen_requests(behind, back, autojump_clock):
 
 
 async def test_resources_that_cannot_be_watched(behind):
-    """A resource that the server does not let watch is refused."""
+    """A resource that the server refuses to watch is refused."""
     life = Life(resources=[resource(config, uri="cfg://app", subscribable=True)])
 
     class Strict(life.server, name="strict", version="1"):
@@ -277,7 +277,7 @@ async def test_resources_that_cannot_be_watched(behind):
 
 @pytest.mark.parametrize("back", [OLD, NEW])
 async def test_watched_resources_after_a_restart(behind, back, autojump_clock):
-    """After a new connection resources are watched again, and count as updated."""
+    """After a reconnection resources are watched again, and reported as updated."""
     life = watchable()
     handler = ScriptedHandler()
     made = []
@@ -305,7 +305,7 @@ async def test_watched_resources_after_a_restart(behind, back, autojump_clock):
 
 @ERAS
 async def test_a_dead_server_hides_only_itself(version, autojump_clock, caplog):
-    """Others are listed and called; a call in flight ends in one error; it comes back by itself."""
+    """Others work; an open call ends with one error; the server reconnects by itself."""
     kit = Askers()
     dying, other = Life("dying", tools=[kit]), Life("other", tools=[Askers()])
     handler = ScriptedHandler()
@@ -340,7 +340,7 @@ async def test_a_dead_server_hides_only_itself(version, autojump_clock, caplog):
 
 
 async def test_a_slow_start_delays_only_the_first_list(autojump_clock, behind):
-    """A server that starts slowly appears when it is there."""
+    """The items of a server that starts slowly appear later."""
     started = trio.Event()
 
     class Slow(Life(tools=[Askers()]).server, name="slow", version="1"):
@@ -372,7 +372,7 @@ async def ready() -> str:
     ],
 )
 async def test_targets_that_fail(behind, target, reason, caplog):
-    """A target that cannot be reached leaves an empty list, and one reason."""
+    """A target that cannot be reached has an empty list, and one logged reason."""
     async with connect(behind(target)) as client:
         assert await client.list_tools() == []
         with pytest.raises(McpError, match="up is not connected: ") as caught:
@@ -383,7 +383,7 @@ async def test_targets_that_fail(behind, target, reason, caplog):
 
 
 async def test_unserved():
-    """Before the server is served there is nothing to list."""
+    """Before the server runs the list is empty."""
     remote = Remote(Life().server)
     with pytest.raises(Exception, match="up is not connected: the server is not served"):
         await remote.tools(SimpleNamespace(server=None))
@@ -425,7 +425,7 @@ async def test_unserved():
     ],
 )
 async def test_malformed_results(scripted, answers, request_, reason):
-    """A result that breaks the protocol is one clear error."""
+    """A result that violates the protocol is one clear error."""
     listed = {
         "tools__list": {"tools": [{"name": "x", "inputSchema": {"type": "object"}}]},
         "prompts__list": {"prompts": [{"name": "x"}]},
@@ -493,7 +493,7 @@ X = {"name": "x", "inputSchema": {"type": "object"}}
 
 
 async def test_lists_that_fail(scripted, autojump_clock, caplog):
-    """A list that cannot be read is left out at once, and read again, with growing pauses."""
+    """A list that fails is left out at once, and read again after growing pauses."""
     count = iter(range(100))
 
     def listing(request):
@@ -515,7 +515,7 @@ async def test_lists_that_fail(scripted, autojump_clock, caplog):
 
 @pytest.mark.parametrize("answer", [Exception(-32000, "not now"), None])
 async def test_a_list_that_fails_delays_no_other(scripted, answer, autojump_clock):
-    """A refused or silent list has pauses of its own: changes of the others are seen at once."""
+    """A list has its own pauses: changes of the others are reported at once."""
     tools = []
     ours = scripted(
         prompts__list=lambda _: answer,
@@ -538,7 +538,7 @@ async def test_a_list_that_fails_delays_no_other(scripted, answer, autojump_cloc
 
 
 async def test_notices_without_end(scripted, autojump_clock):
-    """They cause a reading, and a notice to clients, each tenth of a second at most."""
+    """They cause at most ten lists and ten notices to clients a second."""
     read = []
 
     def listing(request):
@@ -567,7 +567,7 @@ async def test_notices_without_end(scripted, autojump_clock):
 
 
 async def test_a_list_that_the_server_does_not_have(scripted):
-    """Resources are listed although the server has no list of templates, or no such method."""
+    """Resources are listed although the server has no templates, or no such method."""
     listed = {"resources": [{"name": "x", "uri": "x://y"}]}
     ours = scripted(
         resources__list=listed, resources__templates__list=Exception(-32601, "Method not found")
@@ -583,10 +583,10 @@ async def test_a_list_that_the_server_does_not_have(scripted):
 @pytest.mark.parametrize("version", [OLD, NEW])
 @pytest.mark.parametrize("method", ["roots/list", "elicitation/create", "sampling/createMessage"])
 async def test_a_question_of_the_server_itself(old_script, method, version, is_error):
-    """It comes while a caller that takes no questions waits: it is refused, the call goes on.
+    """A question of the server is refused if the waiting caller takes no questions.
 
-    A call that fails for want of an answer is the error of 2026-07-28 that says so. Roots are no
-    reason: servers ask for them when they please.
+    A call that fails for lack of an answer has the error of 2026-07-28 that says so. Roots are no
+    reason: servers ask for them at any time.
     """
     ours = old_script(method, {"content": [], "isError": is_error})
     async with trio.open_nursery() as nursery:
@@ -605,7 +605,7 @@ async def test_a_question_of_the_server_itself(old_script, method, version, is_e
 
 
 async def test_listen_requests_that_fail(scripted, caplog):
-    """Resources of a server that takes no listen request are just not told of."""
+    """If the listen request fails, its resources are not reported."""
     listed = {"resources": [{"name": "x", "uri": "x://y"}]}
     ours = scripted(resources__list=listed, subscriptions__listen=Exception(-32000, "full"))
     front = front_of(Remote(ours, prefix="up", call_timeout=5))
@@ -619,7 +619,7 @@ async def test_listen_requests_that_fail(scripted, caplog):
 
 
 async def test_an_error_for_want_of_an_answer(old_script):
-    """A call that the server refuses without an answer is the error that says so."""
+    """It becomes the error that says so."""
     ours = old_script("elicitation/create", Exception(-32000, "no answer"))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ours.script)
@@ -631,7 +631,7 @@ async def test_an_error_for_want_of_an_answer(old_script):
 
 
 def test_configurations(tmp_path):
-    """A file of the `mcpServers` form gives a `Remote` for each of its servers."""
+    """Each server in a file of the `mcpServers` form becomes a `Remote`."""
     file = tmp_path / "mcp.json"
     file.write_text(
         '{"mcpServers": {"my files": {"command": "x"}, "2": {"url": "https://x.test/mcp"},'
@@ -646,7 +646,7 @@ def test_configurations(tmp_path):
 
 
 def test_wrong_options(tmp_path):
-    """Wrong options are errors that name them."""
+    """Wrong options raise errors that name them."""
     life = Life()
     with pytest.raises(TypeError, match="Remote has no option autth; did you mean auth"):
         Remote(life.server, autth=1)
@@ -674,12 +674,12 @@ def test_wrong_options(tmp_path):
     ],
 )
 def test_names_hold_no_secrets(target, label):
-    """A `Remote` without a prefix is named after its target, without arguments and queries."""
+    """Without a prefix a `Remote` has the name of its target, without arguments and queries."""
     assert Remote(target).name == label
 
 
 async def test_long_names(behind):
-    """A name that is too long is cut, and still called."""
+    """A name that is too long is shortened, and can be called."""
     name = "x" * 128
     life = Life(tools=[tool(ready, name=name)])
     async with connect(behind(life.server)) as client:
@@ -689,7 +689,7 @@ async def test_long_names(behind):
 
 
 async def test_a_call_while_the_server_comes_back(behind, autojump_clock):
-    """A call waits for an attempt to connect that runs, for as long as a call may take."""
+    """A call waits for a running attempt to connect, until its timeout."""
     again = trio.Event()
     life = Life(tools=[ready], resources=[resource(config, uri="cfg://app", subscribable=True)])
 
@@ -718,7 +718,7 @@ async def test_a_call_while_the_server_comes_back(behind, autojump_clock):
 
 
 async def test_other_resources_can_be_watched(behind):
-    """A subscription of another resource of the front is none of the server's."""
+    """Subscriptions of the front's own resources are not sent to the server."""
 
     class Plain(ToolProvider):
         async def tools(self, ctx):
@@ -740,7 +740,7 @@ async def test_other_resources_can_be_watched(behind):
 
 @pytest.mark.parametrize("version", [OLD, NEW])
 async def test_callers_over_http(behind, version):
-    """A request without a session, and without a verified caller, is a caller by itself."""
+    """A request without a session and without an authenticated caller is its own caller."""
     kit = Askers()
     front = behind(Life(tools=[kit]).server, version=OLD)
     async with trio.open_nursery() as nursery:
@@ -754,7 +754,7 @@ async def test_callers_over_http(behind, version):
 
 
 async def test_definitions_that_are_left_out(scripted, caplog):
-    """A template that is none, and a header that is none, are named in the log."""
+    """Malformed templates and headers are logged by name."""
     header = {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": {}}}}
     good = {"name": "y", "inputSchema": {"type": "object"}}
     templates = [
@@ -778,7 +778,7 @@ async def test_definitions_that_are_left_out(scripted, caplog):
 
 @pytest.mark.parametrize("scopes", [frozenset(), frozenset({"up"})])
 async def test_scopes_in_front(behind, scopes):
-    """A caller without the scopes that a `Remote` requires can use nothing of its server."""
+    """A caller without the required scopes of a `Remote` cannot use its server."""
     life = Life(tools=[ready], resources=[resource(config, uri="cfg://app")])
     front = behind(life.server, requires="up")
     async with connect(front, principal=Principal(subject="a", scopes=scopes)) as client:
@@ -800,7 +800,7 @@ class Mirrored(Toolkit):
 
 @pytest.mark.parametrize("version", [OLD, NEW])
 async def test_headers_of_arguments(version):
-    """Over HTTP on both sides each side has its headers, and the front checks its own."""
+    """Over HTTP each side has its own headers, and the front checks them."""
     async with trio.open_nursery() as nursery:
         back = await nursery.start(partial(serve_http, Life(tools=[Mirrored]).server(), port=0))
         remote = Remote(f"{back.urls[0]}/mcp", prefix="up")

@@ -11,7 +11,7 @@ NATIVE = "jsonschema_rs"
 
 
 class Broken(MetaPathFinder):
-    """Finds the native engine, which cannot be loaded."""
+    """Finds the native engine, but cannot load it."""
 
     def find_spec(self, name, path, target=None):
         if name == NATIVE:
@@ -20,13 +20,13 @@ class Broken(MetaPathFinder):
 
 @pytest.fixture
 def python_engine(monkeypatch):
-    """Choose the Python engine, as a process does."""
+    """Select the Python engine for the process."""
     monkeypatch.setenv("NOIZU_MCP_SCHEMA_ENGINE", "python")
 
 
 @pytest.fixture(params=["missing", "broken"])
 def without_native(request, monkeypatch):
-    """Make the native engine one that cannot be loaded, and tell why."""
+    """Make it impossible to load the native engine; yields the reason."""
     monkeypatch.delenv("NOIZU_MCP_SCHEMA_ENGINE", raising=False)
     monkeypatch.delitem(sys.modules, "noizu_mcp.schema.engines._native", raising=False)
     monkeypatch.delattr("noizu_mcp.schema.engines._native", raising=False)

@@ -1,19 +1,19 @@
-"""Tells whether work grows no faster than its input, on any machine and beside any other work."""
+"""Measures whether work grows linearly with its input, also on a busy machine."""
 
 import time
 
-#: The larger input is so many times as long as the smaller one. Linear work takes so many times as
-#: long, and quadratic work the square of it; the limit is a factor of four from either.
+#: Length of the larger input in multiples of the smaller one. Linear work takes this factor longer,
+#: quadratic work its square; the limit is a factor of four away from both.
 TIMES = 16
 LIMIT = 64
-#: A machine that is busy slows some measurements down, but not the fastest of so many.
+#: Number of measurements; a busy machine slows down some of them, but not the fastest.
 ROUNDS = 10
 
 
 def is_linear(work, make, size):
-    """Tell if the processor time of work grows with the size of its input, not with its square.
+    """Tell whether the processor time of work grows linearly with the size of its input.
 
-    For work of native code, in which nothing can be counted.
+    For native code, in which nothing can be counted.
 
     Args:
         work: A function of an input.

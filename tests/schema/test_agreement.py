@@ -1,4 +1,4 @@
-"""Both engines agree wherever both answer, and every rejection is explained."""
+"""Both engines agree if both serve a schema, and every rejection is explained."""
 
 import copy
 from functools import partial
@@ -31,7 +31,7 @@ patterns = st.sampled_from([*PATTERNS, r"\p{L}", "(a+)+", "(?!a)b"])
 
 
 def keywords(inner):
-    """Every keyword with what it takes, subschemas drawn from `inner`."""
+    """Draw each keyword with a value; subschemas are drawn from `inner`."""
     some = st.lists(inner, min_size=1, max_size=3)
     named = st.dictionaries(names, inner, max_size=3)
     lists = st.lists(names, unique=True, max_size=2)
@@ -62,7 +62,7 @@ def keywords(inner):
 
 
 def objects(inner):
-    """Schemas of a few keywords each."""
+    """Draw schemas of a few keywords."""
     table = keywords(inner)
     chosen = st.lists(st.sampled_from(sorted(table)), unique=True, min_size=1, max_size=4)
     return chosen.flatmap(lambda keys: st.fixed_dictionaries({key: table[key] for key in keys}))
@@ -73,7 +73,7 @@ nodes = st.recursive(st.booleans() | objects(st.booleans()), objects, max_leaves
 
 @st.composite
 def schemas(draw):
-    """A schema whose references lead somewhere."""
+    """Draw a schema whose references resolve."""
     root = draw(objects(nodes))
     anchored = draw(objects(st.booleans()))
     return {
@@ -83,7 +83,7 @@ def schemas(draw):
 
 
 def compiled_in_python(schema):
-    """Return the schema compiled in Python, or None where it is refused."""
+    """Return the schema compiled in Python, or None if it is refused."""
     try:
         return compile_schema(schema, "python")
     except SchemaUnsupported:
@@ -94,7 +94,7 @@ def compiled_in_python(schema):
 @settings(max_examples=150, deadline=None)
 @given(schemas(), st.lists(values, min_size=1, max_size=5))
 def test_engines_agree(schema, instances):
-    """Verdicts and lines are the same, rejections have lines, and nothing is changed."""
+    """Verdicts and lines are equal, rejections have lines, and nothing is modified."""
     before = copy.deepcopy((schema, instances))
     native = compile_schema(schema, "native")
     python = compiled_in_python(schema)
@@ -114,7 +114,7 @@ CHANGED |= {"dependentRequired", "dependentSchemas", "unevaluatedProperties"}
 
 
 def lasting(node):
-    """Leave out the keywords that not all drafts from 6 on have, below the root, too."""
+    """Remove the keywords that some drafts from 6 on lack, at any depth."""
     if isinstance(node, list):
         return [lasting(item) for item in node]
     if not isinstance(node, dict):
@@ -126,19 +126,19 @@ def lasting(node):
 @settings(max_examples=50, deadline=None)
 @given(schemas(), st.sampled_from(sorted(DIALECTS)), st.lists(values, min_size=1, max_size=5))
 def test_engines_agree_on_older_dialects(schema, dialect, instances):
-    """The Python engine serves the keywords that have kept their meaning."""
+    """The Python engine serves the keywords whose meaning has not changed."""
     schema = {**lasting(schema), "$schema": dialect}
     python = compiled_in_python(schema)
     if python is not None:
         try:
             native = compile_schema(schema, "native")
-        except SchemaError:  # such as a reference that leads nowhere, which this draft ignores
+        except SchemaError:  # such as a reference without a target, which this draft ignores
             reject()
         assert list(map(native.is_valid, instances)) == list(map(python.is_valid, instances))
 
 
 def of_a_class(kind, **fields):
-    """The schema of a class with fields, told apart by one of them."""
+    """Draw the schema of a class with fields, with one of them as its tag."""
     properties = {"kind": {"const": kind}, **fields}
     return {"type": "object", "properties": properties, "required": list(properties)}
 
@@ -160,7 +160,7 @@ DRAWING = {
     "additionalProperties": False,
     "$defs": {"frame": {"type": "object", "properties": {"a": POINT, "b": POINT}}},
 }
-# One in ten is anything: most of a value fits, as it does when a model makes a mistake.
+# One in ten is arbitrary: most parts of a value fit, as with mistakes of a model.
 points = st.tuples(st.integers(), st.integers(0)).map(list)
 
 
@@ -186,11 +186,11 @@ drawings = st.fixed_dictionaries(
 
 
 def assert_nothing_is_passed_over(schema, value):
-    """The report says the same as a walk through all of the value."""
+    """Check that the report is the same as that of a walk through the whole value."""
     compiled = compile_schema(schema, "native")
     if not compiled.is_valid(value):
         everything = Explainer(Document(schema), partial(match_pattern, "native"))
-        # A schema that contradicts itself, {"not": {"$ref": "#"}}, has general words only.
+        # A schema that contradicts itself, {"not": {"$ref": "#"}}, has a general message only.
         told = [found for found in compiled.violations(value) if found.keyword]
         assert everything.explain(value) == told
 
@@ -199,7 +199,7 @@ def assert_nothing_is_passed_over(schema, value):
 @settings(max_examples=150, deadline=None)
 @given(drawings)
 def test_parts_that_fit_hide_no_fault(value):
-    """The parts of a long value that the report passes over have no faults."""
+    """The parts of a long value that the report skips have no faults."""
     assert_nothing_is_passed_over(DRAWING, value)
 
 
@@ -207,14 +207,14 @@ def test_parts_that_fit_hide_no_fault(value):
 @settings(max_examples=150, deadline=None)
 @given(schemas(), values)
 def test_parts_of_any_schema_hide_no_fault(schema, value):
-    """The same for all that a schema may say."""
+    """The same holds for schemas with any keywords."""
     assert_nothing_is_passed_over(schema, value)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.sampled_from(PATTERNS), st.text("ab1é{}\\ \n", max_size=5))
 def test_patterns_agree(pattern, text):
-    """A pattern that both engines serve matches the same texts."""
+    """A pattern that both engines serve matches the same strings."""
     schema = {"pattern": pattern}
     native, python = compile_schema(schema, "native"), compile_schema(schema, "python")
     assert native.is_valid(text) is python.is_valid(text)

@@ -1,7 +1,7 @@
-"""No argument keeps an engine busy: judging and explaining take time linear in the value.
+"""No argument keeps an engine busy: validation and report take time linear in the value.
 
-Where a mistake would double the work with each level of a value, the values are so deep that such
-a test would never end: that it ends is what it shows.
+Where a mistake would double the work with each level of a value, the values are so deep that such a
+test would never end: the test shows that it does.
 """
 
 import pytest
@@ -15,18 +15,18 @@ ENGINES = ("native", "python")
 
 
 def lines_of(compiled, value):
-    """Judge and explain a value that does not fit, and return the lines."""
+    """Validate a value that does not fit, and return the lines of the report."""
     assert not compiled.is_valid(value)
     return describe(compiled.violations(value))
 
 
 def explaining(compiled):
-    """Return the work of judging and explaining."""
+    """Return a function that validates and explains."""
     return lambda value: describe(compiled.violations(value))
 
 
 def expression(kind, names, required):
-    """The schema of an expression: alternatives, each of which leads back to all of them."""
+    """Return the schema of an expression: alternatives which refer back to all of them."""
     options = [
         {
             "type": "object",
@@ -43,7 +43,7 @@ def expression(kind, names, required):
 
 
 def nested(levels, leaf):
-    """Return an expression nested so deep."""
+    """Return an expression of this depth."""
     value = leaf
     for _ in range(levels):
         value = {"op": "and", "args": [value]}
@@ -55,7 +55,7 @@ def nested(levels, leaf):
 @pytest.mark.parametrize("required", [True, False])
 @pytest.mark.parametrize(("names", "levels"), [(("and", "or"), 60), (tuple("abcdefghij"), 30)])
 def test_alternatives_that_refer_back(engine, kind, required, names, levels):
-    """A bad leaf deep in a recursive union is found at its place, without doubling per level."""
+    """A bad leaf deep in a recursive union is found at its path, without doubling per level."""
     compiled = compile_schema(expression(kind, names, required), engine)
     lines = lines_of(compiled, nested(levels, {"op": "and", "leaf": "bad"}))
     assert len(lines) == 1
@@ -65,7 +65,7 @@ def test_alternatives_that_refer_back(engine, kind, required, names, levels):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_alternative_that_was_meant_is_explained_at_its_leaf(engine):
-    """A constant tells which alternative was meant, at each level."""
+    """A constant identifies the intended alternative at each level."""
     compiled = compile_schema(expression("anyOf", ("and", "or"), required=True), engine)
     assert lines_of(compiled, nested(2, {"op": "or", "leaf": "bad"})) == [
         '/args/0/args/0/leaf: expected integer, got string "bad"'
@@ -86,7 +86,7 @@ def test_the_alternative_that_was_meant_is_explained_at_its_leaf(engine):
     ],
 )
 def test_parts_that_are_judged_twice(engine, twice):
-    """A recursive schema that applies twice to one value judges it once."""
+    """A recursive schema that applies twice to one value evaluates it once."""
     value = 1
     for _ in range(100):
         value = [value]
@@ -102,7 +102,7 @@ def test_parts_that_are_judged_twice(engine, twice):
     ],
 )
 def test_what_only_the_native_engine_serves(more):
-    """Unevaluated members and dynamic references multiply no more than plain references."""
+    """Unevaluated members and dynamic references cost no more than plain references."""
     schema = {"anyOf": [{"properties": {"a": {"$ref": "#"}}}] * 3, "type": "object", **more}
     value = 1
     for _ in range(100):
@@ -111,12 +111,12 @@ def test_what_only_the_native_engine_serves(more):
 
 
 PRIME = 2**61 - 1
-#: Places for a number in an item.
+#: Positions of a number in an item.
 WRAPS = [lambda number: number, lambda number: [number], lambda number: {"a": number}]
 
 
 class Counted(int):
-    """A number that counts how often it is compared with another one."""
+    """A number that counts its comparisons with others."""
 
     comparisons = 0
 
@@ -129,7 +129,7 @@ class Counted(int):
 
 @pytest.mark.parametrize("wrap", WRAPS)
 def test_numbers_that_share_a_hash(wrap, monkeypatch):
-    """Equal items are found among numbers that a peer has chosen to have one hash in Python."""
+    """Equal items are found among numbers that a peer chose for their equal hashes in Python."""
     monkeypatch.setattr(Counted, "comparisons", 0)
     value = [wrap(Counted(number * PRIME)) for number in range(1, 1000)]
     compiled = compile_schema({"uniqueItems": True}, "python")
@@ -142,7 +142,7 @@ def test_numbers_that_share_a_hash(wrap, monkeypatch):
 
 @pytest.mark.parametrize("wrap", WRAPS)
 def test_numbers_that_share_a_hash_natively(wrap):
-    """The native engine finds equal items among such numbers, and takes linear time."""
+    """The native engine finds equal items among them in linear time."""
 
     def make(size):
         return [*(wrap(number * PRIME) for number in range(1, size)), wrap(PRIME)]
@@ -159,7 +159,7 @@ SLOW = ["[a-z]+@[a-z]+", "[a-z]*1", "(a|b)+!", "^.*.*.*x", r"^\S+@\S+\.\S+$", "(
 
 @pytest.mark.parametrize("pattern", SLOW)
 def test_patterns_that_python_would_try_again_and_again(pattern):
-    """The Python engine refuses such a pattern by name; natively it takes linear time."""
+    """The Python engine refuses such a pattern; the native engine takes linear time."""
     with pytest.raises(SchemaUnsupported, match="it can take too long") as caught:
         compile_schema({"properties": {"q": {"pattern": pattern}}}, "python")
     assert caught.value.keyword == "pattern"
@@ -171,7 +171,7 @@ def test_patterns_that_python_would_try_again_and_again(pattern):
 @pytest.mark.parametrize("pattern", [r"^[a-z]+(-[a-z]+)*$", r"^(\w+\.)+!$", "^(?:ab|cd)*$"])
 @pytest.mark.parametrize(("part", "end"), [("a", "?"), ("a-", ""), ("a.", ""), ("ab", "?")])
 def test_patterns_that_are_served_take_linear_time(pattern, part, end):
-    """A pattern whose choices the next character decides is served without a limit."""
+    """A pattern whose choices depend on the next character is served without a limit."""
     compiled = compile_schema({"pattern": pattern}, "python")
     assert lines_of(compiled, part * 100 + end)
     assert is_linear(explaining(compiled), lambda size: part * size + end, 5000)
@@ -182,7 +182,7 @@ def test_patterns_that_are_served_take_linear_time(pattern, part, end):
     ["(?=[a-z]+@)[a-z]+@", "(?<=a*)b", r"(?:(?=a*b)a)*c", r"([a-z]+)@\1", r"^(?:a|aa)+(?!\w)!$"],
 )
 def test_lookarounds_natively(pattern):
-    """The native engine gives up a lookaround or a backreference that steps back too often."""
+    """The native engine stops a lookaround or backreference that backtracks too often."""
     compiled = compile_schema({"pattern": pattern}, "native")
     assert lines_of(compiled, "a" * 100)
     assert is_linear(explaining(compiled), lambda size: "a" * size, 2000)
@@ -190,12 +190,12 @@ def test_lookarounds_natively(pattern):
 
 @pytest.mark.parametrize("pattern", ["foo(?!bar)", r"(?<!x)foo\b", r"(f)oo(?!\1)"])
 def test_a_plain_lookaround_is_found_late_in_a_text(pattern):
-    """The limit leaves room for a search through an ordinary text."""
+    """The limit is high enough for a search through an ordinary text."""
     assert compile_schema({"pattern": pattern}, "native").is_valid("a" * 4000 + " foo")
 
 
-def test_a_class_with_a_slow_pattern_is_told_so(python_engine):
-    """Without the native engine a refusal comes with the class, and says what to write."""
+def test_a_class_with_a_slow_pattern_is_refused(python_engine):
+    """Without the native engine the class statement refuses it, and says what to write."""
     _, (fault,) = read_shape(
         {"type": "object", "properties": {"q": {"type": "string", "pattern": "[a-z]+@[a-z]+"}}}
     )

@@ -25,7 +25,7 @@ class Size(enum.IntEnum):
 
 
 class Name(str):
-    """A text with a mind of its own."""
+    """A string with methods of its own."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ class Plain:
 
 
 def test_the_code_of_a_builder_can_be_read():
-    """Its source is where tracebacks look, until the builder is gone."""
+    """Its source is available to tracebacks while the builder exists."""
     shape, _ = read_shape({"limit": f.integer(default=3)})
     file = shape.build.__code__.co_filename
 
@@ -54,7 +54,7 @@ def test_the_code_of_a_builder_can_be_read():
 
 
 def test_hostile_names_are_data_in_the_generated_code():
-    """A name is quoted, whatever it holds."""
+    """Any name is quoted in the source."""
     names = ['"', "\\", "{a}", "%s", "a\nb", "'''", "é", "", "$ref", "id", "v", "made", "MISSING"]
     shape, faults = read_shape({name: f.integer(default=1) for name in names})
 
@@ -64,7 +64,7 @@ def test_hostile_names_are_data_in_the_generated_code():
 
 
 def test_a_class_with_a_strange_name_is_built():
-    """The name of a class is part of the source only if it is a name."""
+    """The source contains the name of a class only if that is an identifier."""
     cls = attrs.make_class("A", {"x": attrs.field(type=int)})
     cls.__name__ = "A<b>"
     cls.__annotations__ = {"x": int}
@@ -76,7 +76,7 @@ def test_a_class_with_a_strange_name_is_built():
 
 
 def test_dump_by_the_class_of_the_value():
-    """A result of any type becomes JSON, in new containers all the way."""
+    """A result of any type becomes JSON, in new containers at every level."""
     when = dt.datetime(2024, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
     value = {
         "enum": Scope.ALL,
@@ -111,7 +111,7 @@ def test_dump_by_the_class_of_the_value():
 
 
 def test_dump_of_a_dataclass_that_is_no_form():
-    """Classes that no form has read are dumped by their fields."""
+    """Dataclasses that no form has read are dumped by their fields."""
     import dataclasses
 
     @dataclasses.dataclass
@@ -124,7 +124,7 @@ def test_dump_of_a_dataclass_that_is_no_form():
 
 @pytest.mark.parametrize("value", [object(), {1j: 2}, [1j], {(1,): 1}, {b"": 1}])
 def test_dump_refuses_what_is_not_json(value):
-    """A value without a JSON form is a TypeError that names its class."""
+    """A value without a JSON form raises a TypeError with its class."""
     with pytest.raises(TypeError, match=r"has no JSON form|keys of a JSON object are text"):
         dump_value(value)
 
@@ -145,13 +145,13 @@ def test_dump_writes_a_key_as_json_does(text, value):
 
 
 def test_dump_refuses_keys_that_would_be_one():
-    """Two keys with one text are a TypeError, since an entry would be lost."""
+    """Two keys with the same text raise a TypeError, since an entry would be lost."""
     with pytest.raises(TypeError, match="two keys of one object would both be '1' in JSON"):
         dump_value({1: "a", "1": "b", "c": "d"})
 
 
 def test_absent_fields_stay_absent():
-    """None where null does not fit was absence, and goes back as that."""
+    """None in a field that does not accept null means absence, and is left out again."""
 
     class Input(Schema):
         a: str = field(required=False)
@@ -167,7 +167,7 @@ def test_absent_fields_stay_absent():
 
 
 def test_null_that_is_a_member_is_not_absence():
-    """Of an enum with a member of that value, null is the member; absence is None still."""
+    """For an enum with the member None, null is that member; absence is None."""
 
     class Mark(enum.Enum):
         NONE = None

@@ -1,4 +1,4 @@
-"""check_schema: everything that is wrong in a schema, at once, where it is written."""
+"""check_schema: all faults of a schema at once, with their places."""
 
 import math
 import re
@@ -98,14 +98,14 @@ FAULTS = [
 
 @pytest.mark.parametrize(("schema", "path", "text"), FAULTS)
 def test_fault(schema, path, text):
-    """Each mistake has its fault, with the place and what to write instead."""
+    """Each mistake has its fault, with its place and the correction."""
     (fault,) = check_schema(schema)
     assert (fault.path, text in fault.text) == (path, True), fault
     assert "\n" not in fault.text
 
 
 def test_all_faults_at_once():
-    """Faults of all kinds come together: a slip does not hide a bad default."""
+    """Faults of all kinds are reported together: a typo does not hide an invalid default."""
     schema = {"properties": {"a": {"minLenght": 1, "type": "string", "default": 1}}, "requierd": []}
     assert [fault.path for fault in check_schema(schema)] == [
         ("requierd",),
@@ -122,7 +122,7 @@ def test_all_faults_at_once():
 
 
 def test_deep_schemas_are_faults():
-    """A schema deeper than any walk would like is one fault."""
+    """A schema that is too deep is one fault."""
     schema = {}
     for _ in range(10_000):
         schema = {"items": schema}
@@ -148,20 +148,20 @@ def test_deep_schemas_are_faults():
     ],
 )
 def test_sound_schemas(schema):
-    """An unusual but right schema has no faults, and is compiled on the way."""
+    """An unusual but valid schema has no faults, and is compiled by the check."""
     compiled, faults = read_schema(schema)
     assert faults == []
     assert compiled.schema == schema
 
 
 def test_the_first_value_may_be_one_that_the_engine_cannot_read():
-    """A sound schema is compiled with it, and refuses it as later ones."""
+    """A valid schema is compiled with its first value, and refuses it like later ones."""
     compiled, _ = read_schema({"type": "string"})
     assert [compiled.is_valid(value) for value in ("\ud800", "a", "\ud800")] == [False, True, False]
 
 
 def test_documents():
-    """A reference into a given document is sound; one beside it is not."""
+    """A reference into a given document is valid, one to another document is not."""
     documents = {"urn:a": {"$defs": {"b": {"type": "string"}}}}
     schema = {"properties": {"p": {"$ref": "urn:a#/$defs/b", "default": "x"}}}
     assert check_schema(schema, documents) == []
@@ -174,7 +174,7 @@ def test_documents():
 
 
 def test_the_python_engine_names_what_it_cannot():
-    """Checked for the Python engine, a refusal is a fault with the way out."""
+    """For the Python engine an unsupported keyword is a fault with the alternative."""
     compiled, (fault,) = read_schema({"$dynamicRef": "#a"}, engine="python")
     assert compiled is None
     assert 'cannot serve "$dynamicRef"; install the native engine' in fault.text
@@ -196,7 +196,7 @@ some_values = st.recursive(
 @settings(max_examples=150, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(RULES)), some_values, max_size=2))
 def test_the_tables_are_the_metaschema(schema):
-    """The keyword tables accept exactly what the metaschema of 2020-12 accepts, format aside."""
+    """The keyword tables accept exactly what the metaschema of 2020-12 accepts, except format."""
     if is_plain_regex(schema.get("pattern")) and schema.get("$schema", "") == "":
         assert (not keyword_faults(schema)) is is_valid_by_metaschema(schema)
 
@@ -213,19 +213,19 @@ def test_no_engine_refuses_a_sound_schema(schema):
 
 
 def test_what_is_looked_up_is_compiled_at_once():
-    """A schema with a name of its own is not self-contained, wherever it stands."""
+    """A schema with its own `$id` or anchor is not self-contained, wherever that is."""
     assert Document({"items": {"minimum": 1, "default": 2}}).is_self_contained()
     assert not Document({"items": {"$anchor": "here"}}).is_self_contained()
     assert not Document({"properties": {"p": {"pattern": "a"}}}).is_self_contained()
 
 
 def keyword_faults(schema):
-    """Return the faults of values of keywords alone."""
+    """Return the faults of keyword values alone."""
     return [fault for fault in Document(schema).faults() if fault.text.startswith("takes ")]
 
 
 def is_plain_regex(pattern):
-    """Tell if a pattern is no text, or one that every engine compiles."""
+    """Tell whether a pattern is not a string, or compiles on every engine."""
     return not isinstance(pattern, str) or re.fullmatch("[a-z1]*", pattern) is not None
 
 
@@ -240,7 +240,7 @@ def is_valid_by_metaschema(schema):
 @settings(max_examples=100, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(RULES)), some_values, max_size=3))
 def test_sound_means_compilable(schema):
-    """A schema without faults compiles, and one with faults is not handed out."""
+    """A schema without faults compiles, and a schema with faults is not returned."""
     compiled, faults = read_schema(schema)
     assert (compiled is None) is bool(faults)
     if not faults:

@@ -1,4 +1,4 @@
-"""Text that stands for other types: read where the schema allows no text, else left alone."""
+"""Text that stands for other types is read where the schema allows no string."""
 
 import json
 
@@ -154,15 +154,15 @@ def test_what_is_read(schema, sent, meant):
     ],
 )  # fmt: skip
 def test_what_is_left_alone(schema, sent):
-    """Text that is allowed, that means nothing for certain, or that JSON would refuse."""
-    # Of the schema alone: some of them are none that a tool may have.
+    """Text stays if a string is allowed, if it is ambiguous, or if it is not valid JSON."""
+    # Some of these schemas are not valid for a tool.
     shape = Shape(schema=schema)
 
     assert coerce_text(shape, sent, LIMITS) is sent
 
 
 def test_limits_of_messages_hold_for_json_text():
-    """Depth and number of values, over all texts together."""
+    """Depth and number of values are limited, over all texts together."""
     arrays = {"type": "object", "additionalProperties": {"type": "array"}}
     small = Limits(message_depth=4, message_values=10)
 
@@ -178,7 +178,7 @@ def test_limits_of_messages_hold_for_json_text():
 
 
 def test_text_in_text_is_bounded():
-    """JSON text inside JSON text, deeper than a message may be, is not followed."""
+    """JSON text within JSON text is not read deeper than a message may be."""
     value, schema = (
         "[]",
         {"$ref": "#/$defs/L", "$defs": {"L": {"type": "array", "items": {"$ref": "#/$defs/L"}}}},
@@ -191,14 +191,14 @@ def test_text_in_text_is_bounded():
 
 
 def test_a_large_value_takes_one_walk():
-    """A hundred thousand items are read, whatever the report of violations would stop at."""
+    """A hundred thousand items are read, though a report of violations would stop earlier."""
     made = read({"type": "array", "items": INTEGER}, [str(n) for n in range(100_000)])
 
     assert made == list(range(100_000))
 
 
 def test_what_a_client_chooses_is_not_remembered_for_ever():
-    """Sets of alternatives that occur are forgotten when they are too many."""
+    """The cache of sets of alternatives is bounded."""
     branches = [
         {"type": "object", "properties": {f"k{n}": {"const": "x"}, "deep": of(a=INTEGER)}}
         for n in range(12)
@@ -252,7 +252,7 @@ def values(schema):
 
 
 def as_text(schema, value, draw):
-    """Write parts of a value as text, where the schema allows none."""
+    """Write parts of a value as text where the schema allows no string."""
     if schema.get("type") == "array":
         value = [as_text(schema["items"], each, draw) for each in value]
     elif schema.get("type") == "object":
@@ -269,7 +269,7 @@ def pairs(draw):
 
 @given(pairs())
 def test_a_valid_value_is_never_changed(pair):
-    """It is returned as it is."""
+    """It is returned unchanged."""
     schema, value = pair
 
     assert raw(schema).compiled.is_valid(value)
@@ -278,7 +278,7 @@ def test_a_valid_value_is_never_changed(pair):
 
 @given(pairs(), st.data())
 def test_text_is_read_as_what_was_written(pair, data):
-    """Wherever the schema allows no text, and only there; and reading again changes nothing."""
+    """Text is read only where the schema allows no string; a second pass changes nothing."""
     schema, value = pair
     sent = as_text(schema, value, data.draw)
     made = read(schema, sent)
@@ -299,7 +299,7 @@ JSON = st.recursive(
 
 @given(SCHEMAS, JSON)
 def test_any_value_is_read_once(schema, value):
-    """Reading ends, changes nothing that was sent, and reading again changes nothing more."""
+    """Coercion ends, does not modify its input, and a second pass changes nothing."""
     before = json.dumps(value)
     made = read(schema, value)
 

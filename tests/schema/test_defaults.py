@@ -1,4 +1,4 @@
-"""Defaults that are written as JSON arrive as if a client had sent them."""
+"""Defaults that are written as JSON are delivered like values from a client."""
 
 import datetime as dt
 import enum
@@ -55,14 +55,14 @@ class Options(t.TypedDict, total=False):
 
 
 def read(declared, **options):
-    """Return the shape of a form that must be right."""
+    """Return the shape of a valid form."""
     shape, faults = read_shape(declared, **options)
     assert faults == []
     return shape
 
 
 def holder(annotation, default):
-    """Return an attrs class with one field, which is called `a`."""
+    """Return an attrs class with one field, `a`."""
     return attrs.make_class("Holder", {"a": attrs.field(type=annotation, default=default)})
 
 
@@ -88,7 +88,7 @@ IN_DATA = {
 
 @pytest.mark.parametrize(("make", "inner", "default"), IN_DATA.values(), ids=IN_DATA)
 def test_a_default_in_data_arrives_as_if_sent(make, inner, default):
-    """An object is an instance with its own defaults, as for the same value from a client."""
+    """A default object becomes an instance with its own defaults, like a value from a client."""
     shape = read({"a": make(inner, default=default)})
 
     made = shape.build({}).a
@@ -99,7 +99,7 @@ def test_a_default_in_data_arrives_as_if_sent(make, inner, default):
 
 
 def test_attributes_of_a_default_in_data():
-    """The issue's examples: attributes, and defaults of the objects inside."""
+    """The default is an instance with attributes, and with the defaults of inner objects."""
     shape = read(
         {
             "whole": f.object({"deep": f.integer(default=3)}, default={}),
@@ -140,7 +140,7 @@ IN_TYPES = {
 
 @pytest.mark.parametrize(("annotation", "default", "expected"), IN_TYPES.values(), ids=IN_TYPES)
 def test_a_default_of_a_typed_field_arrives_as_if_sent(annotation, default, expected):
-    """Also where an annotation says what the value becomes."""
+    """The same holds where an annotation defines the type of the value."""
     shape = read(holder(annotation, default))
 
     made = shape.build({}).a
@@ -151,14 +151,14 @@ def test_a_default_of_a_typed_field_arrives_as_if_sent(annotation, default, expe
 
 @pytest.mark.parametrize(("annotation", "default", "expected"), IN_TYPES.values(), ids=IN_TYPES)
 def test_a_factory_may_return_json_too(annotation, default, expected):
-    """Its value is looked at with each call."""
+    """Its value is read with each call."""
     shape = read(holder(annotation, attrs.Factory(lambda: default)))
 
     assert expected == shape.build({}).a
 
 
 def test_a_factory_that_returns_instances():
-    """They are delivered as they were made."""
+    """They are delivered unchanged."""
     point = Point(x=9)
     shape = read(holder(Point, attrs.Factory(lambda: point)))
 
@@ -166,19 +166,19 @@ def test_a_factory_that_returns_instances():
 
 
 def test_a_factory_that_returns_something_else():
-    """A value of another kind is a mistake of the author, and delivered as it is."""
+    """A value of another type is the author's mistake, and delivered unchanged."""
     shape = read(holder(list[Point], attrs.Factory(lambda: {"x": 1})))
 
     assert shape.build({}).a == {"x": 1}
 
 
 def test_a_factory_for_an_empty_object():
-    """`factory=dict` for a class with fields is an object without any of them."""
+    """`factory=dict` for a class with fields is an object without values."""
     assert Point() == read(holder(Point, attrs.Factory(dict))).build({}).a
 
 
 def test_a_default_of_a_parameter():
-    """A function's default is read as any other."""
+    """A function's default is read like any other."""
 
     def move(to: Point = {"x": 2}, *, by: "list[Point]" = [{}]): ...  # noqa: B006
 
@@ -190,7 +190,7 @@ def test_a_default_of_a_parameter():
 
 
 def test_every_call_gets_values_of_its_own():
-    """Nothing inside a default is shared, and factories inside run again."""
+    """Values inside of a default are not shared, and inner factories run again."""
     shape = read(
         {
             "one": f.object(
@@ -209,7 +209,7 @@ def test_every_call_gets_values_of_its_own():
 
 
 def test_a_default_is_read_when_the_class_is_made():
-    """A default that is changed afterwards changes no call."""
+    """Changing the default later changes no call."""
     declared = {"x": 1}
     shape = read({"a": f.object({"x": f.integer()}, default=declared)})
 
@@ -220,7 +220,7 @@ def test_a_default_is_read_when_the_class_is_made():
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_a_tool_gets_the_instance(version):
-    """From the class statement to the handler, on both eras."""
+    """The handler gets an instance, on both eras."""
 
     class Move(Tool):
         """Move."""
@@ -254,7 +254,7 @@ IMPOSSIBLE = {
 
 @pytest.mark.parametrize(("annotation", "default", "text"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
 def test_a_default_that_cannot_be_built_is_refused(annotation, default, text):
-    """The schema accepts it, its type does not: that is known when the class is made."""
+    """If its type refuses a default that the schema accepts, the class statement fails."""
     shape, faults = read_shape(holder(annotation, default))
 
     assert shape is None
@@ -263,7 +263,7 @@ def test_a_default_that_cannot_be_built_is_refused(annotation, default, text):
 
 
 def test_a_default_without_an_end_is_refused():
-    """An object whose default holds itself."""
+    """An object whose default contains itself is refused."""
 
     @attrs.frozen
     class Endless:
@@ -283,7 +283,7 @@ def test_a_class_that_stands_alone_is_refused_too():
 
 
 def test_an_object_without_fields_keeps_everything():
-    """`f.object({})` is an object with any names, delivered as a dict."""
+    """`f.object({})` accepts any names, and is delivered as a dict."""
     shape = read(
         {
             "free": f.object({}, required=True, description="Anything"),
@@ -303,7 +303,7 @@ def test_an_object_without_fields_keeps_everything():
 
 
 def test_an_object_without_fields_stays_open_in_a_strict_form():
-    """`strict` refuses names that are not declared; here no name could be."""
+    """`strict` refuses undeclared names, which would be all names here."""
     shape = read({"free": f.object({})}, strict=True)
 
     assert shape.compiled.is_valid({"free": {"a": 1}})
@@ -311,14 +311,14 @@ def test_an_object_without_fields_stays_open_in_a_strict_form():
 
 
 def test_an_object_without_fields_can_be_bounded():
-    """It takes the options of an object with any names."""
+    """It has the options of an object with any names."""
     shape = read({"free": f.object({}, min=1)})
 
     assert shape.schema["properties"]["free"] == {"type": "object", "minProperties": 1}
 
 
 def test_an_input_without_fields_takes_nothing():
-    """`input = {}` is a tool without arguments: what is sent is dropped (R5)."""
+    """With `input = {}` a tool has no arguments: everything is dropped (R5)."""
     shape = read({})
 
     assert shape.schema == {"type": "object", "properties": {}}

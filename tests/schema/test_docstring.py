@@ -47,7 +47,7 @@ NUMPY = """
 
 
 def test_google_sections():
-    """Args and Attributes, each entry as one line, names without stars."""
+    """Args and Attributes are read, each entry as one line, names without stars."""
     assert docstring_parameters(GOOGLE) == {
         "a": "the first addend, continued here",
         "rest": "the others",
@@ -58,12 +58,12 @@ def test_google_sections():
 
 
 def test_a_numpy_section_at_the_end():
-    """Nothing needs to follow."""
+    """A section at the end of the docstring is read."""
     assert docstring_parameters("Parameters\n----------\na : int\n    First.") == {"a": "First."}
 
 
 def test_numpy_sections():
-    """Parameters underlined; several names may share a text."""
+    """Underlined Parameters are read; several names may share a text."""
     assert docstring_parameters(NUMPY) == {
         "a": "The first addend, continued here.",
         "b": "Two of them.",
@@ -75,7 +75,7 @@ def test_numpy_sections():
     "text", [None, "", "   ", "One line.", "Args:", "Args:\n\nx", "Parameters"]
 )
 def test_nothing_to_find(text):
-    """No docstring, or none with entries, describes nothing."""
+    """A missing docstring, or one without entries, has no descriptions."""
     assert docstring_parameters(text) == {}
 
 
@@ -91,5 +91,5 @@ def test_nothing_to_find(text):
     ],
 )
 def test_summary(text, summary):
-    """The first paragraph, as one line."""
+    """It is the first paragraph, as one line."""
     assert summary == docstring_summary(text)

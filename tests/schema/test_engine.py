@@ -1,4 +1,4 @@
-"""compile_schema: one interface, two engines, and the guards around them."""
+"""compile_schema: one interface, two engines, and their limits."""
 
 import math
 import threading
@@ -16,7 +16,7 @@ RECURSIVE = {**LIST, "$ref": "#/$defs/list"}
 
 
 def nested(levels, leaf=1):
-    """Return lists nested so deep."""
+    """Return lists nested this deep."""
     value = leaf
     for _ in range(levels):
         value = [value]
@@ -31,7 +31,7 @@ def verdict(engine, schema, value):
         return "refused"
 
 
-# Where engines of JSON Schema differ most: what is expected here, by each engine if they differ.
+# Where engines of JSON Schema differ most: the expected verdict, by engine if they differ.
 GOTCHAS = [
     ("bool as integer", {"type": "integer"}, True, False),
     ("bool as number", {"type": "number"}, False, False),
@@ -84,7 +84,7 @@ GOTCHAS = [
     ("BOM as space", {"pattern": r"^\s$"}, "\ufeff", True),
     ("the dot and an astral", {"pattern": "^.$"}, "\U0001f600", True),
     ("the dot and a line end", {"pattern": "^.$"}, "\n", False),
-    # Both are blemishes of the native engine: ECMA-262 has four line ends.
+    # Both are faults of the native engine: ECMA-262 has four line ends.
     ("the dot and U+2028", {"pattern": "^.$"}, "\u2028", {"native": True, "python": False}),
     ("property escape", {"pattern": r"^\p{L}$"}, "\u00e9", {"native": True, "python": "refused"}),
     ("control escape", {"pattern": r"^\cA$"}, "\x01", {"native": True, "python": "refused"}),
@@ -164,14 +164,14 @@ GOTCHAS = [
     ("schema", "value", "expected"), [row[1:] for row in GOTCHAS], ids=[row[0] for row in GOTCHAS]
 )
 def test_gotcha(engine, schema, value, expected):
-    """Cases in which engines differ are judged by the specification, or refused."""
+    """Cases in which engines differ follow the specification, or are refused."""
     wanted = expected[engine] if isinstance(expected, dict) else expected
     assert wanted == verdict(engine, schema, value)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_non_json_values_never_raise(engine):
-    """A value that is not JSON is rejected or overlooked, and reported without raising."""
+    """A value that is not JSON is rejected or ignored, and reported without an exception."""
     compiled = compile_schema(
         {"type": ["string", "array", "object", "number"], "propertyNames": {"pattern": "^.*$"}},
         engine,
@@ -184,20 +184,20 @@ def test_non_json_values_never_raise(engine):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("named", [{"properties": {"a": {}}}, {"patternProperties": {"^a": {}}}])
 def test_a_name_that_is_no_text_never_raises(engine, named):
-    """A name that JSON cannot express is known to no schema."""
+    """A name that is not a string matches no schema."""
     compiled = compile_schema({**named, "additionalProperties": False}, engine)
     (found,) = compiled.violations({1: 2})
     assert found.message.startswith("unknown property 1")
 
 
 def test_the_schema_is_kept():
-    """The compiled schema has the schema as it was given."""
+    """The compiled schema contains the given schema."""
     schema = MappingProxyType({"type": "string"})
     assert compile_schema(schema).schema is schema
 
 
 def test_engines_have_names():
-    """An engine that does not exist is an error, not a default."""
+    """An unknown engine is an error, not the default."""
     with pytest.raises(ValueError, match='schema engine must be "native" or "python", got \'rs\''):
         compile_schema({}, "rs")
 
@@ -229,14 +229,14 @@ def test_boolean_schemas(engine, boolean):
     ],
 )
 def test_bad_schemas_are_named(engine, schema, text):
-    """A schema that is not valid is refused with the place and the reason, by both alike."""
+    """Both engines refuse an invalid schema with its place and the reason."""
     with pytest.raises(SchemaError) as caught:
         compile_schema(schema, engine)
     assert text in str(caught.value)
 
 
 def test_bad_pattern_is_named():
-    """A pattern that is no regular expression is a SchemaError that shows it."""
+    """An invalid regular expression raises a SchemaError that shows it."""
     with pytest.raises(SchemaError, match=r'pattern: "\(" cannot be used'):
         compile_schema({"pattern": "("}, "native")
 
@@ -245,7 +245,7 @@ def test_bad_pattern_is_named():
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("documents", [None, {"urn:other": True}])
 def test_nothing_is_ever_fetched(uri, engine, documents, monkeypatch, tmp_path):
-    """A reference to another place fails at once: no connection is opened and no file read."""
+    """A reference to another URL fails at once: no connection is opened and no file is read."""
     target = tmp_path / "schema.json"
     target.write_text("{}")
     address = target.as_uri() if uri == "file" else f"{uri}://127.0.0.1:9/schema.json"
@@ -259,7 +259,7 @@ def test_nothing_is_ever_fetched(uri, engine, documents, monkeypatch, tmp_path):
 
 
 def test_documents_are_used():
-    """Another document may be given, and may refer on; the Python engine refuses it by name."""
+    """Given documents may refer to each other; the Python engine refuses them by name."""
     documents = {
         "urn:a": {"properties": {"b": {"$ref": "urn:b#/$defs/t"}}},
         "urn:b": {"$defs": {"t": {"type": "string"}}},
@@ -274,7 +274,7 @@ def test_documents_are_used():
 
 
 def test_a_document_that_leads_nowhere():
-    """A document that refers to what is not there is refused, with the dialect in the text."""
+    """A document with an unresolvable reference is refused, and the error has the dialect."""
     with pytest.raises(SchemaError, match="a reference that leads nowhere"):
         compile_schema({"$ref": "urn:a"}, documents={"urn:a": {"$ref": "urn:b"}})
 
@@ -290,14 +290,14 @@ def test_a_document_that_leads_nowhere():
     ],
 )
 def test_older_dialects(dialect, schema):
-    """A schema of a peer may declare any draft from 4 on, and is judged and explained by it."""
+    """A peer's schema may declare any draft from 4 on, which then applies."""
     compiled = compile_schema({"$schema": dialect, **schema}, trusted=False)
     assert (compiled.is_valid(2), compiled.is_valid(1)) == (True, False)
     assert [found.path for found in compiled.violations(1)] == [()]
 
 
 def test_invalid_in_an_older_dialect():
-    """A schema that breaks its own older dialect is refused with its place."""
+    """A schema that violates its own older dialect is refused with its place."""
     schema = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "properties": {"a": {"type": 1}},
@@ -309,13 +309,13 @@ def test_invalid_in_an_older_dialect():
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("dialect", ["http://example.com/own", 3])
 def test_unknown_dialects(engine, dialect):
-    """A dialect that nobody knows is refused, not passed over (spec, basic, 1.19)."""
+    """An unknown dialect is refused, and not ignored (spec, basic, 1.19)."""
     with pytest.raises((SchemaUnsupported, SchemaError), match=r"\$schema|dialect"):
         compile_schema({"$schema": dialect}, engine)
 
 
 def test_a_metaschema_of_ones_own():
-    """A dialect is known if its metaschema is among the documents."""
+    """A dialect is known if its metaschema is one of the documents."""
     own = {"$id": "urn:meta", "$schema": "https://json-schema.org/draft/2020-12/schema"}
     compiled = compile_schema(
         {"$schema": "urn:meta", "type": "string"}, documents={"urn:meta": own}
@@ -325,7 +325,7 @@ def test_a_metaschema_of_ones_own():
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_recursive_schema_has_a_depth_limit(engine):
-    """A recursive schema accepts 128 levels, and rejects more with a reason instead of crashing."""
+    """A recursive schema accepts 128 levels, and rejects more with a reason."""
     compiled = compile_schema(RECURSIVE, engine)
     assert compiled.is_valid(nested(128, [])[0])
     for levels in (128 + 1, 10_000):
@@ -334,10 +334,10 @@ def test_recursive_schema_has_a_depth_limit(engine):
 
 
 def test_deep_values_on_a_small_stack():
-    """Depth that overflows a small C stack is rejected before the native engine sees it."""
+    """A value that would overflow a small C stack is rejected before the native engine gets it."""
     compiled = compile_schema(RECURSIVE, "native")
     answers = []
-    deep = nested(50_000)  # made and freed outside: freeing it takes stack too
+    deep = nested(50_000)  # created and deleted outside, as deletion needs stack, too
     old = threading.stack_size(256 * 1024)
     try:
         thread = threading.Thread(target=lambda: answers.append(compiled.is_valid(deep)))
@@ -363,7 +363,7 @@ def test_deep_values_on_a_small_stack():
     ],
 )
 def test_deep_values_without_recursion(engine, schema):
-    """A value deeper than every stack is judged by a flat schema without raising."""
+    """A flat schema accepts a value of any depth."""
     compiled = compile_schema(schema, engine)
     value = [nested(10_000), nested(10_000)]
     assert not compiled.is_valid(value)
@@ -371,7 +371,7 @@ def test_deep_values_without_recursion(engine, schema):
 
 
 def test_a_deep_schema_is_refused():
-    """A schema deeper than the engines reach is refused before they see it."""
+    """A schema that is too deep for the engines is refused before they get it."""
     schema = {}
     for _ in range(10_000):
         schema = {"not": schema}
@@ -381,7 +381,7 @@ def test_a_deep_schema_is_refused():
 
 
 def test_an_untrusted_schema_is_bounded():
-    """A schema from a peer is refused if it is too large, too deep, or can cost too much."""
+    """A peer's schema is refused if it is too large, too deep, or may cost too much."""
     doubling = {"$defs": {"d200": {"type": "string"}}, "$ref": "#/$defs/d0"}
     for level in range(200):
         ref = {"$ref": f"#/$defs/d{level + 1}"}
@@ -400,7 +400,7 @@ def test_an_untrusted_schema_is_bounded():
 
 
 def test_mutual_recursion_is_cheap():
-    """Many classes that refer to each other cost what they are, not what could be unfolded."""
+    """Classes that refer to each other cost their size, not that of their expansion."""
     names = [f"t{index}" for index in range(30)]
     refs = {name: {"$ref": f"#/$defs/{name}"} for name in names}
     schema = {"$defs": {name: {"properties": dict(refs)} for name in names}, "$ref": "#/$defs/t0"}
@@ -444,7 +444,7 @@ def test_depth(value, depth):
 )
 def test_explosive_patterns(pattern, text):
     """A pattern made to explode is bounded natively, and refused by the Python engine."""
-    # The steps of one that is not bounded double with each letter: this would never end.
+    # An unbounded match would double its steps with each letter, and never end.
     compiled = compile_schema({"pattern": pattern}, "native")
     assert not compiled.is_valid(text)
     with pytest.raises(SchemaUnsupported) as caught:
@@ -453,7 +453,7 @@ def test_explosive_patterns(pattern, text):
 
 
 def test_neither_schema_nor_value_is_changed():
-    """Compiling and judging leave schema and value as they were: no default is filled in."""
+    """Compilation and validation do not modify schema and value: no default is filled in."""
     schema = {"properties": {"a": {"default": 1, "$ref": "#/$defs/x"}}, "$defs": {"x": {}}}
     for engine in ENGINES:
         value = {}

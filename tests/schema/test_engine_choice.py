@@ -1,4 +1,4 @@
-"""The choice of the engine: by name, by the environment, by what can be loaded."""
+"""The choice of the engine: by name, by the environment, by availability."""
 
 import pytest
 
@@ -6,14 +6,14 @@ from noizu_mcp import DefinitionError, Prompt, ResourceTemplate, Server, Tool
 from noizu_mcp.schema import SchemaUnsupported, compile_schema, read_shape
 
 VARIABLE = "NOIZU_MCP_SCHEMA_ENGINE"
-# What the Python engine refuses.
+# The Python engine refuses it.
 NATIVE_ONLY = {"type": "object", "properties": {"a": {"pattern": r"\p{L}"}}}
-# What both serve, without a pattern or a reference, so that it is compiled with the first value.
+# Both serve it; it has no pattern or reference, so it is compiled with the first value.
 SOUND = {"type": "object", "properties": {"a": {"contains": {"const": 1}}}}
 
 
 def test_the_environment_names_the_engine(monkeypatch):
-    """The variable is the default; a name that is given to a call takes precedence."""
+    """The variable is the default; an argument overrides it."""
     monkeypatch.setenv(VARIABLE, "python")
     with pytest.raises(SchemaUnsupported):
         compile_schema(NATIVE_ONLY)
@@ -25,7 +25,7 @@ def test_the_environment_names_the_engine(monkeypatch):
 
 
 def test_a_wrong_name_in_the_environment(monkeypatch):
-    """The error names the variable and both values."""
+    """The error has the variable and both valid values."""
     monkeypatch.setenv(VARIABLE, "rust")
     text = f'{VARIABLE} must be "native" or "python", got \'rust\''
     with pytest.raises(ValueError, match=text):
@@ -35,7 +35,7 @@ def test_a_wrong_name_in_the_environment(monkeypatch):
 
 
 def test_python_serves_where_the_native_engine_cannot_be_loaded(without_native, caplog):
-    """Every schema is judged; one log line says so, where the native engine is installed."""
+    """The Python engine is used; if the native one is installed, one log line says so."""
     for _ in range(2):
         shape, _ = read_shape(SOUND)
         assert shape.read({"a": [1]}) == ({"a": [1]}, [])
@@ -100,7 +100,7 @@ class Wide(Tool):
 
 
 def test_a_server_names_its_engine(without_native):
-    """The components of a server are judged by its engine, and not those of another one."""
+    """The components of a server are validated by its own engine."""
 
     class Weather(Server, name="weather", version="1", schema_engine="python"):
         tools = (Find,)
@@ -114,7 +114,7 @@ def test_a_server_names_its_engine(without_native):
 
 
 def test_a_server_names_the_engine_of_the_process(python_engine):
-    """What is compiled for it already is used."""
+    """Schemas that are already compiled for it are reused."""
 
     class Echo(Tool):
         """Repeat a text."""
@@ -131,7 +131,7 @@ def test_a_server_names_the_engine_of_the_process(python_engine):
 
 @pytest.mark.parametrize("wrong", ["rust", "", 1, ["python"]])
 def test_a_server_names_a_wrong_engine(wrong):
-    """The class statement names both values."""
+    """The error of the class statement has both valid values."""
     with pytest.raises(DefinitionError, match='schema_engine: must be "native" or "python", got'):
 
         class Weather(Server, name="weather", version="1", schema_engine=wrong):
@@ -139,7 +139,7 @@ def test_a_server_names_a_wrong_engine(wrong):
 
 
 def test_a_server_whose_engine_does_not_serve_a_tool():
-    """The tool is named, with both of its schemas; at run time, too."""
+    """The error has the tool, for each of its schemas; at run time, too."""
 
     class Weather(Server, name="weather", version="1", schema_engine="python"):
         tools = (Wide,)

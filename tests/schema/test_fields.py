@@ -15,21 +15,21 @@ class Scope(enum.Enum):
 
 
 def schema_of(declared, **options):
-    """Return the schema of a form that must be right."""
+    """Return the schema of a valid form."""
     shape, faults = read_shape(declared, **options)
     assert faults == []
     return shape.schema
 
 
 def faults_of(declared, **options):
-    """Return the faults of a form that must be wrong, as `path: text`."""
+    """Return the faults of an invalid form, as `path: text`."""
     shape, faults = read_shape(declared, **options)
     assert shape is None
     return [f"{'.'.join(map(str, fault.path))}: {fault.text}" for fault in faults]
 
 
 def test_every_kind_of_field():
-    """Each kind has its type, and its options their keywords, in a stable order."""
+    """Each kind has its type, and its options have their keywords, in a stable order."""
     declared = {
         "message": f.string(required=True, description="Message to echo", min_length=1, format="x"),
         "name": f.string(pattern="^[a-z]+$", max_length=9, examples=["bob"]),
@@ -97,7 +97,7 @@ def test_every_kind_of_field():
 
 
 def test_no_fields_is_an_object_that_drops_everything():
-    """An empty mapping declares no properties; what comes is dropped (R5)."""
+    """An empty mapping declares no properties; everything is dropped (R5)."""
     shape, faults = read_shape({})
 
     assert faults == []
@@ -106,7 +106,7 @@ def test_no_fields_is_an_object_that_drops_everything():
 
 
 def test_arguments_are_an_attrs_instance_with_the_declared_names():
-    """Attributes for names that are identifiers, item access for all."""
+    """Identifiers are attributes, and all names can be used as items."""
     import attrs
 
     declared = {"path": f.string(), "class": int, "x-y": f.boolean(), "get": str, "__deep__": str}
@@ -129,7 +129,7 @@ def test_arguments_are_an_attrs_instance_with_the_declared_names():
 
 
 def test_arguments_compare_by_what_they_hold():
-    """Equal values are equal arguments; get() tells undeclared names from absent ones."""
+    """Equal values make equal arguments; get() distinguishes undeclared from absent names."""
     shape, _ = read_shape({"a": int, "b": int})
 
     first, second = shape.build({"a": 1}), shape.build({"a": 1.0, "zzz": 2})
@@ -142,7 +142,7 @@ def test_arguments_compare_by_what_they_hold():
 
 
 def test_defaults_apply_to_absent_fields_only():
-    """False, 0 and "" are defaults like any other; a mutable one is copied (R26 to R30)."""
+    """False, 0 and "" can be defaults; a mutable default is copied (R26 to R30)."""
     declared = {
         "flag": f.boolean(default=False),
         "text": f.string(default=""),
@@ -164,7 +164,7 @@ def test_defaults_apply_to_absent_fields_only():
 
 
 def test_enum_values_arrive_as_declared():
-    """Text, numbers, booleans and members come back as they were written."""
+    """Strings, numbers, booleans and members are delivered as declared."""
     declared = {
         "a": f.enum(1, True, "x", None),
         "b": f.enum(Scope),
@@ -191,7 +191,7 @@ def test_enum_values_arrive_as_declared():
 
 
 def test_strict_forbids_undeclared_names_at_every_level():
-    """`strict=True` publishes additionalProperties: false; nothing else does."""
+    """`strict=True` publishes additionalProperties: false; no other option does."""
     declared = {"a": f.object({"b": f.array(f.object({"c": str}))})}
 
     strict = schema_of(declared, strict=True)
@@ -203,7 +203,7 @@ def test_strict_forbids_undeclared_names_at_every_level():
 
 
 def test_descriptions_fill_what_has_none():
-    """Descriptions from outside serve the fields that do not describe themselves."""
+    """Descriptions from elsewhere are used for fields without their own."""
     declared = {"a": f.string(description="own"), "b": str}
 
     schema = schema_of(declared, descriptions={"a": "other", "b": "from outside", "c": "nothing"})
@@ -346,12 +346,12 @@ WRONG = [
 
 @pytest.mark.parametrize(("declared", "text"), WRONG, ids=range(len(WRONG)))
 def test_what_is_wrong_is_said_with_what_to_write(declared, text):
-    """Each mistake is a fault of the field, never an exception."""
+    """Each mistake is a fault of the field with its correction, never an exception."""
     assert any(line == text or text in line for line in faults_of(declared))
 
 
 def test_all_faults_of_a_form_are_reported_in_field_order():
-    """One reading names every field that is wrong."""
+    """All invalid fields are reported together."""
     declared = {
         "a": f.integer(default=60, max=50),
         "b": f.string(bogus=1),
@@ -363,13 +363,13 @@ def test_all_faults_of_a_form_are_reported_in_field_order():
 
 
 def test_a_default_beside_a_pattern_that_cannot_be():
-    """One mistake of a field is not reported as two."""
+    """One mistake of a field is not reported twice."""
     (line,) = faults_of({"a": f.string(pattern="(", default="x")})
     assert line.startswith('a: "("')
 
 
 def test_options_that_ask_for_nothing():
-    """unique=False and None say the same as silence."""
+    """unique=False and None are the same as no option."""
     assert schema_of({"a": f.array(str, unique=False, min=None)})["properties"]["a"] == {
         "type": "array",
         "items": {"type": "string"},
@@ -377,7 +377,7 @@ def test_options_that_ask_for_nothing():
 
 
 def test_header_is_published_on_nested_plain_fields():
-    """`header=` becomes x-mcp-header on any field that only objects are around."""
+    """`header=` becomes x-mcp-header on any field that is nested in objects only."""
     schema = schema_of(
         {"region": f.string(header="Region"), "a": f.object({"b": f.integer(header="Deep-1")})}
     )
@@ -387,7 +387,7 @@ def test_header_is_published_on_nested_plain_fields():
 
 
 def test_an_output_may_have_the_same_forms():
-    """Outputs are read alike, without the rules that only inputs have."""
+    """Outputs are read like inputs, without the rules for inputs."""
     _shape, faults = read_shape({"hits": f.integer(required=True)}, input=False)
 
     assert faults == []
@@ -408,27 +408,27 @@ def test_a_class_as_a_field():
 
 
 def test_a_bound_beyond_all_floats():
-    """An integer may be bounded by one that no float can hold."""
+    """The bound of an integer may exceed every float."""
     shape, faults = read_shape({"a": f.integer(max=10**400)})
     assert faults == []
     assert [shape.compiled.is_valid({"a": 10**400 + n}) for n in (0, 1)] == [True, False]
 
 
 def test_an_example_of_an_item():
-    """An example that the items of an array refuse is a mistake of the field with the array."""
+    """An example that does not fit the items is a fault of the field with the array."""
     _shape, faults = read_shape({"ids": f.array(f.integer(examples=[1, "x"]))})
     wrong = 'the example "x" breaks its own schema: expected integer, got string "x"'
     assert [(("ids",), wrong)] == [(fault.path, fault.text) for fault in faults]
 
 
 def test_a_default_beside_a_wrong_pattern():
-    """A wrong pattern is told once, though the default of its field cannot be judged by it."""
+    """An invalid pattern is reported once, and the default is not checked against it."""
     _shape, (fault,) = read_shape({"id": f.string(pattern="(", default="x")})
     assert fault.path == ("id",)
     assert '"(" cannot be used' in fault.text
 
 
 def test_a_field_is_shown_as_it_was_written():
-    """In messages and reprs of annotations."""
+    """The `repr` of a field is its source form, also in messages."""
     shown = [repr(field(min=1, title="Size")), repr(f.string("x", max_length=3))]
     assert shown == ["field(min=1, title='Size')", "f.string('x', max_length=3)"]

@@ -1,4 +1,4 @@
-"""Forms: flat schemas, what older revisions read of them, and what no form can ask."""
+"""Forms: flat schemas, what older revisions support, and what forms cannot contain."""
 
 import datetime as dt
 import decimal
@@ -43,14 +43,14 @@ class Color(enum.Enum):
 
 
 def flat(declared):
-    """Return the flat shape of a declaration that a form can ask."""
+    """Return the flat shape of a valid declaration."""
     shape, faults = flat_shape(declared)
     assert faults == []
     return shape
 
 
 def faults_of(declared):
-    """Return what no form can ask of a declaration, as `path: text`."""
+    """Return the parts of a declaration that forms cannot contain, as `path: text`."""
     shape, faults = flat_shape(declared)
     assert shape is None
     return [f"{'.'.join(map(str, fault.path))}: {fault.text}" for fault in faults]
@@ -62,7 +62,7 @@ def raw(**properties):
 
 
 def of_field(declared):
-    """Return what a form makes of one property of a JSON Schema."""
+    """Return the form's version of one property of a JSON Schema."""
     return flat(raw(x=declared)).schema["properties"]["x"]
 
 
@@ -90,7 +90,7 @@ class Everything(Schema):
 
 
 def test_a_class_becomes_a_flat_schema():
-    """Each kind of field has the words of the spec, and nothing else."""
+    """Each kind of field has the keywords of the specification, and no others."""
     assert flat(Everything).schema == {
         "type": "object",
         "properties": {
@@ -137,7 +137,7 @@ def test_a_class_becomes_a_flat_schema():
 
 
 def test_the_words_have_one_order():
-    """The type of a field stands before its description, and its bounds come last."""
+    """The type of a field comes before its description, and its bounds come last."""
     properties = flat(Everything).schema["properties"]
 
     assert list(properties["name"]) == ["type", "title", "description", "minLength", "maxLength"]
@@ -145,7 +145,7 @@ def test_the_words_have_one_order():
 
 
 def test_a_tool_schema_has_no_titles():
-    """Titles of fields and of choices are for people: a model reads plain enums."""
+    """Titles of fields and choices are for users: a model gets plain enums."""
     properties = read_shape(Everything)[0].schema["properties"]
 
     assert properties["name"] == {
@@ -160,7 +160,7 @@ def test_a_tool_schema_has_no_titles():
 
 
 def test_an_answer_becomes_an_instance():
-    """Choices arrive as members, dates as dates; what is blank has its default, or is None."""
+    """Choices become members, dates become dates; a blank field has its default, or None."""
     shape = flat(Everything)
     answer = {
         "name": "Ada",
@@ -190,7 +190,7 @@ def test_an_answer_becomes_an_instance():
 
 
 def test_answers_are_judged():
-    """A bad answer is refused with the field and the reason; what was not asked is no fault."""
+    """An invalid answer is refused with the field and the reason; unknown fields are ignored."""
     shape = flat(Everything)
     answer = {"name": "", "email": "a@b.c", "born": "1815-13-10", "size": "l", "x": None}
 
@@ -207,7 +207,7 @@ def test_answers_are_judged():
 
 
 def test_null_for_blank():
-    """A client that sends null for a blank field is understood where null was declared."""
+    """Null for a blank field is accepted where null is declared."""
     shape = flat({"note": str | None, "count": int})
 
     assert shape.compiled.is_valid({"note": None})
@@ -216,7 +216,7 @@ def test_null_for_blank():
 
 
 def test_forms_of_classes():
-    """Classes of attrs, dataclasses, TypedDicts and plain classes are asked too."""
+    """Attrs classes, dataclasses, TypedDicts and plain classes can be forms."""
 
     @attrs.frozen
     class A:
@@ -243,7 +243,7 @@ def test_forms_of_classes():
 
 
 def test_a_required_key_that_may_be_null():
-    """A field that may be null may be left blank; its key is there all the same, as declared."""
+    """A required field that accepts null may be blank; its key is in the result."""
 
     class Profile(TypedDict):
         name: Required[str]
@@ -259,7 +259,7 @@ def test_a_required_key_that_may_be_null():
 
 
 def test_fields_as_data():
-    """A mapping of fields is asked too, titles included; the answer is a record."""
+    """A mapping of fields can be a form, titles included; the answer is a record."""
     shape = flat(
         {
             "user": f.string(required=True, title="User"),
@@ -299,7 +299,7 @@ def test_fields_as_data():
 
 
 def test_titles_inside_a_type():
-    """Titles may stand where the choices are: in a list, beside null, in a named type."""
+    """Titles can be inside of a list, a nullable type, and a named type."""
 
     class Model(Schema):
         several: list[Annotated[Literal["a"], field(titles={"a": "A"})]]
@@ -357,13 +357,13 @@ def test_titles_inside_a_type():
     ],
 )
 def test_faults_of_titles(declared, fault):
-    """Titles for what is no choice are wrong wherever the fields are used, once each."""
+    """Titles for values that are not choices are reported once each, wherever the field is used."""
     assert faults_of(declared) == [fault]
     assert [fault.text for fault in read_shape(declared)[1]] == [fault.partition(": ")[2]]
 
 
 def test_faults_of_titles_are_found_by_the_class_statement():
-    """A class with wrong titles is never made."""
+    """A class with invalid titles is refused by its statement."""
     with pytest.raises(DefinitionError, match="which is not a choice; did you mean 'small'"):
 
         class Wrong(Schema):
@@ -417,7 +417,7 @@ class Loop(Schema):
     ],
 )
 def test_what_a_form_cannot_ask(annotation, text):
-    """A field that is not flat is refused by name, with what to write instead."""
+    """A field that is not flat is refused by name, with the correction."""
 
     @attrs.frozen
     class Model:
@@ -444,7 +444,7 @@ def test_classes_that_contain_themselves():
 
 
 def test_inherited_fields_have_their_own_class():
-    """The place of a fault is where the field is written."""
+    """The place of a fault is the class that defines the field."""
 
     class Base(Schema):
         place: Nested
@@ -503,7 +503,7 @@ def test_inherited_fields_have_their_own_class():
     ],
 )
 def test_schemas_that_a_form_cannot_ask(declared, text):
-    """JSON Schemas are held to the same rules."""
+    """The same rules apply to JSON Schemas."""
     (fault,) = faults_of(raw(x=declared))
 
     assert fault.startswith(f"x: {text}") or text in fault
@@ -525,14 +525,14 @@ def test_schemas_that_a_form_cannot_ask(declared, text):
     ],
 )
 def test_roots_that_a_form_cannot_have(declared, fault):
-    """A mistake in the whole form is reported without a field."""
+    """A fault of the whole form is reported without a field."""
     (found,) = faults_of(declared)
 
     assert found.startswith(f": {fault}")
 
 
 def test_a_required_name_without_a_field():
-    """Nobody can answer what is not asked."""
+    """A required name must be one of the properties."""
     assert faults_of({**raw(a={"type": "string"}), "required": ["a", "b"]}) == [
         "b: is required, but not among the properties; declare it"
     ]
@@ -561,12 +561,12 @@ def test_a_required_name_without_a_field():
     ],
 )
 def test_schemas_are_tidied(declared, made):
-    """Null becomes absence, harmless words go, and what the spec has stays."""
+    """Null becomes absence, harmless keywords are removed, and keywords of the spec stay."""
     assert of_field(declared) == {"type": "string", **made}
 
 
 def test_lists_in_schemas():
-    """Lists of choices keep their bounds; equal picks are the client's affair."""
+    """Lists of choices keep their bounds; the client handles equal choices."""
     items = {"enum": ["a"], "description": "…"}
     titled = {"type": "string", "anyOf": [{"const": "a", "title": "A"}]}
 
@@ -581,7 +581,7 @@ def test_lists_in_schemas():
 
 
 def test_a_json_schema_is_answered_with_a_dict():
-    """Nothing is built; what was not asked is dropped, and what is null in the schema is there."""
+    """The answer is a dict without unknown fields; nullable fields are present."""
     shape = flat(
         {
             **raw(a={"type": ["string", "null"]}, b={"type": "integer", "default": 3}),
@@ -602,7 +602,7 @@ def test_a_json_schema_is_answered_with_a_dict():
 
 
 def test_a_ready_shape():
-    """A shape is asked as the declaration that it came from, titles included."""
+    """A shape is equivalent to its declaration, titles included."""
     ready, _ = read_shape({"mode": f.enum("x", titles={"x": "Ex"}), "note": str | None})
 
     shape = flat(ready)
@@ -626,7 +626,7 @@ def test_empty_forms():
 
 
 def test_the_shape_of_a_class_is_kept():
-    """Asking again is a look-up; a subclass has a shape of its own, and a flat shape is final."""
+    """The flat shape is cached by class; a subclass has its own."""
 
     class Base(Schema):
         a: str
@@ -642,7 +642,7 @@ def test_the_shape_of_a_class_is_kept():
 
 
 def test_a_kept_shape_dies_with_its_class():
-    """Classes made in a loop are collected."""
+    """Classes made in a loop can be collected."""
 
     def use():
         @attrs.frozen
@@ -658,7 +658,7 @@ def test_a_kept_shape_dies_with_its_class():
 
 
 def test_a_class_with_a_name_that_comes_later():
-    """A refusal is not kept: the name may exist by the next time."""
+    """A refusal is not cached: the name may exist by the next time."""
 
     @attrs.frozen
     class Model:
@@ -697,7 +697,7 @@ def test_older_revisions():
 
 
 def test_the_forms_of_the_conformance_suite():
-    """The five kinds of choices come out as the suite looks for them (SEP-1330)."""
+    """The five kinds of choices have the form that the suite expects (SEP-1330)."""
 
     class Model(Schema):
         untitledSingle: Literal["option1", "option2"]
@@ -771,7 +771,7 @@ def _choices(draw):
 
 @st.composite
 def models(draw, kinds=(_texts, _numbers, _booleans, _dates, _choices)):
-    """Draw a flat class, and values for its fields; a field may be left out where it can."""
+    """Draw a flat class, and values for its fields; optional fields may be missing."""
     drawn = {
         name: (draw(draw(st.sampled_from(kinds))()), draw(st.booleans()), draw(st.booleans()))
         for name in draw(st.lists(st.sampled_from("abcdef"), min_size=1, unique=True))
@@ -793,7 +793,7 @@ def models(draw, kinds=(_texts, _numbers, _booleans, _dates, _choices)):
 @LAW
 @given(models())
 def test_answers_round_trip(drawn):
-    """A dumped instance is an answer that is accepted and builds an equal instance."""
+    """A dumped instance is a valid answer, and builds an equal instance."""
     model, values = drawn
     shape = flat(model)
     instance = model(**values)
@@ -812,7 +812,7 @@ WRONG = st.sampled_from(["zzzzzzz", 99, -99, 1.5, True, [], ["#f00", "#f00"], {}
 @LAW
 @given(models((_texts, _numbers, _booleans, _choices)), st.data())
 def test_the_flat_schema_says_what_is_accepted(drawn, data):
-    """A client that validates the answer, as it should, decides as the server does."""
+    """A client that validates the answer against the schema decides as the server does."""
     model, values = drawn
     shape = flat(model)
     wire = {name: dump_value(value) for name, value in values.items()}
@@ -823,7 +823,7 @@ def test_the_flat_schema_says_what_is_accepted(drawn, data):
 
 @pytest.fixture(scope="module")
 def official():
-    """Validators of the parameters of a form, by revision; they know no words but the spec's."""
+    """Return validators of form parameters by revision, which accept only the spec's keywords."""
     if not OFFICIAL.is_dir():
         pytest.skip("the official schemas are not beside the checkout")
     validators = pytest.importorskip("jsonschema")
@@ -848,7 +848,7 @@ def _validator(validators, revision):
 @LAW
 @given(models())
 def test_forms_are_what_the_spec_allows(official, drawn):
-    """Each revision gets a form by the letter of its own schema, or none."""
+    """Each revision gets a form that its own schema allows, or none."""
     model, _ = drawn
     schema = flat(model).schema
     several = any(each["type"] == "array" for each in schema["properties"].values())

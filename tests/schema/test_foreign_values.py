@@ -1,4 +1,4 @@
-"""Values of numpy, pandas and polars in results; known by name, and by the libraries themselves."""
+"""Values of numpy, pandas and polars in results, with stand-ins and with the libraries."""
 
 import datetime as dt
 import json
@@ -34,11 +34,11 @@ def refusal_of(annotation, **options):
     return fault.text
 
 
-# By name, with classes that only look like them
+# By name, with classes that only resemble them
 
 
 def test_scalars_of_numpy_by_name():
-    """A number is the number of Python; one that Python has not is refused."""
+    """A number becomes a Python number; a type that Python lacks is refused."""
     scalar = stand_in("numpy", "float64", "floating", "generic", item=lambda self: 1.5)()
     scalar.dtype = SimpleNamespace(kind="f")
     long = stand_in("numpy", "longdouble", "generic", item=lambda self: self)()
@@ -50,7 +50,7 @@ def test_scalars_of_numpy_by_name():
 
 
 def test_arrays_of_numpy_by_name(monkeypatch):
-    """A list; times are in a unit that Python has."""
+    """An array becomes a list; times need a unit that Python has."""
     array = stand_in("numpy", "ndarray", tolist=lambda self: [[1, 2], [3, 4]])()
     array.dtype = SimpleNamespace(kind="i")
     day = stand_in("numpy", "datetime64", "generic", item=lambda self: dt.date(2026, 1, 1))()
@@ -67,7 +67,7 @@ def test_arrays_of_numpy_by_name(monkeypatch):
 
 
 class Column:
-    """A column of numbers, in which None is missing."""
+    """A column of numbers, in which missing values are None."""
 
     def __init__(self, values):
         self.values = values
@@ -91,7 +91,7 @@ class Column:
 
 
 def test_series_and_frames_of_pandas_by_name():
-    """Rows without the index; what is missing is null; columns of one name are refused."""
+    """Rows have no index; missing values are null; duplicate columns are refused."""
     nan = float("nan")
 
     class Frame(Column):
@@ -113,7 +113,7 @@ def test_series_and_frames_of_pandas_by_name():
 
 
 def test_frames_of_polars_by_name():
-    """Rows and lists as polars makes them; a lazy frame is to be collected."""
+    """Rows and lists are made by polars; a lazy frame must be collected first."""
     frame = stand_in("polars", "DataFrame", to_dicts=lambda self: [{"a": dt.date(2026, 1, 1)}])()
     series = stand_in("polars", "Series", to_list=lambda self: [Decimal(1)])()
     lazy = stand_in("polars", "LazyFrame")()
@@ -125,13 +125,13 @@ def test_frames_of_polars_by_name():
 
 
 def test_types_of_pydantic():
-    """They are written by pydantic: a secret is not told."""
+    """They are dumped by pydantic, so secrets are masked."""
     assert dump_value(pydantic.SecretStr("word")) == "**********"
     assert dump_value([pydantic.HttpUrl("http://x.example")]) == ["http://x.example/"]
 
 
 def test_types_that_pydantic_can_describe():
-    """One of a third library is written by pydantic, too."""
+    """Types of other libraries with pydantic support are dumped by pydantic."""
 
     class Oid:
         @classmethod
@@ -158,7 +158,7 @@ def test_types_that_pydantic_can_describe():
     ],
 )
 def test_what_has_no_form(value, text):
-    """The type is named, and the form to return."""
+    """The error has the type, and the form to return."""
     with pytest.raises(TypeError) as caught:
         dump_value({"a": [value]})
     assert text in str(caught.value)
@@ -175,7 +175,7 @@ FLOAT, BOOL = (
 
 
 def test_they_are_annotations_of_results():
-    """A frame is a list of objects, an array and a series a list, a scalar a number."""
+    """A frame is a list of objects, an array and a series are lists, a scalar is a number."""
     assert output_of(FRAME) == {"type": "array", "items": {"type": "object"}}
     assert output_of(SERIES) == {"type": "array"}
     assert output_of(ARRAY) == {"type": "array"}
@@ -198,7 +198,7 @@ def test_they_are_annotations_of_results():
     ],
 )
 def test_they_are_no_parameters(annotation, text):
-    """The type is named, and the one to write."""
+    """The error has the type, and the one to write."""
     assert refusal_of({"a": annotation}).startswith(text)
 
 
@@ -206,7 +206,7 @@ def test_they_are_no_parameters(annotation, text):
 
 
 def test_numpy_itself():
-    """Scalars and arrays of every kind; NaN stays one, for the contract to refuse."""
+    """Scalars and arrays of every kind are dumped; NaN stays, and the contract refuses it."""
     np = pytest.importorskip("numpy")
     shown = {
         "int": np.int64(3),
@@ -265,7 +265,7 @@ def test_numpy_itself():
 
 
 def test_pandas_itself():
-    """Frames, series and indexes; all that is missing is null."""
+    """Frames, series and indexes are dumped; missing values are null."""
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(
         {
@@ -300,7 +300,7 @@ def test_pandas_itself():
 
 
 def test_polars_itself():
-    """Frames and series; null is null, and NaN stays one."""
+    """Frames and series are dumped; null is null, and NaN stays."""
     pl = pytest.importorskip("polars")
     frame = pl.DataFrame({"n": [1, None], "day": [dt.date(2026, 1, 2), None], "l": [[1], []]})
 

@@ -19,14 +19,14 @@ class Scope(enum.Enum):
 
 
 def read(declared, **options):
-    """Read a form that must be right."""
+    """Read a valid form."""
     shape, faults = read_shape(declared, **options)
     assert faults == []
     return shape
 
 
 def faults_of(declared, **options):
-    """Read a form that must be wrong; return `path: text`."""
+    """Read an invalid form; return `path: text`."""
     shape, faults = read_shape(declared, **options)
     assert shape is None
     return [f"{'.'.join(map(str, fault.path))}: {fault.text}" for fault in faults]
@@ -57,7 +57,7 @@ class Person:
 
 
 def test_an_attrs_class():
-    """Aliases name the fields on the wire; init=False attributes are no input."""
+    """Aliases are the names on the wire; attributes with init=False are not part of an input."""
     shape = read(Person)
 
     assert list(shape.schema["properties"]) == ["name", "years", "address", "tags", "home"]
@@ -88,7 +88,7 @@ def test_an_attrs_class():
 
 
 def test_an_output_shows_what_no_constructor_takes():
-    """Attributes with init=False are part of a result, always there, and not built."""
+    """Attributes with init=False are part of a result, always present, and not built."""
     shape = read(Person, input=False)
 
     assert shape.schema["required"] == ["name", "initials"]
@@ -97,7 +97,7 @@ def test_an_output_shows_what_no_constructor_takes():
 
 
 def test_a_default_that_needs_the_instance():
-    """A factory with takes_self is left to the constructor."""
+    """A factory with takes_self runs in the constructor."""
 
     @attrs.define
     class Pair:
@@ -123,7 +123,7 @@ class Point:
 
 
 def test_a_dataclass():
-    """A dataclass is read from its own fields; its generated docstring is no description."""
+    """Its fields are read; a generated docstring is not used as description."""
     shape = read({"at": Point})
 
     at = shape.schema["properties"]["at"]
@@ -142,7 +142,7 @@ def test_a_dataclass():
 
 
 def test_a_dataclass_with_an_init_variable_is_refused():
-    """An InitVar is no value of the instance."""
+    """An InitVar is not stored in the instance."""
 
     @dataclasses.dataclass
     class Odd:
@@ -166,7 +166,7 @@ class Movie(Base, total=False):
 
 
 def test_a_typed_dict():
-    """Keys that need not be there stay absent; what is declared nowhere is dropped."""
+    """Keys that are not required stay absent; undeclared keys are dropped."""
     shape = read(Movie)
 
     assert shape.schema["required"] == ["a", "title"]
@@ -178,7 +178,7 @@ def test_a_typed_dict():
 
 
 def test_a_plain_class():
-    """A nested class without a base is made a frozen attrs class when it is read."""
+    """A nested class without a base becomes a frozen attrs class."""
 
     class Input:
         query: str
@@ -199,7 +199,7 @@ def test_a_plain_class():
 
 
 def test_a_class_that_is_no_form_is_refused():
-    """A class with its own constructor is not turned into something else."""
+    """A class with its own constructor is not converted."""
 
     class Index:
         x: int
@@ -220,7 +220,7 @@ class Tree(Schema):
 
 
 def test_a_recursive_class():
-    """It refers to itself through $defs, and the root still shows its type."""
+    """It refers to itself through $defs, and the root still has its type."""
     shape = read(Tree)
 
     assert shape.schema["type"] == "object"
@@ -248,7 +248,7 @@ class Right:
 
 
 def test_classes_that_contain_each_other():
-    """Mutual recursion ends, wherever the form begins; nested definitions are shared."""
+    """Mutual recursion is resolved from any class; definitions are shared."""
     shape = read({"a": Left, "b": list[Right]})
 
     made = shape.build({"a": {"right": {"left": {}, "number": 1.0}}})
@@ -278,7 +278,7 @@ def test_names_of_definitions_are_unique():
 
 
 def test_union_of_classes():
-    """Branches of one JSON type are told apart by their schemas: the first that fits is taken."""
+    """Branches of the same JSON type are selected by schema: the first that fits is built."""
 
     @attrs.frozen
     class Circle:
@@ -324,7 +324,7 @@ class Growing(t.Generic[Item]):
 
 
 def test_generic_classes():
-    """A type parameter stands for its argument, of the class itself or of a base."""
+    """A type parameter is replaced by its argument, in the class and in its bases."""
     shape = read({"a": Page[Address], "b": Page[int], "c": Numbers})
 
     made = shape.build(
@@ -343,7 +343,7 @@ def test_generic_classes():
 
 @pytest.mark.slow
 def test_a_form_that_grows_without_bound_is_refused():
-    """Classes are written out wherever they are used; there is an end to it."""
+    """Classes are expanded where they are used, up to a limit."""
 
     def make(inner):
         @attrs.frozen
@@ -362,7 +362,7 @@ def test_a_form_that_grows_without_bound_is_refused():
 
 
 def test_constraints_of_attrs_validators():
-    """Validators become keywords, as far as JSON Schema has them."""
+    """They become keywords, if JSON Schema has them."""
 
     @attrs.frozen
     class Checked:
@@ -440,7 +440,7 @@ def test_a_validator_on_a_type_that_has_no_such_bound():
 
 
 def test_a_constructor_that_refuses():
-    """A refusal by a validator or a hook is a violation at its own place, in its words."""
+    """A refusal of a validator or a hook is a violation at its own path, with its text."""
 
     @attrs.frozen
     class Even:
@@ -481,12 +481,12 @@ def test_a_constructor_that_refuses():
     ]
     (whole,) = compiled.violations({"even": {"n": 100}})
     assert (whole.pointer, whole.keyword, whole.message) == ("", "validator", "not a hundred")
-    # A defect of the class is no fault of the arguments: it shows when they are built.
+    # A fault of the class is not a fault of the arguments: it raises when they are built.
     assert compiled.is_valid({"even": {"n": 2}, "ranges": [{"low": 13, "high": 1}]})
 
 
 def test_union_with_a_constructor_that_refuses():
-    """A branch whose constructor refuses is passed over for the next that fits."""
+    """If the constructor of a branch refuses, the next branch that fits is used."""
 
     @attrs.frozen
     class Even:
@@ -508,7 +508,7 @@ def _refuse_odd(number):
 
 
 def test_constructors_written_by_hand_are_called():
-    """A class that makes its instances itself is never filled from outside."""
+    """A class with its own constructor is built by it."""
 
     class Shout(Schema):
         text: str
@@ -530,7 +530,7 @@ def test_constructors_written_by_hand_are_called():
 
 
 def test_attributes_without_annotation_are_refused():
-    """Nothing is guessed: an attribute without a type says so."""
+    """An attribute without a type is a fault."""
     cls = attrs.make_class("Loose", {"x": attrs.field()})
 
     assert faults_of(cls) == ["x: has no annotation; write its type"]
@@ -561,7 +561,7 @@ def test_two_attributes_with_one_name():
 
 
 def test_a_marker_is_no_default_of_other_classes():
-    """`field()` belongs to Schema classes; elsewhere it goes into Annotated."""
+    """`field()` is for Schema classes; elsewhere it belongs in Annotated."""
 
     @dataclasses.dataclass
     class Wrong:
@@ -574,7 +574,7 @@ def test_a_marker_is_no_default_of_other_classes():
 
 
 def test_prompt_arguments():
-    """`argument()` takes what fits a prompt, and keeps `complete` for the prompt to read."""
+    """`argument()` has the options of prompt arguments, and keeps `complete` for the prompt."""
 
     class Arguments(Schema):
         code: str = argument(title="Code", description="The code")
@@ -598,7 +598,7 @@ def test_prompt_arguments():
 
 
 def test_a_default_is_delivered_as_declared():
-    """Defaults are copied if they can change, and never cast."""
+    """Mutable defaults are copied, and defaults are never converted."""
 
     @attrs.frozen
     class Holder:
@@ -624,7 +624,7 @@ def test_a_default_is_delivered_as_declared():
 
 
 def test_a_class_describes_itself_wherever_it_stands():
-    """Its docstring describes the object; a field of its own description keeps that."""
+    """Its docstring describes the object, unless the field has its own description."""
 
     @attrs.frozen
     class Inner:

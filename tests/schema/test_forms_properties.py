@@ -58,7 +58,7 @@ class Place:
 
 @st.composite
 def twins(draw, depth=2):
-    """Draw one field in both forms: annotation, options, marker, JSON values that fit."""
+    """Draw one field in both forms: annotation, options, marker, matching JSON values."""
     kinds = ["string", "integer", "number", "boolean", "enum"]
     kind = draw(st.sampled_from([*kinds, "array", "object"] if depth else kinds))
     return draw(_TWINS[kind](depth))
@@ -142,7 +142,7 @@ _TWINS = {
 
 @st.composite
 def forms(draw, depth=2, least=0):
-    """Draw a Schema class, the mapping of the same fields, and JSON objects that fit both."""
+    """Draw a Schema class, the mapping of the same fields, and matching JSON objects."""
     annotations, body, mapping, required, optional = {}, {}, {}, {}, {}
     for name in draw(st.lists(st.sampled_from(NAMES), min_size=least, max_size=4, unique=True)):
         annotation, options, marker, values = draw(twins(depth))
@@ -153,7 +153,7 @@ def forms(draw, depth=2, least=0):
         wanted = {**marker.options, "required": True} if must else marker.options
         mapping[name] = Marker(**{**vars(marker), "options": wanted})
         (required if must else optional)[name] = values
-    # Nested by its name: nothing is raised while the class is made.
+    # Nested by its name: the class statement does not raise.
     names = {"__annotations__": annotations, "__qualname__": "Outer.Form", "__module__": __name__}
     cls = type("Form", (Schema,), {**names, **body})
     values = st.fixed_dictionaries(required, optional={**optional, "undeclared": st.integers()})
@@ -173,7 +173,7 @@ def plain(value):
 @LAW
 @given(forms(), st.data())
 def test_both_forms_are_one(form, data):
-    """The same fields give the same schema, key order included, and the same arguments."""
+    """The same fields have the same schema, with the same key order, and the same arguments."""
     cls, mapping, values = form
     typed, typed_faults = read_shape(cls)
     asdata, data_faults = read_shape(mapping)
@@ -192,7 +192,7 @@ def test_both_forms_are_one(form, data):
 @given(forms(), st.data())
 @pytest.mark.time_limit(360)
 def test_arguments_survive_the_way_back(form, data):
-    """A built value is dumped as a valid one that builds an equal value."""
+    """A built value is dumped as a valid value that builds an equal one."""
     cls, mapping, values = form
     value = data.draw(values)
     for declared in (cls, mapping):
@@ -222,7 +222,7 @@ def test_arguments_survive_the_way_back(form, data):
     ),
 )
 def test_the_engines_agree_on_forms(form, data, junk):
-    """Both engines serve what the forms publish, and judge alike."""
+    """Both engines serve the schemas of forms, with the same verdicts."""
     cls, _, values = form
     shape, _ = read_shape(cls)
     native = compile_schema(shape.schema, "native")
@@ -243,7 +243,7 @@ def test_the_engines_agree_on_forms(form, data, junk):
     st.data(),
 )
 def test_hostile_names_are_only_names(mapping, data):
-    """Every text can name a field."""
+    """Any string can be the name of a field."""
     kinds = {str: TEXT, int: st.integers(), float: st.floats(allow_nan=False), bool: st.booleans()}
     value = data.draw(st.fixed_dictionaries({}, optional={n: kinds[k] for n, k in mapping.items()}))
     shape, faults = read_shape(mapping)
@@ -287,7 +287,7 @@ ANNOTATIONS = [
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_python_values_survive_the_wire(annotation, values, data):
-    """A value of each type is dumped as JSON that both engines accept, and built again."""
+    """A value of each type is dumped as JSON that both engines accept, and restored."""
     shape, faults = read_shape({"value": annotation})
     assert faults == []
     value = data.draw(values)
@@ -301,7 +301,7 @@ def test_python_values_survive_the_wire(annotation, values, data):
 
 
 def test_what_the_python_engine_cannot_serve_is_named():
-    """Patterns outside its subset are all that forms publish and it refuses."""
+    """Only patterns outside of its subset are published by forms and refused by it."""
     shape, _ = read_shape({"a": f.string(pattern=r"\p{L}"), "b": f.number(multiple_of=0.1)})
 
     with pytest.raises(SchemaUnsupported) as caught:

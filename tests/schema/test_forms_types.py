@@ -1,4 +1,4 @@
-"""Annotations → JSON Schema, and the values that they deliver."""
+"""Annotations → JSON Schema, and the values that they produce."""
 
 import datetime as dt
 import decimal
@@ -41,7 +41,7 @@ Bound = t.TypeVar("Bound", bound=int)
 
 
 class Alias:
-    """The parts of the result of a `type` statement (PEP 695) that are looked at."""
+    """The parts of a `type` statement's result (PEP 695) that are used."""
 
     __type_params__ = ()
 
@@ -57,7 +57,7 @@ RECURSIVE.__value__ = list[RECURSIVE]
 
 
 def read(annotation):
-    """Read an annotation as an output, which may be of any type."""
+    """Read an annotation as an output, which may have any type."""
     shape, faults = read_shape(annotation, input=False)
     assert faults == []
     return shape
@@ -176,7 +176,7 @@ CASES = [
 
 @pytest.mark.parametrize(("annotation", "schema"), CASES, ids=lambda case: str(case)[:40])
 def test_schema_of_an_annotation(annotation, schema):
-    """Each annotation has one schema, with its keywords in one order."""
+    """Each annotation has one schema, with its keywords in a fixed order."""
     assert schema == read(annotation).schema
 
 
@@ -231,7 +231,7 @@ VALUES = [
 
 @pytest.mark.parametrize(("annotation", "value", "built"), VALUES, ids=str)
 def test_value_of_an_annotation(annotation, value, built):
-    """An accepted value arrives as the annotation says, and goes back the same way."""
+    """An accepted value is built as annotated, and dumped unchanged."""
     shape = read(annotation)
     assert shape.compiled.is_valid(value)
 
@@ -242,7 +242,7 @@ def test_value_of_an_annotation(annotation, value, built):
 
 
 def test_what_needs_no_work_is_not_built():
-    """Text, booleans and lists of them stay the objects that came."""
+    """Strings, booleans and lists of them are the same objects as before."""
     plain = [str, list[str], dict[str, t.Any], str | None, bool | str, t.Literal["a"], t.Any]
     assert [None] * len(plain) == [read(annotation).build for annotation in plain]
 
@@ -297,7 +297,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("annotation", "text"), REFUSED, ids=lambda case: str(case)[:40])
 def test_what_has_no_schema_is_refused(annotation, text):
-    """An annotation that JSON Schema cannot express is a fault that says what to write."""
+    """It is a fault that says what to write."""
     declared = {"a": list[annotation]} if isinstance(annotation, str) else annotation
     shape, faults = read_shape(declared, input=False)
 
@@ -318,7 +318,7 @@ def test_what_has_no_schema_is_refused(annotation, text):
     ],
 )
 def test_text_that_does_not_parse_is_a_violation(annotation, value, text):
-    """A declared Python type is enforced, though `format` is an annotation in JSON Schema."""
+    """A declared Python type is enforced, though JSON Schema only annotates `format`."""
     compiled = read(annotation).compiled
 
     assert not compiled.is_valid(value)
@@ -328,7 +328,7 @@ def test_text_that_does_not_parse_is_a_violation(annotation, value, text):
 
 
 def test_violations_inside_containers_have_paths():
-    """The path leads to the text in any container; violations of the schema come first."""
+    """The path leads to the string in any container; violations of the schema come first."""
     places = [
         (list[dt.date], ["2024-01-01", "no"], (1,)),
         (tuple[int, dt.date], [1, "no"], (1,)),
@@ -358,7 +358,7 @@ class _Flight(Schema):
 
 
 def test_formats_are_told_with_everything_else():
-    """A model that corrects what it was told is not sent back for the rest."""
+    """Formats are reported with other violations, so that a model can correct all at once."""
     value = {
         "day": "x",
         "key": "y",
@@ -390,7 +390,7 @@ def test_formats_are_told_with_everything_else():
 
 @pytest.mark.parametrize("value", [3, [], {"by_name": [], "legs": {}, "span": 3, "stops": "x"}])
 def test_formats_are_looked_for_where_they_may_be(value):
-    """A value of another shape altogether has no parts that could be told."""
+    """A value of another structure has no formats to report."""
     found = read(_Flight).compiled.violations(value)
 
     assert found
@@ -398,14 +398,14 @@ def test_formats_are_looked_for_where_they_may_be(value):
 
 
 def test_a_hundred_texts_that_do_not_parse():
-    """More are not told, whether the schema rejects the value too or not."""
+    """No more than a hundred are reported, whether or not the schema rejects the value, too."""
     compiled = read(list[dt.date]).compiled
     for value in (["no"] * 200, [*range(50), *["no"] * 200]):
         assert len(compiled.violations(value)) == 100
 
 
 def test_a_search_for_texts_that_do_not_parse_ends():
-    """Of a large value the first parts are searched; the value stays refused."""
+    """Only the first parts of a large value are searched; the value is refused anyway."""
     compiled = read(list[dt.date]).compiled
     (found,) = compiled.violations(["2024-01-01"] * 50_000 + ["no"])
     assert found.message == "cannot be used"
@@ -413,7 +413,7 @@ def test_a_search_for_texts_that_do_not_parse_ends():
 
 
 def test_a_constructor_that_says_much():
-    """Its words are cut: it may have quoted what a peer sent."""
+    """Its text is cut: it may quote a peer."""
 
     @attrs.define
     class Quoting:
@@ -427,7 +427,7 @@ def test_a_constructor_that_says_much():
 
 
 def test_what_is_too_deep_is_not_walked():
-    """A value that the guards refused is not looked at again."""
+    """A value that exceeds the depth limit is not searched."""
     value: t.Any = {"day": "x"}
     for _ in range(5000):
         value = {"day": "x", "stops": [value]}
@@ -448,7 +448,7 @@ class _Even:
 
 
 def test_checks_of_a_class_wait_for_the_rest():
-    """A constructor judges whole values only: it is not run on what does not fit."""
+    """A constructor only runs for values that fit the schema."""
     compiled = read(_Even).compiled
     assert [v.keyword for v in compiled.violations({"day": "x", "number": "y"})] == [
         "type",
@@ -460,7 +460,7 @@ def test_checks_of_a_class_wait_for_the_rest():
 
 
 def test_union_whose_branches_all_refuse():
-    """A value that no branch can build is still a violation, of the whole."""
+    """A value that no branch can build is a violation of the whole value."""
     compiled = read(list[dt.date] | list[dt.time]).compiled
 
     assert not compiled.is_valid(["no"])

@@ -1,4 +1,4 @@
-"""Headers of raw schemas, as servers declare them and clients read them."""
+"""Headers in raw schemas, as servers declare them and clients read them."""
 
 import pytest
 
@@ -30,7 +30,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("schema", "text"), WRONG.values(), ids=WRONG)
 def test_a_wrong_header_is_refused(schema, text):
-    """The server refuses to define it, and a client finds it by the same rules."""
+    """The server refuses its definition, and a client applies the same rules."""
     _, faults = read_raw(schema)
 
     assert any(text in fault.text for fault in faults)

@@ -1,4 +1,4 @@
-"""Mistakes of people who come from other libraries: each is refused, with what to write."""
+"""Mistakes of users of other libraries: each is refused, with the correction."""
 
 import dataclasses
 import datetime as dt
@@ -41,14 +41,14 @@ class Paging(Schema):
 
 
 def faults_of(declared):
-    """Return the faults of a form that must be wrong, as `path: text`."""
+    """Return the faults of an invalid form, as `path: text`."""
     shape, faults = read_shape(declared)
     assert shape is None
     return [f"{'.'.join(map(str, fault.path))}: {fault.text}" for fault in faults]
 
 
 def class_with(name, value, base=Schema):
-    """Return a class that is nested by its name, with one value that has no annotation."""
+    """Return a class that is nested by its name, with one unannotated value."""
     bases = (base,) if base is not None else ()
     body = {name: value, "__qualname__": "Outer.Input", "__module__": __name__}
     return type("Input", bases, body)
@@ -81,7 +81,7 @@ NO_ANNOTATION = {
 @pytest.mark.parametrize("base", [Schema, None], ids=["Schema", "plain"])
 @pytest.mark.parametrize(("value", "hint"), NO_ANNOTATION.values(), ids=NO_ANNOTATION)
 def test_a_value_without_annotation_is_refused(value, hint, base):
-    """It would be no field, and nobody would be told."""
+    """It would not be a field, without any notice."""
     (line,) = faults_of(class_with("a", value, base))
 
     assert line == (
@@ -91,14 +91,14 @@ def test_a_value_without_annotation_is_refused(value, hint, base):
 
 
 def test_a_number_under_a_name_with_a_capital_is_refused():
-    """Only a name in capitals marks a constant that a reader would take for a field."""
+    """Only a name in capitals marks a constant; a number under another name looks like a field."""
     (line,) = faults_of(class_with("Limit", 3))
 
     assert "write Limit: int = 3" in line
 
 
 def test_a_class_that_stands_alone_is_refused():
-    """The statement raises, and names the line."""
+    """The statement raises with the line."""
     with pytest.raises(DefinitionError, match="write a: int = 3") as caught:
 
         class Input(Schema):
@@ -111,7 +111,7 @@ def test_a_class_that_stands_alone_is_refused():
 
 
 def test_a_plain_class_inside_a_tool_is_refused():
-    """Together with everything else that is wrong in the tool."""
+    """It is reported with everything else that is wrong in the tool."""
     with pytest.raises(DefinitionError, match=r"Add\.Input\.a: has no annotation.*a: int = 3"):
 
         class Add(Tool):
@@ -139,7 +139,7 @@ def test_an_inherited_field_keeps_its_annotation():
 
 
 def test_constants_and_members_are_left_alone():
-    """Nobody takes them for fields."""
+    """Constants and members are not mistaken for fields."""
 
     class Outer:
         class Input(Schema):
@@ -195,7 +195,7 @@ def test_constants_and_members_are_left_alone():
 
 
 def test_other_classes_follow_their_own_rules():
-    """Attrs and dataclasses ignore such attributes, and say so themselves."""
+    """Attrs and dataclasses ignore such attributes, as documented."""
 
     @attrs.define
     class Attrs:
@@ -249,7 +249,7 @@ WORDS = {
 
 @pytest.mark.parametrize(("word", "ours"), WORDS.items(), ids=WORDS)
 def test_words_of_other_libraries_are_answered_with_ours(word, ours):
-    """`field(ge=1)` says: write min."""
+    """For `field(ge=1)` the error says: write min."""
     assert f"a: field has no option {word!r}; write {ours}" in faults_of(marked(**{word: 1}))
 
 
@@ -271,7 +271,7 @@ SENTENCES = {
 
 @pytest.mark.parametrize(("word", "hint"), SENTENCES.items(), ids=SENTENCES)
 def test_what_has_no_word_here_is_explained(word, hint):
-    """Some options have no counterpart, and each says what to do instead."""
+    """For options without a counterpart the error says what to do instead."""
     (line,) = faults_of(marked(**{word: 1}))
 
     assert line.startswith(f"a: field has no option {word!r}; ")
@@ -297,12 +297,12 @@ IN_DATA = {
 
 @pytest.mark.parametrize(("marker", "text"), IN_DATA.values(), ids=IN_DATA)
 def test_words_of_other_libraries_in_data(marker, text):
-    """The data form answers alike; Python's own TypeError never comes up."""
+    """The data form has the same errors, and never Python's own TypeError."""
     assert any(text in line for line in faults_of({"a": marker}))
 
 
 def test_an_argument_answers_alike():
-    """`argument` has options of its own."""
+    """`argument` has its own options."""
 
     class Outer:
         class Arguments(Schema):
@@ -314,8 +314,8 @@ def test_an_argument_answers_alike():
     ]
 
 
-def test_a_word_that_nobody_knows():
-    """A slip is answered with the nearest option, anything else with all of them."""
+def test_an_unknown_option():
+    """The error suggests the nearest option, or lists all of them."""
     near, far = faults_of({"a": f.string(requird=True), "b": f.string(bogus=1)})
 
     assert near == "a: unknown option 'requird' of f.string; did you mean 'required'?"
@@ -334,7 +334,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize(("value", "text"), FOREIGN.values(), ids=FOREIGN)
 def test_a_field_of_another_library(value, text):
-    """In a Schema class, annotated or not, only field(...) has a meaning."""
+    """In a Schema class only field(...) has a meaning, with or without an annotation."""
     body = {"__annotations__": {"a": int}, "a": value, "__qualname__": "Outer.Input"}
     annotated = type("Input", (Schema,), body)
 
@@ -346,7 +346,7 @@ def test_a_field_of_another_library(value, text):
 
 
 def test_field_of_another_library_inside_annotated():
-    """Its options would be lost without a word."""
+    """Its options would be lost silently."""
 
     class Outer:
         class Input(Schema):
@@ -358,7 +358,7 @@ def test_field_of_another_library_inside_annotated():
 
 
 def test_a_field_of_the_data_form_without_annotation():
-    """The advice for a class is `field`, with the type before it."""
+    """The error for a class advises `field`, with the type before it."""
     (line,) = faults_of(class_with("a", f.integer(min=1)))
 
     assert line == "a: f.integer(...) is for mappings; in a class write a: int = field(...)"

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not SUITE.is_dir(), reason="the suite is not bes
 
 @pytest.fixture(scope="module")
 def documents():
-    """The documents that the suite serves at its own address."""
+    """Return the documents that the suite serves at its own address."""
     remotes = SUITE / "remotes"
     return {
         f"http://localhost:1234/{path.relative_to(remotes).as_posix()}": json.loads(
@@ -27,14 +27,14 @@ def documents():
 
 
 def groups(part):
-    """Yield the name and the content of each group of tests of a part."""
+    """Yield the name and the content of each group of tests in a part."""
     for path in sorted((SUITE / PARTS[part]).glob("*.json")):
         for group in json.loads(path.read_text()):
             yield f"{path.stem}: {group['description']}", group
 
 
 def run(part, engine, documents):
-    """Return how many tests were answered rightly, wrongly, or refused; and the wrong ones."""
+    """Count the right, wrong and refused verdicts; return the wrong ones, too."""
     counts: Counter[str] = Counter()
     wrong = []
     for name, group in groups(part):
@@ -52,7 +52,7 @@ def run(part, engine, documents):
 
 
 def is_right(compiled: CompiledSchema, test) -> bool:
-    """Tell if the verdict is the one of the suite, and the report agrees with it."""
+    """Tell whether the verdict is that of the suite, and the report agrees with it."""
     before = json.dumps(test["data"])
     valid = compiled.is_valid(test["data"])
     violations = compiled.violations(test["data"])
@@ -63,7 +63,7 @@ def is_right(compiled: CompiledSchema, test) -> bool:
 
 @pytest.mark.parametrize(("part", "right"), [("required", 1299), ("optional", 162)])
 def test_native_answers_everything(part, right, documents):
-    """The native engine answers every test rightly, and every rejection is explained."""
+    """The native engine is right in every test, and every rejection is explained."""
     assert run(part, "native", documents) == ({"right": right}, [])
 
 
@@ -71,5 +71,5 @@ def test_native_answers_everything(part, right, documents):
     ("part", "right", "refused"), [("required", 1146, 153), ("optional", 131, 31)]
 )
 def test_python_answers_rightly_or_refuses(part, right, refused, documents):
-    """The Python engine gives no wrong answer, and answers no fewer tests than before."""
+    """The Python engine is never wrong, and serves no fewer tests than before."""
     assert run(part, "python", documents) == ({"right": right, "refused": refused}, [])

@@ -1,4 +1,4 @@
-"""Schemas and values of a peer: neither takes long, and what would is left out."""
+"""Schemas and values of a peer: whatever would take long is not checked."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ LINEAR = [
 
 @pytest.mark.parametrize("pattern", LINEAR)
 def test_patterns_of_every_day(pattern):
-    """They are served, also those that another engine would step back in."""
+    """Usual patterns are served, also those with which another engine would backtrack."""
     (violation,) = PeerSchema({"pattern": pattern}).violations("a" * 50 + "!")
     assert violation.keyword == "pattern"
 
@@ -34,7 +34,7 @@ def test_patterns_of_every_day(pattern):
 )
 @pytest.mark.parametrize("dialect", ["2020-12/schema", "2019-09/schema"])
 def test_patterns_that_could_take_long(pattern, dialect):
-    """A lookaround, a backreference and a pattern that is large once compiled are refused."""
+    """Lookarounds, backreferences and patterns that are large once compiled are refused."""
     schema = {"$schema": f"https://json-schema.org/draft/{dialect}", "pattern": pattern}
     with pytest.raises(SchemaError, match=r"lookaround or a backreference|not served for a peer"):
         PeerSchema(schema)
@@ -44,7 +44,7 @@ def test_patterns_that_could_take_long(pattern, dialect):
     "patterns", [[f"a{n}" for n in range(101)], ["a?" * 2500, "b?" * 2501]], ids=["many", "long"]
 )
 def test_many_patterns(patterns):
-    """Their number and their characters are limited, wherever they stand."""
+    """Their number and their length are limited, at any place in the schema."""
     for schema in (
         {"allOf": [{"pattern": each} for each in patterns]},
         {"patternProperties": dict.fromkeys(patterns, True)},
@@ -64,7 +64,7 @@ def any_of(count):
     return {"items": {"anyOf": [{"type": "string", "minLength": n} for n in range(count)]}}
 
 
-# Checks of a value that no engine makes.
+# Checks of a value before any engine.
 MOST = 5_000_000
 LISTED = {"enum": [[n] for n in range(1000)]}
 COSTLY = {
@@ -87,7 +87,7 @@ COSTLY = {
 @pytest.mark.parametrize("engine", ["native", "python"])
 @pytest.mark.parametrize("name", COSTLY)
 def test_a_value_that_would_take_long(name, engine):
-    """It is not judged, and a small one is."""
+    """A large value is not checked, a small one is."""
     schema, value = COSTLY[name]
     compiled = PeerSchema(schema, engine)
     assert compiled.violations(value) is None
@@ -96,7 +96,7 @@ def test_a_value_that_would_take_long(name, engine):
 
 
 def test_a_large_value_has_one_line():
-    """To look for each violation would take longer than to judge."""
+    """It has one line, as finding each violation would take longer than validation."""
     compiled = PeerSchema(any_of(100))
     large = ["a"] * (MAX_EXPLAINED // 100)
     assert compiled.violations([*large, "a" * 99]) == []
@@ -105,7 +105,7 @@ def test_a_large_value_has_one_line():
 
 
 def test_true_and_false_are_schemas():
-    """They accept everything, and nothing."""
+    """True accepts everything, False nothing."""
     assert PeerSchema(True).violations(5) == []
     assert len(PeerSchema(False).violations(5)) == 1
 
@@ -127,7 +127,7 @@ VALUES = st.recursive(
 
 @given(schema=SCHEMAS, value=VALUES)
 def test_small_values_are_judged_like_others(schema, value):
-    """The bounds change no verdict, nor does the engine."""
+    """The bounds and the engine do not change the verdict."""
     expected = compile_schema(schema).violations(value)
     assert PeerSchema(schema, "native").violations(value) == expected
     assert PeerSchema(schema, "python").violations(value) == expected

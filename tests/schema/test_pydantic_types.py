@@ -1,4 +1,4 @@
-"""Types of pydantic: described by its schema, validated by its validators, told in our words."""
+"""Types of pydantic: its schemas, its validators, and errors in our own words."""
 
 import dataclasses
 import datetime as dt
@@ -125,7 +125,7 @@ def problems_of(declared, **options):
 
 
 def test_a_model_is_published_without_noise():
-    """No titles; names are the aliases; docstrings describe what has no description."""
+    """Titles are removed, names are aliases, and docstrings are the missing descriptions."""
     schema = shape_of(Item).schema
 
     assert schema == {key: value for key, value in ITEM.items() if key != "description"}
@@ -133,7 +133,7 @@ def test_a_model_is_published_without_noise():
 
 
 def test_nested_models_are_written_out():
-    """In a model, a Schema, an attrs class, a dataclass, a TypedDict, a mapping and parameters."""
+    """In models, Schemas, attrs classes, dataclasses, TypedDicts, mappings and parameters."""
 
     class Nested(BaseModel):
         item: Item
@@ -204,7 +204,7 @@ def test_models_in_containers_and_unions():
 
 
 def test_unions_are_told_apart_by_pydantic():
-    """By a discriminator, or by what fits best; the mapping of `discriminator` is left out."""
+    """It uses a discriminator, or the best match; the mapping of `discriminator` is removed."""
     plain = list[t.Annotated[Cat, "a cat"] | Dog]
     marked = list[t.Annotated[Cat | Dog, Field(discriminator="kind")]]
     for declared, keyword in ((plain, "anyOf"), (marked, "oneOf")):
@@ -223,7 +223,7 @@ def test_unions_are_told_apart_by_pydantic():
 
 
 def test_recursive_models_are_definitions():
-    """At the root its own schema is shown; equal ones share a definition, others get a number."""
+    """The root has its own schema; equal definitions are shared, others are numbered."""
     schema = shape_of(Tree).schema
     kids = {"type": "array", "items": {"$ref": "#/$defs/Tree"}, "default": []}
     tree = {
@@ -263,7 +263,7 @@ def test_recursive_models_are_definitions():
 
 
 def test_strict_forbids_unknown_names_everywhere():
-    """Also in nested models."""
+    """It includes nested models."""
 
     class Order(BaseModel):
         items: list[Item]
@@ -275,7 +275,7 @@ def test_strict_forbids_unknown_names_everywhere():
 
 
 def test_descriptions_of_the_method_count_for_the_root():
-    """Those of the class go first."""
+    """Descriptions of the class take precedence."""
     shape = shape_of(Item, descriptions={"SKU": "Number", "note": "not used", "absent": "-"})
 
     assert shape.schema["properties"]["SKU"]["description"] == "Number"
@@ -283,7 +283,7 @@ def test_descriptions_of_the_method_count_for_the_root():
 
 
 def test_all_of_one_is_written_out():
-    """Older versions of pydantic write a field with a description so."""
+    """An `allOf` with one schema, as older versions of pydantic write it, is merged."""
 
     class Old(BaseModel):
         a: int = Field(json_schema_extra={"allOf": [{"minimum": 1}], "description": "A"})
@@ -296,7 +296,7 @@ def test_all_of_one_is_written_out():
 
 
 def test_other_types_of_pydantic():
-    """Root models, generic models, dataclasses, secrets, constrained and annotated types."""
+    """Root models, generic models, dataclasses, secrets, constrained and annotated types work."""
     T = t.TypeVar("T")
 
     class Page(BaseModel, t.Generic[T]):
@@ -337,7 +337,7 @@ def test_other_types_of_pydantic():
 
 
 def test_validators_refuse_in_our_words():
-    """One line with the place, the reason and the value sent; no library, no address."""
+    """One line has the path, the reason and the sent value, without library and URL."""
 
     class Input(Schema):
         even: Even | None = None
@@ -355,7 +355,7 @@ def test_validators_refuse_in_our_words():
 
 
 def test_the_schema_is_judged_first():
-    """Its violations are told alone; then those of validators."""
+    """Schema violations are reported alone; validators run if there are none."""
 
     class Both(Even):
         m: int
@@ -374,7 +374,7 @@ def test_the_schema_is_judged_first():
 
 
 def test_what_pydantic_asks_beyond_its_schema():
-    """Formats, and names that only its validator demands; steps that name branches are left out."""
+    """Formats and names that only its validator requires are checked; paths omit branch names."""
 
     class Form(BaseModel):
         day: dt.date
@@ -402,7 +402,7 @@ def test_what_pydantic_asks_beyond_its_schema():
 
 
 def test_other_errors_of_validators_are_refusals_too():
-    """A TypeError, which pydantic passes on, and one without a text."""
+    """A TypeError, which pydantic passes on, and an error without a text are violations."""
 
     class Odd(BaseModel):
         n: int
@@ -429,7 +429,7 @@ def test_the_place_of_a_fault_in_a_list():
 
 
 def test_a_value_is_built_once():
-    """A validator runs once for a good call."""
+    """A validator runs once for a valid call."""
     seen = []
 
     class Seen(BaseModel):
@@ -451,7 +451,7 @@ def test_a_value_is_built_once():
     [({"strict": True}, b"YQ=="), ({"val_json_bytes": "base64"}, b"a"), ({}, b"YQ==")],
 )
 def test_strict_models_are_validated_as_json(config, wanted):
-    """A date is text in JSON; so it is in a strict model."""
+    """In a strict model a date is a string, as in JSON."""
 
     class Strict(BaseModel):
         model_config = ConfigDict(**config)
@@ -464,7 +464,7 @@ def test_strict_models_are_validated_as_json(config, wanted):
 
 
 def test_a_strict_field_is_validated_as_json():
-    """Also where only one field is strict."""
+    """The same holds if only one field is strict."""
 
     class Part(BaseModel):
         id: uuid.UUID = Field(strict=True)
@@ -473,11 +473,11 @@ def test_a_strict_field_is_validated_as_json():
     assert read(Part, {"id": text}).id == uuid.UUID(text)
 
 
-# Field(...) beside types of ours
+# Field(...) beside our own types
 
 
 def test_field_of_pydantic_in_parameters():
-    """Constraints, description, examples and defaults; in Annotated and after the =."""
+    """Constraints, description, examples and defaults are read; in Annotated and after the =."""
     import inspect
 
     def function(
@@ -519,7 +519,7 @@ def test_field_of_pydantic_in_parameters():
 
 
 def test_field_of_pydantic_in_classes():
-    """Inside Annotated it is read in every class, also in types inside others."""
+    """In Annotated it is read in every class, also in inner types."""
 
     class Input(Schema):
         a: t.Annotated[int, Field(ge=1)] = 3
@@ -545,7 +545,7 @@ def test_field_of_pydantic_in_classes():
     ],
 )
 def test_fields_of_pydantic_that_cannot_be_read(annotation, text):
-    """They are refused with what to write."""
+    """They are refused with the correction."""
 
     class Outer:
         class Input(Schema):
@@ -556,7 +556,7 @@ def test_fields_of_pydantic_that_cannot_be_read(annotation, text):
 
 
 def test_constraints_of_ours_on_types_of_pydantic():
-    """They are keywords of its schema, as far as its type has them."""
+    """They become keywords of its schema, if its type has them."""
 
     class Outer:
         class Good(Schema):
@@ -573,7 +573,7 @@ def test_constraints_of_ours_on_types_of_pydantic():
 
 
 def test_defaults_of_fields_with_a_type_of_pydantic():
-    """An instance, or JSON that is validated as if it had been sent."""
+    """A default is an instance, or JSON that is validated as if it had been sent."""
 
     class Input(Schema):
         made: Item = Item(SKU="ab", qty=1)
@@ -590,7 +590,7 @@ def test_defaults_of_fields_with_a_type_of_pydantic():
 
 
 def test_a_default_that_breaks_its_schema_is_refused():
-    """In a model and in what it contains; the message names the field."""
+    """The error has the field, in a model and in inner models."""
 
     class Inner(BaseModel):
         n: int = Field(None, ge=1)
@@ -620,7 +620,7 @@ class Money(BaseModel):
 
 
 def test_an_output_is_what_is_written():
-    """By the schema of serialization: computed fields, its aliases; instances fit it."""
+    """The schema is that of serialization: computed fields, its aliases; instances fit it."""
     shape = output_of(Money)
     dumped = dump_value(Money(amount="1.50"))
 
@@ -647,7 +647,7 @@ def test_a_class_with_a_model_is_published_for_its_side():
 
 
 def test_instances_are_dumped_wherever_they_stand():
-    """Models, dataclasses and types of pydantic; without a warning of pydantic."""
+    """Models, dataclasses and types of pydantic are dumped without pydantic's warnings."""
 
     @pydantic.dataclasses.dataclass
     class Data:
@@ -665,7 +665,7 @@ def test_instances_are_dumped_wherever_they_stand():
 
 
 def test_a_model_is_a_form():
-    """Titles that an author wrote are shown; a blank optional field is its default."""
+    """Titles of the author are shown; a blank optional field has its default."""
 
     class Size(enum.Enum):
         SMALL = "s"
@@ -697,7 +697,7 @@ def test_a_model_is_a_form():
 
 
 def test_a_nested_model_is_no_form():
-    """The fault names the field."""
+    """The fault has the field."""
 
     class Form(BaseModel):
         item: Item
@@ -727,7 +727,7 @@ class Box(BaseModel):
 
 
 def test_fields_without_a_schema_are_named():
-    """With the line, the field and the type; also deep inside."""
+    """The error has the line, the field and the type, also deep inside."""
     (problem,) = problems_of(Box)
 
     assert "test_pydantic_types.py:" in problem
@@ -736,7 +736,7 @@ def test_fields_without_a_schema_are_named():
 
 
 def test_models_that_cannot_be_described_are_refused():
-    """An undefined name, a part that only the whole cannot have, too many places."""
+    """Undefined names, parts that only the whole cannot have, and too many places are refused."""
 
     class Late(BaseModel):
         later: "Later"  # noqa: F821
@@ -759,14 +759,14 @@ def test_models_that_cannot_be_described_are_refused():
 
 
 def test_an_input_is_an_object():
-    """A root model of a list is refused as the whole input."""
+    """A root model of a list is refused as an input."""
     (problem,) = problems_of(pydantic.RootModel[list[int]])
 
     assert 'the root of an input must be of type "object"' in problem
 
 
 def test_a_class_that_only_looks_like_one(monkeypatch):
-    """Without pydantic, a class with its methods is a class like others."""
+    """Without pydantic a class with such methods is an ordinary class."""
     import sys
 
     class Odd:

@@ -1,4 +1,4 @@
-"""The Python engine: what it refuses, how schemas are rewritten for it, and its bounds."""
+"""The Python engine: its refusals, the rewriting of schemas, and its limits."""
 
 import pytest
 
@@ -27,14 +27,14 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("keyword", "schema"), REFUSALS)
 def test_refusals(keyword, schema):
-    """A keyword that is not proven right is refused by name, with the way to the native engine."""
+    """An unsupported keyword is refused by name, and the error suggests the native engine."""
     with pytest.raises(SchemaUnsupported, match="pip install jsonschema-rs") as caught:
         compile_schema(schema, "python")
     assert caught.value.keyword == keyword
 
 
 def test_a_number_that_python_does_not_print():
-    """A schema that the generator cannot write is judged without code."""
+    """A schema that the generator cannot write is evaluated without generated code."""
     compiled = compile_schema({"minimum": 10**5000}, "python")
     assert (compiled.is_valid(10**5000), compiled.is_valid(1)) == (True, False)
 
@@ -42,12 +42,12 @@ def test_a_number_that_python_does_not_print():
 @pytest.mark.parametrize(
     ("schema", "good", "bad"),
     [
-        # What stands beside a reference holds, and a reference to a bool is one.
+        # Keywords beside a reference apply, and a reference to a bool is one.
         ({"$ref": "#/$defs/a", "minimum": 2, "$defs": {"a": {"maximum": 3}}}, [2, 3, "a"], [1, 4]),
         ({"items": {"$ref": "#/$defs/no"}, "$defs": {"no": False}}, [[], 1], [[1]]),
         ({"$ref": "#/$defs/a~1b%25", "$defs": {"a/b%": {"type": "null"}}}, [None], [1]),
         ({"$ref": "#x", "$defs": {"a": {"$anchor": "x", "type": "null"}}}, [None], [1]),
-        # Unknown keywords may hold schemas that are referred to.
+        # Unknown keywords may contain schemas with references to them.
         ({"$ref": "#/vendor/0", "vendor": [{"type": "null"}]}, [None], [1]),
         ({"const": 1, "enum": [1, 2]}, [1, 1.0], [2, True]),
         ({"prefixItems": [{"type": "null"}]}, [[], [None, 1]], [[1]]),
@@ -57,7 +57,7 @@ def test_a_number_that_python_does_not_print():
         ({"additionalProperties": {}, "required": ["a"]}, [{"a": 1, "b": 2}], [{"b": 2}]),
         ({"properties": {}, "patternProperties": {}, "dependentRequired": {}}, [{"a": 1}], []),
         (
-            # Two ways to write one pattern.
+            # Two spellings of one pattern.
             {"patternProperties": {"^a": {"minimum": 2}, "^[a]": {"maximum": 3}}},
             [{"ab": 2}],
             [{"ab": 1}, {"ab": 4}],
@@ -80,7 +80,7 @@ def test_a_number_that_python_does_not_print():
         ({"$ref": "#/vendor", "vendor": {"unevaluatedItems": False}}, [[]], [[1]]),
         ({"dependencies": {"a": ["b"], "c": False}}, [{"b": 1}], [{"a": 1}, {"c": 1}]),
         (
-            # Up to draft 7 all that stands beside a reference is ignored.
+            # Up to draft 7 keywords beside a reference are ignored.
             {
                 "$schema": "http://json-schema.org/draft-07/schema#",
                 "$ref": "#/definitions/a",
@@ -104,7 +104,7 @@ def test_rewriting_keeps_the_meaning(schema, good, bad):
 
 @pytest.mark.parametrize("levels", [5, 25, 60])
 def test_deep_schemas(levels):
-    """Python nests 20 blocks; a schema may nest further."""
+    """Python allows 20 nested blocks; a schema may be deeper."""
     schema, good, bad = {"type": "null"}, None, 1
     for _ in range(levels):
         schema = {"type": "array", "items": {"anyOf": [schema, False]}}
@@ -114,7 +114,7 @@ def test_deep_schemas(levels):
 
 
 def test_a_long_chain_of_references_never_raises():
-    """Too many references in a row for the stack of Python reject the value, and say something."""
+    """Too many references in a row for the stack reject the value, with a message."""
     schema = {"$defs": {"d1500": {}}, "$ref": "#/$defs/d0"}
     for level in range(1500):
         schema["$defs"][f"d{level}"] = {"$ref": f"#/$defs/d{level + 1}"}
@@ -124,7 +124,7 @@ def test_a_long_chain_of_references_never_raises():
 
 
 def test_bad_references_inside_of_python():
-    """A reference that leads nowhere is the author's mistake, not a refusal."""
+    """A reference without a target is the author's mistake, not a refusal."""
     with pytest.raises(SchemaError, match="leads nowhere") as caught:
         compile_schema({"$schema": DIALECT, "items": {"$ref": "#/$defs/a"}}, "python")
     assert not isinstance(caught.value, SchemaUnsupported)

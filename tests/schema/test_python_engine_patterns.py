@@ -12,12 +12,12 @@ from .growth import is_linear
 
 
 def matcher(pattern):
-    """Return what tells if a pattern is found in a text, without the native engine."""
+    """Return a search function for a pattern, without the native engine."""
     return compile_schema({"pattern": pattern}, "python").is_valid
 
 
 def refusal(pattern):
-    """Return the reason for which a pattern is refused."""
+    """Return the reason of a refusal."""
     with pytest.raises(SchemaUnsupported) as caught:
         matcher(pattern)
     assert caught.value.keyword == "pattern"
@@ -55,7 +55,7 @@ def refusal(pattern):
     ],
 )
 def test_matches(pattern, good, bad):
-    """A pattern means what ECMA-262 says, where Python's own dialect would differ."""
+    """A pattern has the meaning of ECMA-262 where Python's own dialect differs."""
     matches = matcher(pattern)
     assert [text for text in good if not matches(text)] == []
     assert [text for text in bad if matches(text)] == []
@@ -86,7 +86,7 @@ def test_matches(pattern, good, bad):
     ],
 )
 def test_refused(pattern, reason):
-    """A pattern that is invalid, or would mean something else, is refused with its reason."""
+    """A pattern that is invalid, or would have another meaning, is refused with the reason."""
     assert reason in refusal(pattern)
 
 
@@ -100,7 +100,7 @@ def test_refused(pattern, reason):
     ],
 )
 def test_not_in_the_table(rest):
-    """A token that is not translated is refused where it stands."""
+    """A token that cannot be translated is refused at its position."""
     at = rest[1:] if rest == "a]" else rest
     assert f'"{at[:10]}" is not valid in it, or not served' in refusal(f"^{rest}")
 
@@ -128,7 +128,7 @@ def test_not_in_the_table(rest):
     ],
 )
 def test_explosive(pattern):
-    """A pattern that can match one text in ever more ways is refused."""
+    """A pattern that can match one text in exponentially many ways is refused."""
     assert "it can take too long" in refusal(pattern)
 
 
@@ -146,7 +146,7 @@ SPACES = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
     ],
 )
 def test_classes(name, members):
-    """A named class has the members that ECMA-262 gives it, and its opposite has all others."""
+    """A class has the members of ECMA-262, and its complement has all others."""
     inside, outside = matcher(rf"^\{name}$"), matcher(rf"^\{name.upper()}$")
     characters = [chr(code) for code in (*range(0x3100), 0xFEFF, 0xFF10, 0x1D7CE, 0x10FFFF)]
     assert {character for character in characters if inside(character)} == members
@@ -166,7 +166,7 @@ written = st.recursive(
 
 
 def served(pattern):
-    """Return what tells if a pattern is found in a text, or None if it is refused."""
+    """Return a search function for a pattern, or None if it is refused."""
     try:
         return matcher(pattern)
     except SchemaUnsupported:
@@ -177,7 +177,7 @@ def served(pattern):
 @settings(max_examples=100, deadline=None)
 @given(written, st.text("ab", max_size=8))
 def test_translation_keeps_the_meaning(pattern, text):
-    """For patterns that both dialects read alike, the translation matches the same texts."""
+    """For patterns that both dialects read alike the translation matches the same strings."""
     matches = served(pattern)
     if matches is not None:
         assert matches(text) is (re.search(pattern, text) is not None)
@@ -187,7 +187,7 @@ def test_translation_keeps_the_meaning(pattern, text):
 @settings(max_examples=150, deadline=None)
 @given(written)
 def test_whatever_is_served_is_bounded(pattern):
-    """A text that almost matches takes a pattern that is served linear time."""
+    """A text that almost matches takes linear time with every served pattern."""
 
     def match_all(texts):
         for text in texts:

@@ -1,4 +1,4 @@
-"""Violations and the lines made of them: what a model reads to correct itself."""
+"""Violations and their lines, which a model reads to correct itself."""
 
 import json
 import math
@@ -119,7 +119,7 @@ REPORTS = [
         1,
         ["(root): 1 is less than the minimum of 2", "(root): 1 is less than the minimum of 3"],
     ),
-    # Alternatives that differ by type or by constant only are one.
+    # Alternatives that differ only by type or by constant are merged.
     (
         {"anyOf": [{"type": "string"}, {"type": ["null", "boolean"]}]},
         1,
@@ -130,7 +130,8 @@ REPORTS = [
         "of",
         ['(root): must be one of ["on", "off", "auto"], got "of", did you mean "on"?'],
     ),
-    # The type decides, then the constant that tells alternatives apart, then the number of faults.
+    # The type decides, then the constant that identifies the alternative, then the number of
+    # faults.
     (
         {"anyOf": [{"type": "string", "minLength": 2}, {"type": "null"}]},
         "a",
@@ -165,11 +166,11 @@ REPORTS = [
 @pytest.mark.parametrize("engine", ["native", "python"])
 @pytest.mark.parametrize(("schema", "value", "lines"), REPORTS)
 def test_lines(engine, schema, value, lines):
-    """Each fault has its line, the same one whichever engine found it."""
+    """Each fault has its line, the same one on both engines."""
     assert lines == describe(compile_schema(schema, engine).violations(value))
 
 
-# What only the native engine serves comes in the same words.
+# Schemas that only the native engine serves are reported in the same words.
 NATIVE_REPORTS = [
     (
         {"contains": {"type": "string"}},
@@ -292,7 +293,7 @@ NATIVE_REPORTS = [
         ['/b: 1 does not match "https://json-schema.org/draft/2020-12/schema"'],
     ),
     (
-        # The reference is relative, and no document of ours has its target.
+        # The reference is relative, and no known document has its target.
         {
             "$id": "https://json-schema.org/draft/2020-12/own",
             "properties": {"a": {"$ref": "schema"}},
@@ -301,7 +302,7 @@ NATIVE_REPORTS = [
         ['/a: 5 does not match "schema"'],
     ),
     (
-        # For the engine both are one document; a place in it cannot be judged alone.
+        # The engine treats both as one document; a part of it cannot be evaluated alone.
         {
             "$id": "http://example.com/a",
             "$defs": {"text": {"type": "string"}},
@@ -315,13 +316,13 @@ NATIVE_REPORTS = [
 
 @pytest.mark.parametrize(("schema", "value", "lines"), NATIVE_REPORTS)
 def test_native_lines(schema, value, lines):
-    """Rejections that only the native engine can follow come in the same words."""
+    """Rejections that only the native engine can evaluate are reported in the same words."""
     found = describe(compile_schema({"unevaluatedProperties": False, **schema}).violations(value))
     assert lines == found
 
 
 METASCHEMA = "https://json-schema.org/draft/2020-12/schema"
-# Each part of a schema that may or may not judge names and items, with the names that are left.
+# Each part of a schema that may evaluate names and items, with the names that are left.
 LEFT_OVER = [
     (True, {"b": 1}, ['(root): unknown property "b"']),
     (
@@ -355,7 +356,7 @@ LEFT_OVER = [
         {"a": 1, "b": 1},
         ['(root): unknown property "b", known are ["a"]'],
     ),
-    # The engine judges by a metaschema, and does not tell which names it knows.
+    # The engine uses a metaschema, and does not report which names it knows.
     ({"$ref": METASCHEMA}, {"type": "null", "b": 1}, ["(root): does not match the schema"]),
     (
         {"$ref": METASCHEMA, "properties": {"a": {"type": "null"}}},
@@ -378,7 +379,7 @@ LEFT_OVER = [
 
 @pytest.mark.parametrize(("part", "value", "lines"), LEFT_OVER)
 def test_names_and_items_that_nothing_judges(part, value, lines):
-    """A name or an item that no part of the schema in force judges is reported, and no other."""
+    """Names and items that no applicable part of a schema evaluates are reported, and no others."""
     schema = {
         "type": ["object", "array"],
         "allOf": [part],
@@ -396,7 +397,7 @@ def test_contains_asks_nothing_of_a_value_that_is_no_list():
 
 
 def test_a_dynamic_reference_to_a_plain_anchor():
-    """A `$dynamicRef` to an anchor that is not dynamic leads where `$ref` does."""
+    """A `$dynamicRef` to an anchor that is not dynamic is the same as `$ref`."""
     schema = {"$dynamicRef": "#a", "$defs": {"d": {"$anchor": "a", "type": "null"}}}
     lines = ["(root): expected null, got integer 1"]
     assert lines == describe(compile_schema(schema, "native").violations(1))
@@ -416,7 +417,7 @@ VOCABULARY = "https://json-schema.org/draft/2020-12/vocab"
     ],
 )
 def test_a_dialect_that_asserts_formats(dialect, lines):
-    """A format is reported only where the author's own dialect asserts formats."""
+    """A format is reported only if the author's own dialect asserts formats."""
     used = ("core", "applicator", "validation", "format-assertion")
     metaschema = {
         "$id": "urn:formats",
@@ -430,7 +431,7 @@ def test_a_dialect_that_asserts_formats(dialect, lines):
 
 TREE = {"$recursiveAnchor": True, "properties": {"children": {"items": {"$recursiveRef": "#"}}}}
 
-# Older drafts name some things in another way; the words stay.
+# Older drafts have other keywords for some things; the messages stay.
 OLDER_REPORTS = [
     (
         "http://json-schema.org/draft-07/schema#",
@@ -527,7 +528,7 @@ BOTH_LEAD_BACK = {
 
 @pytest.mark.parametrize("levels", [3, 60])
 def test_a_deep_value_is_explained(levels):
-    """Alternatives that lead back are told apart at every level, however deep the fault is."""
+    """Recursive alternatives are distinguished at every level, however deep the fault is."""
     value = 1
     for _ in range(levels):
         value = {"op": "and", "args": [value]}
@@ -537,7 +538,7 @@ def test_a_deep_value_is_explained(levels):
 
 @pytest.mark.parametrize("size", [10, 100_000])
 def test_a_large_value_is_explained(size):
-    """The size of what fits does not matter for what is missing."""
+    """Valid parts of any size do not affect the report of a missing name."""
     schema = {"required": [f"name{n}" for n in range(200)], "unevaluatedProperties": False}
     found = compile_schema({**schema, "properties": {"a": {}}}).violations({"a": [0] * size})
     assert len(found) == 100
@@ -551,7 +552,7 @@ def test_a_large_value_is_explained(size):
     ],
 )
 def test_what_the_engine_cannot_read(value, line):
-    """The reason is looked for if the engine fails instead of telling."""
+    """If the engine fails instead of a verdict, the reason is searched for."""
     schema = {"unevaluatedProperties": False, "properties": {"a": {"uniqueItems": True}}}
     assert describe(compile_schema(schema).violations(value)) == [line]
 
@@ -590,7 +591,7 @@ EVERY_KEYWORD = {
 
 @pytest.mark.parametrize("engine", ["native", "python"])
 def test_keywords_of_other_types_ask_nothing(engine):
-    """A keyword for numbers says nothing of texts, and so on for every type."""
+    """A keyword for numbers does not apply to strings, and so on for every type."""
     compiled = compile_schema({**EVERY_KEYWORD, "not": {"type": "null"}}, engine)
     assert describe(compiled.violations(None)) == ["(root): null is not allowed here"]
     assert compiled.is_valid(True)
@@ -599,7 +600,7 @@ def test_keywords_of_other_types_ask_nothing(engine):
 
 @pytest.mark.parametrize("engine", ["native", "python"])
 def test_a_violation_says_only_what_is_wrong(engine):
-    """Keywords that hold are not mentioned beside one that does not."""
+    """Satisfied keywords are not mentioned beside a violated one."""
     schema = {
         "properties": {
             "a": {"enum": [True, 1]},
@@ -619,7 +620,7 @@ def test_a_violation_says_only_what_is_wrong(engine):
 
 
 def test_twenty_lines():
-    """More than twenty faults are twenty lines and a count; equal lines are one."""
+    """More than twenty faults are twenty lines and a count; equal lines are merged."""
     found = compile_schema({"items": {"type": "string"}}).violations(list(range(49)))
     lines = describe([*found, *found])
     assert (len(lines), lines[0], lines[-1]) == (
@@ -646,21 +647,21 @@ UNKNOWN = {"type": "object", "additionalProperties": False}
     ],
 )
 def test_a_hundred_violations(schema, value):
-    """Nobody corrects more at a time; that there are more is said."""
+    """At most a hundred are listed, and the result says that there are more."""
     found = compile_schema(schema, "native").violations(value)
     assert len(found) == 100
     assert describe(found)[-1] == "… and at least 80 more"
 
 
 def test_an_equal_violation_takes_no_room():
-    """Equal violations from several parts of a schema are one, and others still follow."""
+    """Equal violations from several parts of a schema are merged, and others still follow."""
     schema = {"allOf": [{"type": "string"}] * 150 + [{"const": 2}]}
     found = compile_schema(schema).violations(1)
     assert [violation.keyword for violation in found] == ["type", "const"]
 
 
 def test_alternatives_are_explained_in_bounded_time(monkeypatch):
-    """Names count as work, and so do words for faults that are not told in the end."""
+    """Names and messages count as work, also for faults that are not reported in the end."""
     made = []
     monkeypatch.setattr(_explain, "unknown", lambda *fault: made.append(fault) or unknown(*fault))
     schema = {"items": {"anyOf": [UNKNOWN, {**UNKNOWN, "required": ["a"]}]}}
@@ -673,7 +674,7 @@ def test_alternatives_are_explained_in_bounded_time(monkeypatch):
 
 
 def test_names_of_any_size_take_little_room():
-    """A name in a path comes from the value; it is cut where it is shown."""
+    """A name in a path comes from the value; it is shortened in the output."""
     schema = {"$ref": "#/$defs/d", "$defs": {"d": {"additionalProperties": {"$ref": "#/$defs/d"}}}}
     schema["$defs"]["d"]["type"] = "object"
     value = 1
@@ -729,7 +730,7 @@ def test_show(value, shown):
 
 
 def test_show_an_integer_that_python_does_not_print():
-    """An integer of more digits than Python converts is told by its size."""
+    """An integer with more digits than Python converts is described by its size."""
     assert show(10**5000) == "<integer of 16610 bits>"
 
 
@@ -748,7 +749,7 @@ anything = st.recursive(
 @settings(max_examples=100, deadline=None)
 @given(anything, anything, st.lists(st.text(st.characters()) | st.integers(), max_size=3))
 def test_to_wire_is_always_json(expected, got, path):
-    """A violation with any content is sent as JSON in UTF-8, with capped values."""
+    """A violation with any content is sent as JSON in UTF-8, with shortened values."""
     wire = Violation(tuple(path), "k", "m", expected, got).to_wire()
     json.dumps(wire, ensure_ascii=False, allow_nan=False).encode()
     assert len(show(got)) <= MAX_SHOWN
@@ -765,13 +766,13 @@ def test_to_wire_is_always_json(expected, got, path):
     ],
 )
 def test_what_json_cannot_express(value, path, text):
-    """A value that JSON cannot express is found with its place."""
+    """A value that JSON cannot express is found with its path."""
     found = find_not_json(value)
     assert found == (path, text)
 
 
 def test_what_json_can_express():
-    """JSON values have no such place, and the search for one ends."""
+    """For JSON values the search ends without a result."""
     assert find_not_json({"a": [1, "b", None, 1.5, True]}) is None
     endless = []
     endless.append(endless)
@@ -779,7 +780,7 @@ def test_what_json_can_express():
 
 
 def test_type_of_everything():
-    """Each JSON type has its name; the rest is not JSON."""
+    """Each JSON type has its name; other values are not JSON."""
     named = [None, True, "", 1, 1.0, {}, [], (), b"", math.nan, HTTPStatus.OK, OrderedDict()]
     wanted = ["null", "boolean", "string", "integer", "number", "object", "array", "array"]
     others = ["not JSON", "not JSON", "integer", "object"]
@@ -788,7 +789,7 @@ def test_type_of_everything():
 
 @pytest.mark.slow
 def test_a_huge_value_is_explained_in_bounded_time():
-    """An explanation stops after so many steps; what it has found by then is told."""
+    """The report stops after a number of steps, with the faults found so far."""
     schema = {"items": {"allOf": [{"type": "integer"}] * 9}}
     value = [*[1] * (MAX_STEPS // 5), "x"]
     compiled = compile_schema(schema)
@@ -801,7 +802,7 @@ def test_a_huge_value_is_explained_in_bounded_time():
     ("more", "line"),
     [
         ({}, f'/{MAX_STEPS // 5}/i: expected integer, got string "x"'),
-        # Also where the schema leads back to itself.
+        # Also if the schema is recursive.
         (
             {"additionalProperties": {"$ref": "#"}},
             f'/{MAX_STEPS // 5}/i: expected integer, got string "x"',
@@ -809,7 +810,7 @@ def test_a_huge_value_is_explained_in_bounded_time():
     ],
 )
 def test_what_fits_takes_no_steps(more, line):
-    """The engine passes over the parts that fit: one fault is found among any number of them."""
+    """The report skips the parts that fit: one fault is found among any number of them."""
     names = "abcdefghi"
     item = {"type": "object", "properties": {name: {"type": "integer"} for name in names}}
     value = [*[dict.fromkeys(names, 1)] * (MAX_STEPS // 5), {"i": "x"}]
@@ -826,7 +827,7 @@ def test_what_fits_takes_no_steps(more, line):
     ],
 )
 def test_parts_that_the_engine_cannot_judge_alone(part, more):
-    """A part with a reference, with a slip that does not matter, with a dialect: it is walked."""
+    """Parts with a reference, an irrelevant mistake or a dialect are walked."""
     compiled = compile_schema({"properties": {"list": part}, **more}, "native")
     assert describe(compiled.violations({"list": [1]})) == [
         "/list/0: expected string, got integer 1"
@@ -834,7 +835,7 @@ def test_parts_that_the_engine_cannot_judge_alone(part, more):
 
 
 def test_a_schema_that_leads_back_to_itself():
-    """A reference that makes no progress asks nothing, so the rest is explained."""
+    """A reference to itself demands nothing, so the rest is explained."""
     schema = {"$ref": "#/$defs/a", "minimum": 2, "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}}
     assert describe(compile_schema(schema, "native").violations(1)) == [
         "(root): 1 is less than the minimum of 2"
@@ -842,14 +843,14 @@ def test_a_schema_that_leads_back_to_itself():
 
 
 def test_unknown_keywords_have_general_words():
-    """A keyword without words of its own is still told."""
+    """A keyword without its own message has a general one."""
     found = broken(("a",), "color", "red", 1)
     assert describe([found]) == ["/a: does not match the schema"]
     assert broken((), "enum", "no list", 1).message == "does not match the schema"
 
 
-def test_null_among_what_came_is_told() -> None:
-    """A null that breaks its type stands in `got`; a missing name has no `got`."""
+def test_a_null_of_the_wrong_type_is_reported() -> None:
+    """A null of the wrong type is in `got`; for a missing name there is no `got`."""
     compiled = compile_schema(
         {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["b"]}
     )

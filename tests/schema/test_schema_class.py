@@ -36,7 +36,7 @@ class Search(Paging):
 
 
 def test_instances_are_frozen_attrs_instances():
-    """Made by keyword, compared by value, not changed afterwards; `| None` needs no default."""
+    """They are made by keyword, compared by value, and immutable; `| None` needs no default."""
     made = Search(query="q")
 
     assert attrs.has(Search)
@@ -51,7 +51,7 @@ def test_instances_are_frozen_attrs_instances():
 
 
 def test_fields_are_inherited_with_their_descriptions():
-    """A subclass has the fields of its bases first, and what their docstrings say."""
+    """A subclass has the fields of its bases first, with their descriptions."""
     shape, faults = read_shape(Search)
 
     assert faults == []
@@ -61,7 +61,7 @@ def test_fields_are_inherited_with_their_descriptions():
 
 
 def test_a_field_redefined_in_a_subclass():
-    """The lower class wins."""
+    """The definition of the subclass is used."""
 
     class Wide(Paging):
         limit: int = field(default=100, max=500)
@@ -90,7 +90,7 @@ def test_options_without_a_default():
 
 
 def test_a_class_that_stands_alone_raises_with_every_problem():
-    """Module and function level: one error, each problem with its line."""
+    """At module and function level one error has each problem with its line."""
     with pytest.raises(DefinitionError) as caught:
 
         class Input(Schema):
@@ -115,7 +115,7 @@ def test_a_class_that_stands_alone_raises_with_every_problem():
 
 
 def test_lists_dicts_and_sets_are_defaults():
-    """They are published, and every instance has its own."""
+    """They are published, and every instance has its own copy."""
 
     class Input(Schema):
         tags: list[str] = []
@@ -135,7 +135,7 @@ def test_lists_dicts_and_sets_are_defaults():
 
 
 def test_a_nested_class_leaves_its_problems_to_its_user():
-    """Inside another class nothing is raised: the user reports them with its own."""
+    """Inside of another class nothing is raised: the outer class reports the problems."""
 
     class Tool:
         class Input(Schema, bogus=1):
@@ -160,7 +160,7 @@ def test_a_nested_class_leaves_its_problems_to_its_user():
 
 
 def test_a_field_without_annotation_in_a_class_of_its_own():
-    """A forgotten annotation is found even if nothing else is there."""
+    """A missing annotation is found even in a class without other fields."""
     with pytest.raises(DefinitionError, match="without an annotation"):
 
         class Input(Schema):
@@ -168,7 +168,7 @@ def test_a_field_without_annotation_in_a_class_of_its_own():
 
 
 def test_names_that_cannot_be():
-    """Two names that differ only in underscores are one on the wire."""
+    """Names that differ only in underscores are the same on the wire."""
 
     class Tool:
         class Input(Schema):
@@ -185,7 +185,7 @@ def test_names_that_cannot_be():
 
 
 def test_what_attrs_refuses_is_reported_too():
-    """A class body that attrs cannot take is a problem among others."""
+    """A class body that attrs refuses is reported with other problems."""
 
     class Tool:
         class Input(Schema):
@@ -200,7 +200,7 @@ def test_what_attrs_refuses_is_reported_too():
 
 
 def test_a_later_class_may_be_named():
-    """A name that does not exist yet is looked up again when the class is used."""
+    """An undefined name is looked up again when the class is used."""
 
     class First(Schema):
         second: "Second | None"
@@ -217,7 +217,7 @@ def test_a_later_class_may_be_named():
 
 
 def make_local():
-    """Return a class whose annotation names something local to this function."""
+    """Return a class whose annotation names a local class of this function."""
 
     class Paging(Schema):
         size: int
@@ -230,7 +230,7 @@ def make_local():
 
 
 def test_names_of_a_function_are_found_after_it_returned():
-    """A local class comes before a global one of the same name, and stays found."""
+    """A local class is preferred to a global one of the same name, and stays known."""
     shape, faults = read_shape(make_local(), strict=True)
 
     assert faults == []
@@ -238,7 +238,7 @@ def test_names_of_a_function_are_found_after_it_returned():
 
 
 def test_a_class_is_read_once():
-    """The shape of a class that stands alone is made by its statement."""
+    """The shape of a module-level class is made by its statement."""
     assert read_shape(Search)[0] is read_shape(Search)[0]
     assert read_shape(Search, strict=True)[0] is not read_shape(Search)[0]
 
@@ -251,7 +251,7 @@ class Page(Schema, t.Generic[T]):
 
 
 def test_a_generic_schema_class():
-    """It is complete once its parameter stands for something."""
+    """It is complete once its parameter has an argument."""
     shape, faults = read_shape(Page[int])
 
     assert faults == []
@@ -259,7 +259,7 @@ def test_a_generic_schema_class():
 
 
 def test_problems_name_lines_of_text_and_of_code():
-    """Faults become problems with file and line where they are known."""
+    """Faults become problems with file and line where these are known."""
     at_class, at_field, in_text, nowhere = to_problems(
         [
             Fault((), "a", Paging),

@@ -1,4 +1,4 @@
-"""Shapes: raw schemas, parameters, and which annotations declare an output."""
+"""Shapes: raw schemas, parameters, and annotations that declare an output."""
 
 import enum
 import inspect
@@ -41,7 +41,7 @@ def texts(faults):
 
 @pytest.mark.parametrize("read", [read_shape, read_raw])
 def test_a_raw_schema(read):
-    """It is published as written, and values arrive as they came."""
+    """It is published unchanged, and values are delivered unchanged."""
     shape, faults = read(RAW)
 
     assert faults == []
@@ -54,7 +54,7 @@ def test_a_raw_schema(read):
 
 
 def test_a_raw_schema_as_text():
-    """JSON text is the same schema."""
+    """JSON text is equivalent."""
     shape, faults = read_shape('{"type": "object", "properties": {"q": {"type": "string"}}}')
 
     assert faults == []
@@ -73,7 +73,7 @@ def test_a_raw_schema_as_text():
     ],
 )
 def test_malformed_text(text, message, line, column):
-    """The fault says where in the text."""
+    """The fault has the position in the text."""
     shape, faults = read_raw(text)
 
     assert shape is None
@@ -107,7 +107,7 @@ def test_malformed_text(text, message, line, column):
     ],
 )
 def test_a_raw_schema_that_is_wrong(declared, text):
-    """Everything that is wrong with a raw input is a fault."""
+    """All faults of a raw input are reported."""
     shape, faults = read_raw(declared)
 
     assert shape is None
@@ -123,7 +123,7 @@ def test_a_raw_output_may_be_anything():
 
 
 def test_a_ready_shape_is_taken_as_it_is():
-    """Reading is idempotent, but the root of an input is still checked."""
+    """It is used unchanged, but the root of an input is still checked."""
     shape, _ = read_shape(RAW)
     numbers, _ = read_shape(list[int], input=False)
 
@@ -134,7 +134,7 @@ def test_a_ready_shape_is_taken_as_it_is():
 
 @pytest.mark.parametrize("declared", [int, list[int], Mode, str | None])
 def test_an_input_is_an_object(declared):
-    """Other types are no input; the fault says what is."""
+    """Other types are refused; the fault says what is accepted."""
     shape, faults = read_shape(declared)
 
     assert shape is None
@@ -143,7 +143,7 @@ def test_an_input_is_an_object(declared):
 
 @pytest.mark.parametrize("declared", [None, 3, 3.5, [int], print])
 def test_what_declares_nothing(declared):
-    """Anything else is a fault, never an exception."""
+    """Any other value is a fault, never an exception."""
     shape, faults = read_shape(declared, input=False)
 
     assert shape is None
@@ -151,7 +151,7 @@ def test_what_declares_nothing(declared):
 
 
 def test_keyword_only_parameters():
-    """They are an input like any other; what is built is the dict to call with."""
+    """They are read like any input; the result is the dict of keyword arguments."""
 
     def add(
         self,
@@ -178,7 +178,7 @@ def test_keyword_only_parameters():
 
 
 def test_parameters_of_static_and_wrapped_functions():
-    """The names in annotations are those of the function inside."""
+    """Names in annotations are resolved in the wrapped function."""
 
     class Local(Schema):
         n: int
@@ -217,7 +217,7 @@ def test_parameters_that_are_wrong():
 
 
 def test_types_of_a_mapping_are_found_where_it_stands():
-    """Text inside a type of a mapping names what its writer sees, local or global."""
+    """Names in a mapping's strings are resolved where it is written, locally or globally."""
 
     class Local(Schema):
         n: int
@@ -256,7 +256,7 @@ T = t.TypeVar("T")
     ],
 )
 def test_annotations_that_declare_an_output(annotation):
-    """A concrete type does."""
+    """A concrete type declares an output."""
     assert output_annotation(annotation)
 
 
@@ -284,12 +284,12 @@ def test_annotations_that_declare_an_output(annotation):
     ],
 )
 def test_annotations_that_do_not(annotation):
-    """Text, nothing, anything, and the package's own classes do not."""
+    """Strings, None, Any and the package's own classes declare none."""
     assert not output_annotation(annotation)
 
 
 def test_the_fields_of_a_form_that_is_wrong():
-    """Advice can be given on every field, whatever is wrong with another."""
+    """Fields are returned even if others are invalid, for advice on each."""
 
     class Outer:
         class Arguments(Schema):
@@ -310,7 +310,7 @@ def test_the_fields_of_a_form_that_is_wrong():
 
 
 def test_the_fields_of_a_form_without_an_end():
-    """There is no schema to look at."""
+    """A form that expands beyond the limit has no schema."""
 
     @attrs.define
     class Inner:
@@ -324,7 +324,7 @@ def test_the_fields_of_a_form_without_an_end():
 
 
 def test_a_header_on_a_parameter():
-    """Its rules hold for ordinary parameters too."""
+    """Its rules also apply to ordinary parameters."""
 
     def fn(*, region: t.Annotated[float, field(header="Region")]): ...
 
@@ -336,7 +336,7 @@ def test_a_header_on_a_parameter():
 
 
 def test_a_raw_schema_is_a_mapping_or_text():
-    """Anything else is a fault."""
+    """Other values are a fault."""
     shape, faults = read_raw(3)
 
     assert shape is None
@@ -344,7 +344,7 @@ def test_a_raw_schema_is_a_mapping_or_text():
 
 
 def test_a_strict_raw_schema_says_so_itself():
-    """`strict` cannot be added to a schema that is published as it is written."""
+    """`strict` cannot be added to a schema that is published unchanged."""
     shape, faults = read_raw({"type": "object"}, strict=True)
 
     assert shape is None
@@ -352,7 +352,7 @@ def test_a_strict_raw_schema_says_so_itself():
 
 
 def test_field_as_the_default_of_a_parameter():
-    """Its options count, and one of them may be the default."""
+    """Its options apply, and one of them may be the default."""
 
     def fn(
         *,

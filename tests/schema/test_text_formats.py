@@ -1,4 +1,4 @@
-"""Types that travel as text: dates, durations, paths, addresses, UUIDs, decimals and bytes."""
+"""Types that are strings in JSON: dates, durations, paths, addresses, UUIDs, decimals, bytes."""
 
 import dataclasses
 import datetime as dt
@@ -52,7 +52,7 @@ def shape_of(declared, **options):
 
 @TYPES
 def test_its_schema_and_its_value(cls, sent, value, schema):
-    """The text is read as the type, and written as it was."""
+    """A string is parsed as the type, and dumped unchanged."""
     shape = shape_of({"x": cls})
     built, violations = shape.read({"x": sent})
 
@@ -65,7 +65,7 @@ def test_its_schema_and_its_value(cls, sent, value, schema):
 
 @TYPES
 def test_it_stands_in_every_form(cls, sent, value, schema):
-    """Schema, attrs, dataclass, TypedDict, data form; items, values, options, sets, new types."""
+    """It works in every kind of class and in data, as item, value, option, set and new type."""
     New = t.NewType("New", cls)
     parts = {
         "item": (list[cls], [sent], [value]),
@@ -99,7 +99,7 @@ def test_it_stands_in_every_form(cls, sent, value, schema):
 
 @TYPES
 def test_it_has_defaults(cls, sent, value, schema):
-    """A value, or its text."""
+    """A default may be a value, or its text."""
     for default in (value, sent):
 
         class Input(Schema):
@@ -126,7 +126,7 @@ def test_it_has_defaults(cls, sent, value, schema):
     ],
 )
 def test_what_is_no_such_text(cls, sent, expected):
-    """It is refused in our words."""
+    """An invalid text is refused in our own words."""
     built, (violation,) = shape_of({"x": cls}).read({"x": sent})
 
     assert built is None
@@ -135,7 +135,7 @@ def test_what_is_no_such_text(cls, sent, expected):
 
 @given(st.timedeltas())
 def test_durations_are_read_as_they_were_written(value):
-    """Every timedelta has a text, and the text its value."""
+    """Every timedelta has a text that is parsed as the same value."""
     text = dump_value(value)
 
     assert shape_of({"x": dt.timedelta}).read({"x": text})[0].x == value
@@ -152,14 +152,14 @@ def test_durations_are_read_as_they_were_written(value):
     ],
 )
 def test_durations(text, value):
-    """Weeks, fractions of a second and a sign."""
+    """Weeks, fractions of a second and a sign are accepted."""
     assert shape_of({"x": dt.timedelta}).read({"x": text})[0].x == value
     assert dump_value(value) == ("P14D" if "W" in text else "PT1H30M" if "90" in text else text)
 
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity"])
 def test_decimals_without_a_text(text):
-    """They are no JSON, and no text stands for them silently."""
+    """NaN and infinity are not JSON, and not silently replaced by a string."""
     with pytest.raises(ValueError, match=f"JSON cannot express {text}"):
         dump_value({"price": Decimal(text)})
 

@@ -1,4 +1,4 @@
-"""A server class whose overrides pass everything on."""
+"""A server class whose overrides all delegate to `super()`."""
 
 
 class PassingOn:

@@ -11,7 +11,7 @@ KNOWS = ClientCapabilities(extensions={"io.modelcontextprotocol/tasks": {}}, eli
 
 
 async def start(client, tool):
-    """Call a tool whose calls become tasks; gives the parameters that name the task."""
+    """Call a tool as a task; return the parameters that name the task."""
     with pytest.raises(TaskStarted) as started:
         await client.call_tool(tool)
     await trio.testing.wait_all_tasks_blocked()
@@ -19,7 +19,7 @@ async def start(client, tool):
 
 
 async def result_of(client, task):
-    """Wait for the end of a task; gives the text of its result."""
+    """Wait until a task has ended; return the text of its result."""
     with trio.fail_after(60):
         while True:
             found = await client.request("tasks/get", task)

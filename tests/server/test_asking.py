@@ -1,4 +1,4 @@
-"""Asking: its clocks, its ends, and who may not ask."""
+"""Questions to the client: timeouts, failures, and the methods that may not ask."""
 
 import json
 import logging
@@ -115,7 +115,7 @@ class Person(ClientHandler):
     [("form", ELICIT_TIMEOUT), ("hand", ELICIT_TIMEOUT), ("model", SAMPLE_TIMEOUT)],
 )
 async def test_who_never_answers_times_out(autojump_clock, tool, seconds):
-    """The question has a time of its own; that of the handler, which is shorter, stands still."""
+    """A question has its own timeout; the timeout of the handler is paused meanwhile."""
     async with connect(Asking, handler=Person(9999), version="2025-11-25", timeout=1000) as client:
         start = trio.current_time()
         result = await client.call_tool(tool)
@@ -126,7 +126,7 @@ async def test_who_never_answers_times_out(autojump_clock, tool, seconds):
 
 
 async def test_a_resource_that_waits_in_vain(autojump_clock):
-    """It has no `isError`; the error says what happened."""
+    """A resource result has no `isError`, so a timed-out question becomes a protocol error."""
     async with connect(Asking, handler=Person(9999), version="2025-11-25", timeout=1000) as client:
         with pytest.raises(McpError, match="did not answer in time") as caught:
             await client.read_resource("ask://slow")
@@ -135,14 +135,14 @@ async def test_a_resource_that_waits_in_vain(autojump_clock):
 
 @ERAS
 async def test_a_slow_person_is_no_slow_handler(autojump_clock, version):
-    """Two hundred seconds for an answer, thirty for the handler."""
+    """An answer may take 200 seconds although the timeout of the handler is 30 seconds."""
     async with connect(Asking, handler=Person(200), version=version, timeout=1000) as client:
         for tool in ("form", "unlimited", "hand"):
             assert (await client.call_tool(tool)).content[0].text == "Ann"
 
 
 async def test_the_clock_goes_on_with_what_was_left(autojump_clock):
-    """Twenty seconds before the question and ten after it are thirty."""
+    """Twenty seconds before the question and ten after it use up a timeout of thirty."""
     async with connect(Asking, handler=Person(200), version="2025-11-25", timeout=1000) as client:
         start = trio.current_time()
         result = await client.call_tool("half")
@@ -152,7 +152,7 @@ async def test_the_clock_goes_on_with_what_was_left(autojump_clock):
 
 @ERAS
 async def test_what_cannot_ask(version, caplog):
-    """An inline handler must not wait; a prompt that never reads its answers goes in circles."""
+    """An inline handler must not wait; a prompt that ignores its answers exceeds the rounds."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     async with connect(Asking, handler=Person(), version=version) as client:
         result = await client.call_tool("inline")
@@ -189,7 +189,7 @@ class Patient(Server, name="patient", version="1"):
 
 @ERAS
 async def test_a_handler_may_go_on_without_an_answer(version):
-    """Its handler hears of it, in every round that follows; nobody is asked a fifth time."""
+    """After four invalid answers the question raises in the handler, also in every later round."""
     handler = Stubborn()
     async with connect(Patient, handler=handler, version=version) as client:
         result = await client.call_tool("ask")
@@ -234,7 +234,7 @@ class Everywhere(Server, name="everywhere", version="1"):
 
 @ERAS
 async def test_only_tools_prompts_and_resources_ask(version):
-    """Other methods have no such answer on 2026-07-28, so they ask in no era."""
+    """On 2026-07-28 only these methods can return questions, so no other method asks in any era."""
     server = Everywhere()
     async with connect(server, handler=Person(), version=version) as client:
         assert await client.list_tools() == []
@@ -251,7 +251,7 @@ async def test_only_tools_prompts_and_resources_ask(version):
 
 @ERAS
 async def test_an_override_asks_as_a_tool_does(version):
-    """With `ctx`, and by hand; and says so where the client cannot."""
+    """An override can ask with `ctx` and by hand, and gets an error if the client cannot answer."""
     async with connect(Everywhere, handler=Person(), version=version) as client:
         for tool in ("form", "hand"):
             assert (await client.call_tool(tool)).content[0].text == "Ann"
@@ -264,7 +264,7 @@ async def test_an_override_asks_as_a_tool_does(version):
 
 
 async def test_a_client_that_goes_away_is_no_crash(caplog):
-    """The handler ends; the log has no traceback of it."""
+    """The handler ends when its client disconnects, and no traceback is logged."""
     caplog.set_level(logging.INFO, "noizu_mcp")
     ours, theirs = memory_pair()
     asked = trio.Event()
@@ -322,7 +322,7 @@ class Failures(Server, name="failures", version="1"):
 
 @pytest.mark.parametrize("where", ["call", "init"])
 async def test_failing_while_the_server_ends_is_logged_only(where, caplog):
-    """A failure during the cancellation of everything is logged, and the server ends in order."""
+    """A failure during the cancellation of everything is logged, and the server ends normally."""
     from noizu_mcp.types import Implementation
 
     ours, theirs = memory_pair()
@@ -353,7 +353,7 @@ async def test_failing_while_the_server_ends_is_logged_only(where, caplog):
 
 
 async def test_failing_in_an_array_while_the_server_ends(caplog):
-    """The same for a request that came in an array (2025-03-26)."""
+    """A failure during cancellation is only logged, also for requests of a batch (2025-03-26)."""
     ours, theirs = memory_pair()
 
     def message(method, id_=None, **params):
@@ -388,12 +388,12 @@ async def test_failing_in_an_array_while_the_server_ends(caplog):
 
 
 def test_every_method_has_its_route():
-    """Each method of a client has a route that serves or refuses it."""
+    """Each client method has a route that serves or refuses it."""
     assert ROUTES.keys() == CLIENT_REQUESTS.keys()
 
 
 async def test_twins_that_change_places(autojump_clock):
-    """Two tasks ask the same; whichever comes first in a round, nobody is asked in vain."""
+    """Two tasks that ask the same question get their answers, in whichever order they ask."""
     runs: list[int] = []
     asked: list[str] = []
 

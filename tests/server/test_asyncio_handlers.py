@@ -46,7 +46,7 @@ ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 
 
 async def library():
-    """Wait on the current loop, and name it."""
+    """Wait on the current loop, and return its name."""
     name = sniffio.current_async_library()
     if name == "asyncio":
         await asyncio.sleep(0)
@@ -154,7 +154,7 @@ class Mixed(Server, name="mixed", version="1"):
 
 @ERAS
 async def test_every_kind_of_component(version):
-    """The option stands on tools, kits, methods, functions, resources, prompts, registrations."""
+    """Tools, kits, methods, functions, resources, prompts and registrations take the option."""
     async with connect(Mixed, version=version) as client:
         found = {}
         for each in await client.list_tools():
@@ -227,7 +227,7 @@ class AllAsyncio(Server, name="all", version="1", loop="asyncio"):
 
 @ERAS
 async def test_a_server_on_asyncio(version):
-    """Its lifespan and its methods run there, and can call those of the base class."""
+    """The lifespan and the methods run on asyncio, and can call `super()`."""
     server = AllAsyncio()
     async with connect(server, version=version) as client:
         assert {each.name for each in await client.list_tools()} == {"where", "trio"}
@@ -419,7 +419,7 @@ class Fails(Server, name="fails", version="1"):
 
 @ERAS
 async def test_failures_and_timeouts(version):
-    """They are what they are on trio, each alone."""
+    """Failures and timeouts have the same results on asyncio as on trio."""
     async with connect(Fails, version=version) as client:
         for name, text in (
             ("tool_error", "told"),
@@ -436,7 +436,7 @@ async def test_failures_and_timeouts(version):
 
 @ERAS
 async def test_a_thousand_calls_cancelled_at_random_leave_nothing(version):
-    """Each cancelled call ends in its handler; no task and no thread is left."""
+    """Each cancelled call ends in its handler; no task and no thread remains."""
     choose = random.Random(5)
     Failing.waiting = Failing.ended = 0
     async with connect(Fails, version=version) as client:
@@ -488,7 +488,7 @@ class Books(Server, name="books", version="1", loop="asyncio"):
 
 @ERAS
 async def test_an_asyncio_database(version):
-    """A connection that the lifespan opens serves the handlers."""
+    """Handlers can use a connection that the lifespan has opened on asyncio."""
     async with connect(Books, version=version) as client:
         result = await client.call_tool("titles")
         assert result.content[0].text == '["Dune","Emma"]'
@@ -556,14 +556,14 @@ class Wrong(Server, name="wrong", version="1"):
     ],
 )
 async def test_the_wrong_loop_is_explained_in_the_log(name, cure, caplog):
-    """The error of the loop comes with what to write instead."""
+    """The error about the wrong loop says what to write instead."""
     async with connect(Wrong) as client:
         assert (await client.call_tool(name)).content[0].text == "Tool execution failed"
     assert cure in caplog.text
 
 
 def test_the_option_has_two_values():
-    """Anything else is refused where the class is made."""
+    """Any value but "trio" and "asyncio" is refused when the class is made."""
     with pytest.raises(DefinitionError, match=r"loop: must be 'trio' or 'asyncio', got 'uvloop'"):
 
         class _Bad(Tool, loop="uvloop"):
@@ -577,7 +577,7 @@ def test_the_option_has_two_values():
 
 
 def test_registrations_of_resources_have_the_option():
-    """`resource_template` changes the loop, too."""
+    """`resource_template` takes the `loop` option, too."""
 
     class One(Server, name="one", version="1"):
         resources = [resource_template(Rows, loop="trio"), resource(Data, loop="trio")]
@@ -586,7 +586,7 @@ def test_registrations_of_resources_have_the_option():
 
 
 async def test_asyncio_code_in_a_trio_handler():
-    """`aio.run` works in any handler, and shares the loop of the asyncio ones."""
+    """`aio.run` works in any handler, and uses the loop of the asyncio handlers."""
     loops = []
 
     async def note():
@@ -613,7 +613,7 @@ async def test_asyncio_code_in_a_trio_handler():
 
 @pytest.mark.parametrize("at", ["start", "end"])
 async def test_a_lifespan_on_asyncio_that_fails(at):
-    """Its failure ends the connection, and is the one exception."""
+    """The exception of a failed lifespan ends the connection, and is raised alone."""
 
     class Broken(Server, name="broken", version="1", loop="asyncio"):
         @asynccontextmanager
@@ -630,7 +630,7 @@ async def test_a_lifespan_on_asyncio_that_fails(at):
 
 
 async def test_a_lifespan_on_the_wrong_loop_is_explained():
-    """The error that the program ends with says what to write."""
+    """The error that ends the program says what to write instead."""
 
     class Confused(Server, name="confused", version="1"):
         @asynccontextmanager
@@ -680,7 +680,7 @@ class Office(Server, name="office", version="1"):
     [("asks", "inside", "inside asyncio"), ("starts", "after", "before after asyncio")],
 )
 async def test_calls_that_go_on_as_tasks(name, asked, text):
-    """Questions of the request and of the task reach the handler on asyncio."""
+    """A handler on asyncio can ask during its request and in its task."""
     extensions = {"io.modelcontextprotocol/tasks": {}}
     knows = ClientCapabilities(extensions=extensions, elicitation={})
     async with connect(Office, version="2026-07-28", capabilities=knows, handler=Human()) as client:
@@ -699,7 +699,7 @@ async def test_calls_that_go_on_as_tasks(name, asked, text):
 
 
 async def test_a_task_can_be_cancelled():
-    """Its handler on asyncio ends."""
+    """Cancelling a task ends its handler on asyncio."""
     knows = ClientCapabilities(extensions={"io.modelcontextprotocol/tasks": {}})
     async with connect(Office, version="2026-07-28", capabilities=knows) as client:
         with pytest.raises(TaskStarted) as started:

@@ -135,7 +135,7 @@ ALL_RESOURCES = ["logs://today", "manual://state", "logs://monday/1"]
     ids=["guest", "admin", "nobody"],
 )
 async def test_lists(version, principal, tools, prompts, resources, templates):
-    """Each caller gets the list of what it may use, in pages of its own, one after the other."""
+    """Each caller gets a list, in pages, of the items that it may use."""
     server = Factory()
     async with connect(server, principal=ADMIN, version=version) as client:
         assert [each.name for each in await client.list_tools()] == ALL_TOOLS
@@ -151,7 +151,7 @@ async def test_lists(version, principal, tools, prompts, resources, templates):
 
 @pytest.mark.parametrize("server", [Factory, Computing])
 async def test_not_found(version, server):
-    """What is not available is answered as what does not exist, with the same text."""
+    """An unavailable item is answered with the same text as an unknown one."""
     async with connect(server, principal=GUEST, version=version) as client:
 
         async def error_of(method, params):
@@ -183,7 +183,7 @@ def ref(kind, name):
 
 
 async def test_use(version):
-    """Those to whom it is available use it as any other."""
+    """A caller to whom an item is available uses it like any other item."""
     async with connect(Factory, principal=ADMIN, version=version) as client:
         assert (await client.call_tool("restart")).content[0].text == "all is well"
         assert (await client.read_resource("logs://monday/2")).contents[0].text == "monday, 2"
@@ -192,15 +192,15 @@ async def test_use(version):
 
 
 async def test_an_override_that_does_not_ask(version):
-    """A list that an override computes leaves out what its caller may not use."""
+    """Items that are not available to the caller are removed from a list made by an override."""
     async with connect(Computing, principal=GUEST, version=version) as client:
         assert [each.name for each in await client.list_tools()] == ["restarts", "state", "catalog"]
         assert [each.name for each in await client.list_prompts()] == ["explain"]
 
 
 @pytest.mark.parametrize("server", [Factory, Computing])
-async def test_nothing_is_told_of_a_hidden_resource(server):
-    """A resource that is not available cannot be watched, whatever `can_watch` says."""
+async def test_a_hidden_resource_cannot_be_watched(server):
+    """An unavailable resource cannot be watched, whatever `can_watch` returns."""
     async with connect(server, principal=GUEST, version="2025-11-25") as client:
         with pytest.raises(McpError, match="Resource not found"):
             await client.subscribe("logs://today")
@@ -232,7 +232,7 @@ class Hearing(ClientHandler):
 
 
 async def test_a_watcher_who_lost_the_right(version):
-    """A change of a resource is told to those to whom it is available at that time."""
+    """An update is sent only to watchers to whom the resource is available at that time."""
     server, handler = Club(), Hearing()
     uri = "manual://state"
     async with connect(server, principal=GUEST, version=version, handler=handler) as client:
@@ -245,7 +245,8 @@ async def test_a_watcher_who_lost_the_right(version):
             server.notify_resource_updated(uri)
             assert await handler.receive.receive() == "updated"
             server.friends.clear()
-            # Watched by nobody who may hear of it: the list change overtakes its second notice.
+            # Not available to this watcher: the list change arrives without a second update before
+            # it.
             server.notify_resource_updated(uri)
             await trio.testing.wait_all_tasks_blocked(2 * MERGE_WINDOW)
             server.notify_changed("resources")
@@ -276,7 +277,7 @@ class Door(Server, name="door", version="1"):
 
 
 async def test_a_session_that_unlocks():
-    """A value of the session decides from the next request on, and this client alone is told."""
+    """A session value takes effect with the next request, and only this client is notified."""
     mine, other = Hearing(), Hearing()
     server = Door()
     async with (
@@ -297,7 +298,7 @@ async def test_a_session_that_unlocks():
 
 
 async def test_without_sessions():
-    """On 2026-07-28 nothing is unlocked, and no session is told."""
+    """On 2026-07-28 a call makes no item available to later ones, and no notice is sent."""
     handler = Hearing()
     async with connect(Door, handler=handler) as client, client.listen(tools=True):
         assert not (await client.call_tool("tell")).is_error
@@ -308,7 +309,7 @@ async def test_without_sessions():
 
 
 async def test_it_fails(caplog):
-    """An item whose function fails is hidden; the log tells why, a few times a minute."""
+    """An item whose function raises is hidden; the log reports it a few times a minute at most."""
 
     def broken(ctx):
         raise RuntimeError("no directory")
@@ -334,7 +335,7 @@ async def test_it_fails(caplog):
 
 
 async def test_caching():
-    """A list that depends on its caller, and the contents of such a resource, are private."""
+    """A list that depends on its caller is private, and so are the contents of such a resource."""
     async with connect(Factory, principal=ADMIN) as client:
         for method, params in [
             ("tools/list", {}),
@@ -349,7 +350,7 @@ async def test_caching():
 
 
 async def test_scopes_do_not_give_it_away():
-    """Nobody is told which scopes would open an item that is not available."""
+    """The scopes of an unavailable item are not revealed."""
 
     class Both(Server, name="both", version="1"):
         tools = [tool(Restarts, requires="admin", available=is_admin)]
@@ -363,13 +364,13 @@ async def test_scopes_do_not_give_it_away():
     "wrong", [1, "admin", Restarts, lambda: True, lambda a, b: True, Factory.call_tool]
 )
 def test_refused_functions(wrong):
-    """A function that could not decide is refused where it is written."""
+    """A function that cannot decide is refused where it is passed."""
     with pytest.raises(DefinitionError, match=r"available: must be a sync function of the context"):
         prompt(Explain, available=wrong)
 
 
 def test_a_method_is_refused():
-    """A method of this name would not be asked, and the item would be open to everybody."""
+    """A method named `available` is refused: it would not be called."""
     with pytest.raises(DefinitionError, match=r"Closed\.available: a method is not read"):
 
         class Closed(Tool):
@@ -406,7 +407,7 @@ class TestDidYouMean:
         ],
     )
     async def test_a_slip(self, version, method, params, meant):
-        """A slip in a name is answered with the name."""
+        """An error about a misspelt name suggests the right one."""
         async with connect(Factory, principal=GUEST, version=version) as client:
             with pytest.raises(McpError, match=rf"; did you mean {meant}\?"):
                 await client.request(method, params)
@@ -423,14 +424,14 @@ class TestDidYouMean:
         ],
     )
     async def test_nothing_that_the_caller_may_not_use(self, version, method, params):
-        """What is not available is never named, and nothing that is further away than a slip."""
+        """Neither unavailable items nor names with larger differences are suggested."""
         async with connect(Factory, principal=GUEST, version=version) as client:
             with pytest.raises(McpError) as caught:
                 await client.request(method, params)
             assert "did you mean" not in caught.value.message
 
     async def test_templates(self):
-        """A template is meant by a URI with a slip in its fixed part, and by another template."""
+        """A misspelt URI suggests the template, for its fixed part and for another template."""
         async with connect(Factory, principal=ADMIN) as client:
             for method, params in [
                 ("resources/read", {"uri": "log://monday/1"}),
@@ -440,7 +441,7 @@ class TestDidYouMean:
                     await client.request(method, params)
 
     async def test_hidden_and_scoped(self):
-        """Hidden items, and those whose scopes the caller lacks, are not named."""
+        """Neither hidden items nor items whose scopes the caller lacks are suggested."""
 
         class Closed(Server, name="closed", version="1"):
             tools = [tool(Restarts, hidden=True), tool(Machine, requires="admin")]
@@ -463,7 +464,7 @@ class TestDidYouMean:
         ],
     )
     async def test_lists_that_a_server_makes_itself(self, version, method, params, mounted):
-        """What an override leaves out of a list is not named, whatever is registered."""
+        """Items that an override removes from a list are not suggested, even if registered."""
 
         class Careful(Factory, name="careful", version="1"):
             async def list_tools(self, cursor, ctx):
@@ -491,7 +492,7 @@ class TestDidYouMean:
             assert "did you mean" not in caught.value.message
 
     async def test_arguments(self, version):
-        """A missing argument is matched with the unknown ones; so are names in completions."""
+        """Missing arguments are matched with unknown ones, and so are names in completions."""
         async with connect(Factory, version=version) as client:
             with pytest.raises(
                 McpError,

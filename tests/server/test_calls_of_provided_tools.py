@@ -1,4 +1,4 @@
-"""Handlers call tools of providers: from a registered tool, and from one of the provider."""
+"""Handlers call tools of providers: from a registered tool and from a provider's tool."""
 
 import pytest
 
@@ -35,14 +35,14 @@ class House(Server, name="house", version="1"):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_registered_tool_calls_one_of_a_provider(version):
-    """Also if nobody has asked the provider before."""
+    """A handler can call a provider's tool before anything was listed."""
     async with connect(House, version=version) as client:
         assert (await client.call_tool("first", {"name": "outer"})).text == "first > outer"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_provider_words_the_error_for_an_unknown_name(version):
-    """As it does for a client."""
+    """A handler gets the provider's error for an unknown name, as a client does."""
     async with connect(House, version=version) as client:
         with pytest.raises(McpError, match="Nobody has cellar"):
             await client.call_tool("first", {"name": "cellar"})

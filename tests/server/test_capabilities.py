@@ -1,4 +1,4 @@
-"""Capabilities: nothing widens one, and a text opens once, for its owner, before its end."""
+"""Capabilities: they are only narrowed, and a text opens once, for its owner, until it expires."""
 
 import base64
 import re
@@ -62,13 +62,13 @@ CALLS = st.tuples(
 
 @given(st.lists(STEPS, max_size=6), st.lists(CALLS, min_size=1, max_size=6), st.booleans())
 def test_no_sequence_of_attenuations_widens(steps, calls, written):
-    """What is derived allows only what each capability before it allows; written or not."""
+    """A derived capability allows only what each one before it allows, in memory and as text."""
     clock = Clock()
     of = issuer(clock=clock)
     chain = [of.issue(ADA)]
     for step in steps:
         narrower = chain[-1].attenuate(**step)
-        # One whose end has come has no text that would open.
+        # The text of an expired capability would not open.
         alive = narrower.expires_at is None or narrower.expires_at > clock.now
         chain.append(opened(of, str(narrower)) if written and alive else narrower)
         chain.append(chain[-1].inner())
@@ -82,7 +82,7 @@ def test_no_sequence_of_attenuations_widens(steps, calls, written):
 
 @given(STEPS, STEPS, st.lists(CALLS, min_size=1, max_size=6))
 def test_two_capabilities_together_allow_what_both_allow(one, other, calls):
-    """In either order."""
+    """The combination of two capabilities is the same in either order."""
     clock = Clock()
     root = issuer(clock=clock).issue(ADA)
     a, b = root.attenuate(**one), root.attenuate(**other)
@@ -95,7 +95,7 @@ def test_two_capabilities_together_allow_what_both_allow(one, other, calls):
 
 
 def test_each_condition_has_its_reason():
-    """The caller can tell what to change."""
+    """Each refused condition has its own reason, so that the caller can tell what to change."""
     clock = Clock()
     root = issuer(clock=clock).issue(ADA)
     assert root.refusal("any", {}) is None
@@ -117,7 +117,7 @@ def test_each_condition_has_its_reason():
 
 
 def test_each_level_of_calls_takes_one_of_the_depth():
-    """Without a depth there is none to take."""
+    """Each level of calls decrements the depth, down to 0; without a limit it stays `None`."""
     root = issuer().issue(ADA)
     two = root.attenuate(depth=2)
     assert [two.depth, two.inner().depth, two.inner().inner().depth] == [2, 1, 0]
@@ -139,19 +139,19 @@ def test_each_level_of_calls_takes_one_of_the_depth():
     ],
 )
 def test_wrong_conditions_are_refused(options, text):
-    """None of them is taken for no condition."""
+    """A wrong condition is refused, and never treated as no condition."""
     with pytest.raises(ValueError, match=re.escape(text)):
         issuer().issue(ADA).attenuate(**options)
 
 
 def test_arguments_are_a_mapping():
-    """A list of names is refused: it would demand no values."""
+    """A list of argument names is refused, since it would demand no values."""
     with pytest.raises(TypeError, match=re.escape("arguments must be a mapping, got ['dry']")):
         issuer().issue(ADA).attenuate(arguments=["dry"])
 
 
 def test_a_text_of_many_conditions_has_a_bound():
-    """A condition that is added twice is kept once."""
+    """A condition that is added twice is stored once."""
     root = issuer().issue(ADA)
     same = root
     for _ in range(1000):
@@ -162,7 +162,7 @@ def test_a_text_of_many_conditions_has_a_bound():
 
 
 def test_a_capability_shows_no_secret():
-    """Its text is for whoever is given it, and not for a log."""
+    """The `repr` of a capability does not contain its text, so that logs do not, either."""
     root = issuer().issue(ADA)
     assert repr(root.attenuate(depth=2)) == f"<Capability of {ADA.key}, depth 2>"
     assert str(root) not in repr(root)
@@ -174,7 +174,7 @@ def test_a_capability_shows_no_secret():
 
 @given(STEPS)
 def test_a_text_opens_to_an_equal_capability(step):
-    """Its end is that of the text, at the latest."""
+    """The opened capability expires with its text at the latest."""
     clock = Clock()
     of = issuer(clock=clock, ttl=50)
     made = of.issue(ADA).attenuate(**{**step, "expires_in": 60})
@@ -191,7 +191,7 @@ def refused(of, text, caller=ADA):
 
 @given(st.data())
 def test_no_forged_text_opens(data):
-    """One changed bit, a part, a text that was made up: all of them are refused alike."""
+    """A text with one changed bit, a part of one and an invented one get the same refusal."""
     of = issuer()
     text = str(of.issue(ADA))
     raw = bytearray(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
@@ -207,7 +207,7 @@ def test_no_forged_text_opens(data):
 
 
 def test_a_text_of_another_owner_does_not_open():
-    """Of another principal, server, key ring, or for another purpose."""
+    """The text does not open for another principal, server, key ring or purpose."""
     of = issuer()
     text = str(of.issue(ADA))
     assert refused(of, text, BOB)
@@ -222,7 +222,7 @@ def test_a_text_of_another_owner_does_not_open():
 
 
 def test_a_text_opens_once():
-    """A second opening is a replay; another text of the same capability is another text."""
+    """Opening a text again is a replay; another text of the same capability opens."""
     of = issuer()
     capability = of.issue(ADA)
     text, other = str(capability), str(capability)
@@ -232,7 +232,7 @@ def test_a_text_opens_once():
 
 
 def test_a_text_has_an_end():
-    """That of its capability, or of the state of the server; writing it again does not move it."""
+    """A text expires with its capability or its state; writing it again does not change that."""
     clock = Clock()
     of = issuer(clock=clock, ttl=100)
     short = str(of.issue(ADA).attenuate(expires_in=10))
@@ -247,14 +247,14 @@ def test_a_text_has_an_end():
 
 
 def test_nodes_share_keys_and_change_them():
-    """A key that only opens still opens the texts of before."""
+    """A key that only opens still opens the texts that were sealed with it."""
     text = str(issuer(keys=KEYS[:1]).issue(ADA))
     opened(issuer(keys=KEYS[::-1]), text)
     assert refused(issuer(keys=KEYS[1:]), text)
 
 
 def test_objects_of_another_owner_are_refused():
-    """A capability that was kept from another request, of another caller."""
+    """A capability that was kept from another request, of another caller, is refused."""
     root = issuer().issue(ADA)
     for other in (issuer().issue(BOB), issuer("barn").issue(ADA)):
         with pytest.raises(Denied, match=NOT_VALID):
@@ -262,7 +262,7 @@ def test_objects_of_another_owner_are_refused():
 
 
 def test_the_texts_that_were_opened_are_bounded(monkeypatch):
-    """No principal takes all of the room; those whose end has come make room."""
+    """No principal can fill the table of opened texts; expired entries make room."""
     monkeypatch.setattr(_capability, "MAX_OPENED", 8)
     clock = Clock()
     of = issuer(clock=clock, ttl=100)
@@ -281,7 +281,7 @@ def test_the_texts_that_were_opened_are_bounded(monkeypatch):
 @pytest.mark.parametrize("name", ["tools", "depth", "expires_at", "principal", "wanted", "other"])
 @pytest.mark.parametrize("mounted", [False, True])
 def test_a_capability_cannot_be_changed(name, mounted):
-    """A handler that assigns to one would widen what it may call."""
+    """A handler cannot assign to a capability, since that could widen it."""
     capability = issuer().issue(ADA).attenuate(tools=["a"])
     if mounted:
         capability = MountedCapability(capability, lambda name, _: name)

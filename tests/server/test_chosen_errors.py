@@ -1,4 +1,4 @@
-"""Errors of several tasks that are meant for the client, and cursors that are no texts."""
+"""Errors of several tasks that are meant for the client, and cursors that are not strings."""
 
 import pytest
 import trio
@@ -46,7 +46,7 @@ class Busy(Server, name="busy", version="1.0.0"):
 
 
 async def test_questions_that_are_refused_together():
-    """A client without the capability gets the one error, not a crash."""
+    """A client without the capability gets one error, not a crash."""
     async with connect(Busy, version="2026-07-28") as client:
         with pytest.raises(McpError, match="Missing required client capability"):
             await client.call_tool("ask_twice")
@@ -61,7 +61,7 @@ class Refusing(ClientHandler):
 
 
 async def test_refusals_of_the_client_are_one():
-    """The model is told what the client refused."""
+    """Equal refusals from several tasks become one error for the model."""
     async with connect(Busy, handler=Refusing(), version="2025-11-25") as client:
         result = await client.call_tool("ask_twice")
 
@@ -69,7 +69,7 @@ async def test_refusals_of_the_client_are_one():
 
 
 async def test_advice_of_several_tasks_is_one():
-    """The text of one error stands for all."""
+    """Errors of several tasks become one text for the model."""
     async with connect(Busy) as client:
         result = await client.call_tool("advise")
 
@@ -77,7 +77,7 @@ async def test_advice_of_several_tasks_is_one():
 
 
 async def test_a_crash_beside_advice_is_a_crash(caplog):
-    """A failure of the author does not hide behind an error for the model."""
+    """An author's failure is reported as a crash, even beside an error for the model."""
     async with connect(Busy) as client:
         result = await client.call_tool("crash")
 
@@ -86,7 +86,7 @@ async def test_a_crash_beside_advice_is_a_crash(caplog):
 
 
 async def test_a_cursor_is_a_text():
-    """Another value is refused before an override gets it."""
+    """A cursor that is not a string is refused before an override gets it."""
     async with connect(Busy) as client:
         with pytest.raises(McpError, match="Invalid cursor"):
             await client.request("tools/list", {"cursor": 7})

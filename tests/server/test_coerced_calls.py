@@ -1,4 +1,4 @@
-"""Text in arguments that stands for other types: who reads it, and what is told of it."""
+"""Text in arguments that stands for other types: where it is read, and how faults are reported."""
 
 from datetime import date
 
@@ -67,7 +67,7 @@ async def call(name, arguments, server=App, version="2026-07-28"):
 
 @ERAS
 async def test_declared_forms_read_text(version):
-    """Typed and data forms, and ordinary parameters."""
+    """Typed forms, data forms and ordinary parameters read text as their declared type."""
     sent = {"n": "3", "on": "false", "rows": '[1, "2"]'}
 
     assert await call("sum", sent, version=version) == "(3, False, [1, 2])"
@@ -77,20 +77,20 @@ async def test_declared_forms_read_text(version):
 
 @pytest.mark.parametrize("name", ["exact", "other", "raw"])
 async def test_who_does_not(name):
-    """Raw schemas, and whoever has `coerce=False`: a tool, a kit, a registration."""
+    """Raw schemas do not read text, nor do tools, kits and registrations with `coerce=False`."""
     assert '/n: expected integer, got string "3"' in await call(name, {"n": "3"})
     assert await call(name, {"n": 3}) in ("3", "(3, True, [])")
 
 
 async def test_the_nearest_option_counts():
-    """That of a method wins over its kit, and over the rule for raw schemas."""
+    """The option of a method overrides that of its kit and the rule for raw schemas."""
     assert await call("loose", {"n": "3"}) == "3"
     assert await call("asked", {"n": "3"}) == "3"
 
 
 @pytest.mark.parametrize(("coerce", "texts"), [(True, ["3", "3"]), (False, ["no", "no"])])
 async def test_a_server_decides_for_all(coerce, texts):
-    """Also for raw schemas; not for tools with an option of their own."""
+    """The option of a server includes raw schemas, but not tools with an option of their own."""
 
     class Own(Server, name="own", version="1", coerce=coerce):
         tools = [Exact, Kit]
@@ -101,8 +101,8 @@ async def test_a_server_decides_for_all(coerce, texts):
     assert "expected integer" in await call("exact", {"n": "3"}, Own)
 
 
-async def test_what_does_not_fit_is_told_as_it_was_sent():
-    """Also what could have been read."""
+async def test_invalid_arguments_are_shown_as_sent():
+    """If one argument is invalid, the error shows every argument as it was sent."""
     text = await call("sum", {"n": "3", "on": "yes"})
 
     assert text.splitlines()[1:] == [
@@ -112,7 +112,7 @@ async def test_what_does_not_fit_is_told_as_it_was_sent():
 
 
 async def test_a_class_that_refuses_the_result():
-    """The value that was read is refused by a type or a validator: the first fault is told."""
+    """If a type or validator refuses the value that was read, the first fault is reported."""
 
     class Even(BaseModel):
         n: int
@@ -138,7 +138,7 @@ async def test_a_class_that_refuses_the_result():
 
 
 async def test_limits_of_the_server_hold_for_json_text():
-    """Text that a message could not hold as values is no value."""
+    """Text that exceeds the limits of a message as JSON is not read."""
 
     class Own(Server, name="own", version="1", limits=Limits(message_values=100)):
         tools = [Sum]
@@ -149,7 +149,7 @@ async def test_limits_of_the_server_hold_for_json_text():
 
 
 async def test_an_override_reads_text_too():
-    """`super().call_tool` reads arguments by the same rules, and tells listeners."""
+    """`super().call_tool` in an override reads arguments by the same rules, and emits the event."""
     heard = []
 
     class Own(Server, name="own", version="1"):
@@ -164,7 +164,7 @@ async def test_an_override_reads_text_too():
 
 
 async def test_a_call_before_any_request():
-    """Where no request is, nobody is told, and text is read all the same."""
+    """A call outside of a request reads text, too, and emits no event."""
     done = []
 
     class Own(Server, name="own", version="1"):

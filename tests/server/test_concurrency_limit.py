@@ -1,4 +1,4 @@
-"""`max_concurrency` of a tool, and the threads of tasks: who waits for whom."""
+"""`max_concurrency` of a tool, and the threads of tasks."""
 
 import threading
 from contextlib import asynccontextmanager
@@ -80,8 +80,8 @@ async def end(client, task, pause=0.1):
             await trio.sleep(pause)
 
 
-async def test_who_waits_for_a_person_holds_up_nobody(autojump_clock):
-    """The next call of the tool runs meanwhile; after the answers they run one after the other."""
+async def test_a_call_that_asks_frees_its_slot(autojump_clock):
+    """A call that waits for an answer frees its slot, and waits for one again afterwards."""
     kit = Narrow()
 
     class Own(Office, name="own", version="1"):
@@ -99,8 +99,8 @@ async def test_who_waits_for_a_person_holds_up_nobody(autojump_clock):
     assert (kit.most, kit.running) == (1, 0)
 
 
-async def test_a_request_that_waits_for_a_person_holds_up_nobody_either(autojump_clock):
-    """Up to 2025-11-25 the handler waits in its request."""
+async def test_a_live_call_that_asks_frees_its_slot(autojump_clock):
+    """The slot is also freed up to 2025-11-25, where the handler waits within its request."""
     both = trio.Event()
 
     class People(ClientHandler):
@@ -124,7 +124,7 @@ async def test_a_request_that_waits_for_a_person_holds_up_nobody_either(autojump
 
 
 async def test_a_question_of_a_task_may_have_a_time_of_its_own(autojump_clock):
-    """The handler hears of it; without one the task waits as long as it lives."""
+    """A question of a task may have a timeout; without one it waits while the task lives."""
     async with connect(Office, version=MODERN, capabilities=KNOWS) as client:
         patient, hasty = [await start(client, tool) for tool in ("ask", "give_up")]
         began = trio.current_time()
@@ -136,7 +136,7 @@ async def test_a_question_of_a_task_may_have_a_time_of_its_own(autojump_clock):
 
 @asynccontextmanager
 async def given_back():
-    """Give the slot of the call back while the block runs, as a question does."""
+    """Release the slot of the call while the block runs, as a question does."""
     slot = current_slot()
     slot.ask()
     try:
@@ -146,7 +146,7 @@ async def given_back():
 
 
 async def test_a_place_is_taken_again_once():
-    """By whichever task of the handler has its answer first, when none of them asks any more."""
+    """The last task of a handler that stops asking takes the slot again, and only once."""
     limiter = FairLimiter(1)
     taken, answers = [], [trio.Event() for _ in range(2)]
 
@@ -171,7 +171,7 @@ async def test_a_place_is_taken_again_once():
 
 @pytest.mark.parametrize("total", [1, 2])
 async def test_two_tasks_that_wait_for_the_place_take_one(autojump_clock, total):
-    """Else one would wait for what its own call holds."""
+    """Two tasks of a handler that wait for the slot acquire it once between them."""
     limiter = FairLimiter(total)
     answers = [trio.Event(), trio.Event()]
 
@@ -196,7 +196,7 @@ async def test_two_tasks_that_wait_for_the_place_take_one(autojump_clock, total)
 
 
 async def test_a_place_that_comes_while_somebody_asks_again_is_left():
-    """The one that asks takes it after its answer."""
+    """A slot that becomes free while a task of the handler asks is taken after the answer."""
     limiter = FairLimiter(1)
     first, second = trio.Event(), trio.Event()
 
@@ -223,7 +223,7 @@ async def test_a_place_that_comes_while_somebody_asks_again_is_left():
 
 
 async def test_a_place_is_free_after_cancellation():
-    """A cancelled call holds no slot, also if it waited for one or had given it back."""
+    """A cancelled call holds no slot, even if it waited for one or had released it."""
     limiter = FairLimiter(1)
     with trio.CancelScope() as scope:
         async with one_of(limiter.of(None)), given_back():
@@ -240,7 +240,7 @@ async def test_a_place_is_free_after_cancellation():
 
 
 async def test_who_stops_waiting_for_an_answer_has_the_place_again():
-    """It is taken if it is free: there is nothing to wait for it with."""
+    """A task that gives up its question takes a free slot again without waiting."""
     limiter = FairLimiter(1)
     async with one_of(limiter.of(None)):
         with trio.CancelScope() as scope:
@@ -251,7 +251,7 @@ async def test_who_stops_waiting_for_an_answer_has_the_place_again():
 
 
 async def test_tasks_have_threads_of_their_own():
-    """With all of them taken ordinary tools go on, and so do resources; those of tasks wait."""
+    """If all task threads are busy, other tools and resources still run, and tasks wait."""
     release = threading.Event()
 
     class Blocking(Toolkit):

@@ -1,4 +1,4 @@
-"""Failures are logged with their place, and nobody can fill the log with them."""
+"""Failures are logged with their place, and a client cannot flood the log."""
 
 import logging
 from contextlib import suppress
@@ -23,7 +23,7 @@ from noizu_mcp._log import PERIOD, SHOWN
 from noizu_mcp.engine import ThrottledLog
 
 VERSIONS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
-#: Calls that a flood has.
+#: Number of calls in a flood.
 MANY = 60
 MORE = "more of these are counted, not shown, for up to a minute"
 
@@ -122,7 +122,7 @@ REQUESTS = {
 
 @pytest.fixture(autouse=True)
 def errors(caplog):
-    """Give what reads the entries since the last time: texts, and how many have a traceback."""
+    """Return a function that returns the new entries: their texts, and the number of tracebacks."""
     caplog.set_level(logging.WARNING, "noizu_mcp")
 
     def read():
@@ -135,7 +135,7 @@ def errors(caplog):
 
 
 async def flood(client, name, count=MANY):
-    """Send a request many times; what is answered does not matter here."""
+    """Send a request many times; ignore the answers."""
     method, params = REQUESTS[name]
     for _ in range(count):
         with suppress(McpError):
@@ -145,7 +145,7 @@ async def flood(client, name, count=MANY):
 @VERSIONS
 @pytest.mark.parametrize("name", REQUESTS)
 async def test_a_handler_that_fails_without_end(errors, version, name):
-    """The first failures are shown whole, then a line says that there are more."""
+    """The first failures are logged in full, then one line says that more follow."""
     async with connect(Broken(), version=version) as client:
         await flood(client, name)
         texts, traced = errors()
@@ -157,7 +157,7 @@ async def test_a_handler_that_fails_without_end(errors, version, name):
 
 @VERSIONS
 async def test_no_flood_hides_another_handler(errors, version):
-    """Each failure of each other handler is shown with its traceback, also through one method."""
+    """The first failures of every other handler are logged with tracebacks, also of one method."""
     async with connect(Broken(), version=version) as client:
         await flood(client, "first", 500)
         errors()
@@ -171,7 +171,7 @@ async def test_no_flood_hides_another_handler(errors, version):
 
 @VERSIONS
 async def test_the_number_comes_with_the_next_minute(errors, version):
-    """The first entry of the next minute gives the number and the text of those left out."""
+    """The next minute's first entry has the number and the text of the suppressed failures."""
     now = [0.0]
     server = Broken()
     server.crash_log = ThrottledLog(lambda: now[0], shown=SHOWN)
@@ -189,7 +189,7 @@ async def test_the_number_comes_with_the_next_minute(errors, version):
 
 @VERSIONS
 async def test_an_override_that_fails_without_end(errors, version):
-    """It counts as one handler, whatever a client calls."""
+    """An override counts as one handler, whatever a client calls."""
     async with connect(Overriding(), version=version) as client:
         for number in range(MANY):
             assert (await client.call_tool(f"tool-{number}")).is_error
@@ -198,7 +198,7 @@ async def test_an_override_that_fails_without_end(errors, version):
 
 
 async def test_each_server_has_a_log_of_its_own(errors):
-    """A server that fails without end does not hide the failures of another in its process."""
+    """Failures of one server do not suppress others in the same process."""
     for _ in range(2):
         async with connect(Broken()) as client:
             await flood(client, "first")
@@ -206,7 +206,7 @@ async def test_each_server_has_a_log_of_its_own(errors):
 
 
 async def test_a_listener_that_fails_without_end(errors):
-    """Every request would bring several tracebacks."""
+    """Failures of listeners are limited, although every request causes several of them."""
     async with connect(Heard(), version="2026-07-28") as client:
         for _ in range(MANY):
             with suppress(McpError):
@@ -229,7 +229,7 @@ class Hooked(Server, name="hooked", version="1"):
 
 
 async def test_a_hook_that_fails_without_end(errors):
-    """A client chooses the URIs: they make no new kinds of entries."""
+    """URIs are chosen by clients, so they do not make separate kinds of entries."""
     async with connect(Hooked(), version="2025-11-25") as client:
         for number in range(MANY):
             await client.subscribe(f"x:{number}")
@@ -253,12 +253,12 @@ class FailingClient(ClientHandler):
 
 
 async def test_a_client_whose_handler_fails_without_end(errors):
-    """A server can ask as often as it likes."""
+    """Failures of a client's handler are limited, however often the server asks."""
     async with connect(Asks, handler=FailingClient(), version="2025-11-25") as client:
         for _ in range(MANY):
             assert (await client.call_tool("ask")).is_error
     texts, traced = errors()
-    # The log of the process may end a period here, and count what other tests have logged.
+    # A period may end here in the log of the process, which counts failures of other tests.
     texts = [text for text in texts if "sampling/createMessage" in text]
     assert (len(texts), traced) == (SHOWN + 1, SHOWN)
 
@@ -312,7 +312,7 @@ class Breaking(Server, name="breaking", version="1"):
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize("way", ["request", "nested", "on_server"])
 async def test_a_validator_that_crashes_has_failed_the_call(version, way, caplog):
-    """The model gets a result without details; the log names the tool, once for each."""
+    """The model gets a result without details; the log names each tool once."""
     tools = ["asynchronous", "threaded", "inline"]
     async with connect(Breaking, version=version) as client:
         for tool in tools:
@@ -328,7 +328,7 @@ async def test_a_validator_that_crashes_has_failed_the_call(version, way, caplog
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_a_validator_of_a_prompt_that_crashes(version, caplog):
-    """A prompt has no result that could say it; the log names the prompt."""
+    """A prompt has no error result, so the request fails; the log names the prompt."""
     async with connect(Breaking, version=version) as client:
         with pytest.raises(McpError, match="Request handler failed"):
             await client.get_prompt("delicate_prompt", {"text": "x"})

@@ -1,4 +1,4 @@
-"""Exceptions of the machinery: some pass through a handler, some are its own failure."""
+"""Exceptions like `Cancelled` and `SystemExit`: which ones pass through a handler."""
 
 import pytest
 import trio
@@ -131,7 +131,7 @@ VERSIONS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 
 @VERSIONS
 async def test_a_tool_that_leaves_has_failed(version):
-    """Async, in a thread, on the loop, in a nursery of its own: one failed call each."""
+    """Async, in a thread, on the loop, in a nursery: each exit is one failed call."""
     async with connect(Exits, version=version) as client:
         for tool in await client.list_tools():
             result = await client.call_tool(tool.name)
@@ -143,11 +143,11 @@ async def test_a_tool_that_leaves_has_failed(version):
 @VERSIONS
 @pytest.mark.parametrize("server", [Exits, Overriding])
 async def test_other_handlers_that_leave_have_failed(server, version):
-    """Each request has its error, and the connection serves the next."""
+    """Each request gets an error, and the connection serves the next one."""
     async with connect(server, version=version) as client:
         for method, params in REQUESTS[2 if server is Exits else 0 :]:
             if method == "resources/list":
-                continue  # of a template that fails only its own resources are missing
+                continue  # for a template only its own resources are missing
             with pytest.raises(McpError, match="failed") as caught:
                 await client.request(method, params)
             assert caught.value.code == -32603
@@ -164,7 +164,7 @@ class Wrapping(Exits, name="wrapping", version="1"):
 
 
 async def test_a_tool_behind_an_override_has_failed():
-    """The same through `super().call_tool`."""
+    """`super().call_tool` in an override treats such an exception as a failed call."""
     async with connect(Wrapping) as client:
         for tool in await client.list_tools():
             assert (await client.call_tool(tool.name)).is_error
@@ -186,7 +186,7 @@ class LeavingClient(ClientHandler):
 
 
 async def test_a_handler_of_a_client_that_leaves_has_failed():
-    """The server hears of a failure, and is served on."""
+    """The server gets an error for the request, and the connection goes on."""
     async with connect(Asks, handler=LeavingClient(), version="2025-11-25") as client:
         result = await client.call_tool("roots")
         assert result.is_error
@@ -202,7 +202,7 @@ class Suspended:
 
 
 def test_a_coroutine_that_is_closed_ends():
-    """The exception with which Python closes a coroutine passes: nothing may be awaited then."""
+    """`GeneratorExit`, with which Python closes a coroutine, passes through."""
 
     async def begin():
         work = run_user_code(Suspended())
@@ -225,7 +225,7 @@ def test_a_coroutine_that_is_closed_ends():
 
 
 async def test_what_must_go_on_goes_on():
-    """A cancellation beside it is one still."""
+    """A real cancellation beside the failure takes effect."""
     with trio.CancelScope() as scope:
 
         async def cancelled():
@@ -282,11 +282,11 @@ class Notices(Asks, name="notices", version="1"):
 @VERSIONS
 @pytest.mark.parametrize("tool", ["roots", "elicits"])
 async def test_a_client_s_handler_that_cancels_nothing_has_failed(version, tool, caplog):
-    """The one who asked hears of a failure; the connection goes on, and the log has it."""
+    """The requester gets an error; the connection goes on, and the failure is logged."""
     async with connect(Notices, handler=StrayClient(), version=version) as client:
         try:
             text = (await client.call_tool(tool)).content[0].text
-        except McpError as error:  # on 2026-07-28 the client asks itself, and fails the call
+        except McpError as error:  # on 2026-07-28 the client drives the rounds
             text = str(error)
         assert "Handler failed" in text
         assert len(await client.list_tools()) == 4
@@ -294,7 +294,7 @@ async def test_a_client_s_handler_that_cancels_nothing_has_failed(version, tool,
 
 
 async def test_a_client_hears_on_after_a_notification_that_cancels_nothing(caplog):
-    """Each notification fails by itself."""
+    """Each notification fails on its own."""
     handler = StrayClient()
     async with connect(Notices, handler=handler, version="2025-11-25") as client:
         await client.set_log_level("error")
@@ -306,7 +306,7 @@ async def test_a_client_hears_on_after_a_notification_that_cancels_nothing(caplo
 
 @VERSIONS
 async def test_a_progress_callback_that_cancels_nothing_has_failed(version, caplog):
-    """The call that it belongs to goes on."""
+    """The call of the callback goes on."""
     kept = await keep()
     heard = []
 
@@ -349,7 +349,7 @@ class StrayListener(Listener):
 @pytest.mark.parametrize("at", ["call", "around", "enter", "exit"])
 @pytest.mark.parametrize("group", [False, True])
 async def test_a_listener_that_cancels_nothing_has_failed(version, at, group, caplog):
-    """Requests do not depend on who listens to them."""
+    """Requests do not depend on their listeners."""
     kept = await keep()
     error = BaseExceptionGroup("g", [kept, GeneratorExit()]) if group else kept
     server = Notices()
@@ -361,7 +361,7 @@ async def test_a_listener_that_cancels_nothing_has_failed(version, at, group, ca
 
 
 async def test_a_manager_that_raises_by_itself_has_failed():
-    """Exceptions of `__aenter__` and `__aexit__` are judged like those of a handler."""
+    """Exceptions of `__aenter__` and `__aexit__` are treated like a handler's exceptions."""
 
     class Manager:
         def __init__(self, at):
@@ -395,7 +395,7 @@ async def test_a_manager_that_raises_by_itself_has_failed():
 
 
 def test_a_stray_cancellation_passes_where_no_loop_runs():
-    """Nobody can say what was cancelled there: it goes to the code that closes the coroutine."""
+    """Outside of a loop the exception passes to the code that closes the coroutine."""
     kept = trio.run(keep)
 
     class Closing:
@@ -416,7 +416,7 @@ def test_a_stray_cancellation_passes_where_no_loop_runs():
 
 
 async def test_a_stray_cancellation_while_another_one_is_real(caplog):
-    """Nobody can tell them apart: the real one goes on, and what failed beside it is kept."""
+    """The real cancellation takes effect, and the other failures of the group are raised."""
     kept = await keep()
 
     async def work():

@@ -1,4 +1,4 @@
-"""`Mount`: a server in a server, with names of its own, and a context, a lifespan and limits."""
+"""`Mount`: a server inside another one, with its own names, context, lifespan and limits."""
 
 import gc
 import logging
@@ -183,7 +183,7 @@ def front(*providers, **body):
 
 
 def tools_of(server):
-    """Return what an anonymous caller saw last, by name."""
+    """Return the tools that an anonymous caller listed last, by name."""
     request = type("Request", (), {"auth": None, "dispatcher": None, "session": {}})()
     lists = next(iter(server.bus.running)).provider_lists
     return lists.attach(request).lists["tools"].specs
@@ -205,7 +205,7 @@ class Handler(ClientHandler):
 
 
 async def test_everything_has_a_new_name(version):
-    """Tools, prompts, resources and templates are listed and used under it."""
+    """Tools, prompts, resources and templates are listed and used under their prefixed names."""
     async with connect(front(Mount(Billing, prefix="billing")), version=version) as client:
         tools = ["charge", "links", "linked", "short", "talk"]
         assert await names(client) == [f"billing_{name}" for name in tools]
@@ -232,14 +232,14 @@ async def test_everything_has_a_new_name(version):
 
 
 async def test_without_a_prefix_the_names_stay(version):
-    """The components are those of the mounted server, with their own names."""
+    """Without a prefix components keep the names of the mounted server."""
     async with connect(front(Mount(Billing)), version=version) as client:
         assert (await client.call_tool("charge", {"amount": 1})).text == "billing open 1 orders"
         assert (await client.read_resource("db://parts")).contents[1].uri == "x:y"
 
 
 async def test_the_context_is_that_of_the_mounted_server(version):
-    """Its server and its state; the client, progress, logs and questions are those of the call."""
+    """Server and state are the mounted server's; client, progress and logs are the call's."""
     seen, handler = [], Handler()
     mount = Mount(Billing(), prefix="b")
     async with connect(front(mount), version=version, handler=handler) as client:
@@ -253,7 +253,7 @@ async def test_the_context_is_that_of_the_mounted_server(version):
 
 
 async def test_uris_in_answers(version):
-    """Those that the mounted server serves are such that a client can read them."""
+    """URIs in results are rewritten so that a client can read them from the parent."""
     async with connect(front(Mount(Billing, prefix="b_1")), version=version) as client:
         blocks = (await client.call_tool("b_1_links", {})).content
         assert blocks[0].uri == "b-1+db://orders"
@@ -272,7 +272,7 @@ async def test_uris_in_answers(version):
 
 
 async def test_completion(version):
-    """Arguments and variables are completed by the mounted server."""
+    """The mounted server completes arguments and variables."""
     async with connect(front(Mount(Billing, prefix="b")), version=version) as client:
         ref = Reference("ref/prompt", name="b_remind")
         assert await client.complete(ref, "who", "E") == Completion(["E!"])
@@ -283,7 +283,7 @@ async def test_completion(version):
 
 
 async def test_the_lifespan(version):
-    """It lasts as long as the server is served, once for each connection in memory."""
+    """The mounted lifespan lasts as long as its parent serves, and in memory as the connection."""
     billing = Billing()
     async with connect(front(Mount(billing)), version=version) as client:
         assert billing.lives == ["begins"]
@@ -292,7 +292,7 @@ async def test_the_lifespan(version):
 
 
 async def test_mounting_and_unmounting(version):
-    """A server is mounted while another one is served; its lifespan outlasts its last call."""
+    """A server can be mounted while its parent serves; its lifespan outlasts its last call."""
     began, go_on = trio.Event(), trio.Event()
 
     class Slow(Tool):
@@ -331,7 +331,7 @@ async def test_mounting_and_unmounting(version):
 
 
 async def test_a_call_after_the_end(version):
-    """A call that was found before its server was unmounted, and begins after it, is refused."""
+    """A call that was found before the unmounting, and begins after it, is refused."""
     server = front(Mount(Billing, prefix="b"))
     async with connect(server, version=version) as client:
         await names(client)
@@ -344,7 +344,7 @@ async def test_a_call_after_the_end(version):
 
 
 async def test_a_lifespan_that_fails(version, caplog, autojump_clock):
-    """Only the mounted server is missing, until its lifespan has begun."""
+    """Only the mounted server is missing until its lifespan has begun."""
 
     class Broken(Billing, name="broken", version="1"):
         @asynccontextmanager
@@ -367,7 +367,7 @@ async def test_a_lifespan_that_fails(version, caplog, autojump_clock):
 
 
 async def test_a_lifespan_that_is_slow(version, autojump_clock):
-    """The server is served after some seconds; the mounted one is there once it is ready."""
+    """The parent serves after some seconds; the mounted server follows once it is ready."""
 
     class Late(Billing, name="late", version="1"):
         @asynccontextmanager
@@ -386,7 +386,7 @@ async def test_a_lifespan_that_is_slow(version, autojump_clock):
 
 
 async def test_a_lifespan_that_hangs_at_the_end(autojump_clock):
-    """It is cancelled after some seconds."""
+    """The mounted lifespan is cancelled after some seconds."""
 
     class Hanging(Billing, name="hanging", version="1"):
         @asynccontextmanager
@@ -400,7 +400,7 @@ async def test_a_lifespan_that_hangs_at_the_end(autojump_clock):
 
 
 async def test_a_broken_lifespan_is_given_up_at_the_end(autojump_clock):
-    """A server that ends does not wait for the next try."""
+    """A server that ends does not wait for the next attempt to start the lifespan."""
 
     class Never(Billing, name="never", version="1"):
         @asynccontextmanager
@@ -419,7 +419,7 @@ async def test_a_broken_lifespan_is_given_up_at_the_end(autojump_clock):
 
 
 async def test_changes_of_the_mounted_server(version):
-    """Its notices reach the clients of the other server, and the lists that follow are right."""
+    """Notices reach the clients of the parent, and lists that are requested afterwards are new."""
     billing, handler = Billing(), Handler()
     server = front(Mount(billing, prefix="b"))
     uri = "b+db://orders"
@@ -443,7 +443,7 @@ async def test_changes_of_the_mounted_server(version):
 
 
 async def test_a_change_makes_nothing_else_anew():
-    """The components that stay are the same objects in the list of the other server."""
+    """Components that stay are the same objects in the next list of the parent."""
     billing = Billing()
     server = front(Mount(billing, prefix="b"))
     async with connect(server, version=STATELESS) as client:
@@ -455,7 +455,7 @@ async def test_a_change_makes_nothing_else_anew():
 
 
 async def test_a_server_that_is_gone_hears_nothing():
-    """A mounted server does not keep those alive that mounted it."""
+    """A mounted server does not keep its former parents alive."""
     billing = Billing()
     mount = Mount(billing)
     server = front(mount)
@@ -469,7 +469,7 @@ async def test_a_server_that_is_gone_hears_nothing():
 
 
 async def test_changes_of_kinds_that_are_not_offered():
-    """A mounted server that begins to offer another kind does so for its own clients only."""
+    """A kind that a mounted server begins to offer is announced to its own clients only."""
 
     class Tools(Server, name="tools", version="1"):
         tools = [tool(lambda: "", name="one")]
@@ -487,7 +487,7 @@ async def test_changes_of_kinds_that_are_not_offered():
 
 
 async def test_timeouts(version, autojump_clock):
-    """A mounted tool has the timeout of its own server, if it has none itself."""
+    """A mounted tool without a timeout has the timeout of its own server."""
 
     class Slow(Tool):
         async def call(self):
@@ -517,7 +517,7 @@ class Guarded(Server, name="guarded", version="1", requires="pay"):
 
 
 async def test_bounds_of_results(version):
-    """That of the tool, else that of the mounted server, else that of the other one."""
+    """The bound is the tool's, else the mounted server's, else the parent's."""
 
     def fill(size: int) -> str:
         return "x" * size
@@ -535,7 +535,7 @@ async def test_bounds_of_results(version):
 
 
 async def test_scopes_and_availability(version):
-    """Scopes of the mounted server and of its tools hold, and its tools choose their callers."""
+    """Scopes of the mounted server and its tools apply, and so does `available`."""
     server = front(Mount(Guarded, prefix="g"))
     async with connect(server, version=version, principal=ADA) as client:
         assert await names(client) == ["g_plain", "g_admin", "g_ada"]
@@ -551,7 +551,7 @@ async def test_scopes_and_availability(version):
 
 
 async def test_notices_of_a_resource_that_is_not_available(version, autojump_clock):
-    """Only callers to whom it is available may watch it, and hear that it changed."""
+    """Only callers to whom a resource is available can watch it, and get its updates."""
 
     class Friends(Server, name="friends", version="1"):
         resources = [resource(Orders, available=lambda ctx: ctx.auth.subject in friends)]
@@ -576,7 +576,7 @@ async def test_notices_of_a_resource_that_is_not_available(version, autojump_clo
 
 
 async def test_an_availability_after_the_end():
-    """A tool of a server that is no longer served is available to nobody."""
+    """A tool of a server that is no longer served is not available to any caller."""
     server = front(Mount(Guarded, prefix="g"))
     async with connect(server, version=STATELESS, principal=ADA) as client:
         await names(client)
@@ -614,7 +614,7 @@ class Lists(ToolProvider):
 
 
 async def test_a_mounted_server_with_providers(version, autojump_clock):
-    """Its providers are asked for each caller, their faults show, and they come back."""
+    """Providers of a mounted server are asked for each caller; failures show, and they recover."""
     lists = Lists()
     inner = front(lists, tools=[])
     middle = type(
@@ -642,7 +642,7 @@ async def test_a_mounted_server_with_providers(version, autojump_clock):
 
 
 async def test_a_session_of_a_mounted_server_with_providers():
-    """A handler that changes its session sees the new list, and so does its client."""
+    """A handler that changes its session sees the new list, and its client is notified."""
 
     class Unlock(Tool):
         async def call(self, ctx):
@@ -663,7 +663,7 @@ async def test_a_session_of_a_mounted_server_with_providers():
 
 
 async def test_a_session_that_changes_during_a_call():
-    """A handler that changes its session goes on to read what a mounted provider offers."""
+    """A handler that changes its session can still read the items of a mounted provider."""
 
     class Reports(ResourceProvider):
         async def resources(self, ctx):
@@ -683,7 +683,7 @@ async def test_a_session_that_changes_during_a_call():
 
 
 async def test_mounting_again_at_once():
-    """A mount that is removed and added in one go is served anew."""
+    """A mount that is removed and added at once is served again."""
     billing = Billing()
     mount = Mount(billing)
     server = front(mount)
@@ -691,7 +691,7 @@ async def test_mounting_again_at_once():
         running = next(iter(server.bus.running))
         (first,) = running.provider_lists.served.values()
         entry = server.providers.entries[0]
-        server.bus.running.clear()  # as a thread would, before the loop hears of it
+        server.bus.running.clear()  # as a thread would, before the loop is notified
         server.providers.remove(mount)
         server.providers.add(mount)
         server.bus.running[running] = None
@@ -738,7 +738,7 @@ class Computing(Server, name="computing", version="1"):
 
 
 async def test_overrides(version):
-    """Methods that the mounted server overrides compute its lists, and answer for its items."""
+    """Overrides of the mounted server compute its lists, and answer for its items."""
     async with connect(front(Mount(Computing, prefix="c")), version=version) as client:
         assert await names(client) == ["c_registered", "c_computed"]
         for name in ("registered", "computed", "unlisted"):
@@ -798,7 +798,7 @@ class Guided(Toolkit):
 @pytest.mark.parametrize("cls", [Billing, Calling])
 @pytest.mark.parametrize("replay", [False, True])
 async def test_questions_and_coercion(version, cls, replay):
-    """A mounted handler asks as often as it likes, also through the default of an override."""
+    """A mounted handler can ask repeatedly, also behind an override that calls `super()`."""
     inner = cls()
     inner.tools.add(Guided)
     server = front(Mount(inner, prefix="g"))
@@ -816,7 +816,7 @@ class Slowly(Handler):
 
 @pytest.mark.parametrize("cls", [Billing, Calling])
 async def test_a_handler_that_does_not_wait_for_the_answer(version, cls, autojump_clock):
-    """It ends while the client is asked, and the next request gets its result."""
+    """The result of a handler that ends while its question is open answers the next request."""
 
     class Hasty(Tool):
         async def call(self, ctx):
@@ -831,7 +831,7 @@ async def test_a_handler_that_does_not_wait_for_the_answer(version, cls, autojum
 
 
 async def test_tasks():
-    """A mounted tool begins a task of the server that is called."""
+    """A mounted tool creates a task of the parent."""
     inner = Calling()
     inner.tools.add(Guided)
     server = front(Mount(inner, prefix="g"))
@@ -846,7 +846,7 @@ async def test_tasks():
 
 
 async def test_a_notice_to_one_session():
-    """A mounted handler can tell its own client alone that a list changed."""
+    """A mounted handler can notify only its own client that a list changed."""
     inner, handler = Billing(), Handler()
     inner.tools.add(Guided)
     async with connect(front(Mount(inner)), version=SESSION, handler=handler) as client:
@@ -856,7 +856,7 @@ async def test_a_notice_to_one_session():
 
 
 async def test_a_list_without_end(monkeypatch):
-    """A cursor that never ends ends after many pages."""
+    """A list whose cursors never end is cut off after a maximum of pages."""
     from noizu_mcp.server.providers import _mounted_specs
 
     monkeypatch.setattr(_mounted_specs, "MOST_PAGES", 3)
@@ -890,7 +890,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_wrong_mounts(name):
-    """What cannot be mounted is refused at its line."""
+    """Values that cannot be mounted are refused at the line that mounts them."""
     make, texts = MISTAKES[name]
     with pytest.raises(DefinitionError) as caught:
         make()
@@ -899,7 +899,7 @@ def test_wrong_mounts(name):
 
 
 def test_a_server_in_itself():
-    """It cannot be mounted, at any depth."""
+    """A server cannot be mounted in itself, at any depth."""
     inner = front(tools=[])
     server = front(Mount(inner))
     for mounting in (inner, server):
@@ -908,7 +908,7 @@ def test_a_server_in_itself():
 
 
 def test_names_that_clash():
-    """Two names that a class has for sure are refused with it; a prefix tells them apart."""
+    """Static name clashes are refused with the class; a prefix avoids them."""
     with pytest.raises(DefinitionError) as caught:
 
         class Clash(Server, name="clash", version="1"):
@@ -928,7 +928,7 @@ def test_names_that_clash():
 
 
 def test_how_it_shows():
-    """A mount names its server and its prefix."""
+    """The `repr` of a mount names its server and its prefix."""
     mount = Mount(Billing, prefix="b")
     assert repr(mount) == "Mount(<Billing billing 1>, prefix='b')"
     assert mount.name == "Mount(billing)"

@@ -1,4 +1,4 @@
-"""Hooks of a mounted server that belong to sessions and subscriptions."""
+"""Hooks of a mounted server for sessions and subscriptions."""
 
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
@@ -85,7 +85,7 @@ class Own(Resource, uri="own://one", subscribable=True):
 
 
 def front(inner, depth=1, base=Server, **body):
-    """Mount a server so deep in others."""
+    """Mount a server at the given depth."""
     mount = Mount(inner, prefix="h")
     if depth == 2:
         mount = Mount(type("Middle", (Server,), {"providers": [mount]}, name="m", version="1"))
@@ -94,7 +94,7 @@ def front(inner, depth=1, base=Server, **body):
 
 
 async def watch(client, version, *uris):
-    """Watch resources in one go; return those that the server agrees to, and what ends it."""
+    """Watch several resources; return the accepted URIs and the end of the subscription."""
     if version == STATELESS:
         async with client.listen(uris=uris) as agreed:
             yield agreed["resourceSubscriptions"]
@@ -113,7 +113,7 @@ watching = asynccontextmanager(watch)
 
 
 def told(server, *kinds):
-    """Give the calls of some hooks, and forget all."""
+    """Return the calls of some hooks, and clear the record."""
     calls, server.calls = server.calls, []
     return [call for call in calls if call[0] in kinds]
 
@@ -121,7 +121,7 @@ def told(server, *kinds):
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_init_sets_up_each_session(version, depth):
-    """After that of the server that mounts it; on 2026-07-28 there are no sessions."""
+    """`init` of the mounted server runs after the parent's; on 2026-07-28 there are no sessions."""
 
     class Base(Server, name="base", version="1"):
         async def init(self, ctx):
@@ -138,7 +138,7 @@ async def test_init_sets_up_each_session(version, depth):
 
 
 async def test_an_init_that_fails_ends_the_session(caplog):
-    """Whichever server it belongs to; those behind it are not called."""
+    """A failure of any server's `init` ends the session; later ones are not called."""
 
     class Failing(Server, name="failing", version="1"):
         async def init(self, ctx):
@@ -157,7 +157,7 @@ async def test_an_init_that_fails_ends_the_session(caplog):
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_can_watch_decides_about_the_resources_of_its_server(version, depth):
-    """By their own URIs; also about one that is not subscribable by itself."""
+    """`can_watch` gets the server's own URIs, also of resources that are not subscribable."""
     inner = Hooked()
     server = front(inner, depth)
     uris = [f"h+db://{each}" for each in ("open", "row/1", "row/13", "row")]
@@ -172,7 +172,7 @@ async def test_can_watch_decides_about_the_resources_of_its_server(version, dept
 
 
 async def test_the_server_that_mounts_has_the_first_word():
-    """Its own `can_watch` may refuse what the mounted server would allow."""
+    """The parent's `can_watch` may refuse what the mounted server would allow."""
 
     class Strict(Server, name="strict", version="1"):
         async def can_watch(self, uri, ctx):
@@ -193,7 +193,7 @@ async def test_the_server_that_mounts_has_the_first_word():
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_subscribe_and_unsubscribe_come_in_pairs(version, depth, loop):
-    """For the resources of the server, and for no others."""
+    """Both hooks are called in pairs, for resources of their own server only."""
 
     class Inner(Taking, name="inner", version="1", loop=loop):
         pass
@@ -219,7 +219,7 @@ async def test_subscribe_and_unsubscribe_come_in_pairs(version, depth, loop):
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_end_of_a_connection_ends_subscriptions(version, depth):
-    """Within the lifespan of the mounted server, once each."""
+    """Each subscription ends once, within the lifespan of the mounted server."""
     inner = Taking()
     async with connect(front(inner, depth), version=version) as client:
         stack = AsyncExitStack()
@@ -235,7 +235,7 @@ async def test_the_end_of_a_connection_ends_subscriptions(version, depth):
 
 
 async def test_unmounting_ends_subscriptions(caplog):
-    """The lifespan waits for no client that still watches; a hook that fails delays no other."""
+    """Unmounting does not wait for clients that watch, and a failing hook delays no other."""
 
     class Failing(Taking, name="failing", version="1"):
         async def unsubscribe(self, uri, ctx):
@@ -261,7 +261,7 @@ async def test_unmounting_ends_subscriptions(caplog):
 
 
 async def test_unmounting_while_a_client_subscribes():
-    """The subscription ends at once."""
+    """A subscription that is made while its server is unmounted ends at once."""
 
     class Slow(Taking, name="slow", version="1"):
         async def subscribe(self, uri, ctx):
@@ -291,8 +291,8 @@ class Ears(ClientHandler):
         self.heard.append(params.get("uri"))
 
 
-async def test_a_watched_resource_is_told_of_by_its_new_name():
-    """One that only `can_watch` of the mounted server allows, too."""
+async def test_updates_have_the_prefixed_uri():
+    """Updates have the prefixed URI, also if only the mounted `can_watch` allows them."""
     inner, ears = Hooked(), Ears()
     ada = Principal(subject="ada")
     async with connect(front(inner), version=SESSION, handler=ears, principal=ada) as client:
@@ -304,7 +304,7 @@ async def test_a_watched_resource_is_told_of_by_its_new_name():
 
 
 async def test_two_subscriptions_of_one_resource_have_two_ends():
-    """Each listen request has its own."""
+    """Each listen request ends its own subscription."""
     inner = Taking()
     async with connect(front(inner), version=STATELESS) as client:
         async with client.listen(uris=["h+db://open"]), client.listen(uris=["h+db://open"]):
@@ -314,7 +314,7 @@ async def test_two_subscriptions_of_one_resource_have_two_ends():
 
 
 async def test_a_server_that_was_unmounted_takes_nothing():
-    """Also where a request has found its resource before."""
+    """Subscriptions are refused even if the request found its resource before the unmounting."""
 
     class Leaving(Server, name="leaving", version="1"):
         async def subscribe(self, uri, ctx):

@@ -1,4 +1,4 @@
-"""Policies and capabilities, where one server mounts another: both servers' rules hold."""
+"""Policies and capabilities of a server and of its mounted server both apply."""
 
 import pytest
 
@@ -113,7 +113,7 @@ class Passing(PassingOn, Billing, name="passing", version="1"):
 
 
 def mounted(depth=1, cls=Billing):
-    """Mount a server; give it, the one that mounts it, and a policy of the first."""
+    """Mount a server; return it, its parent and its policy."""
     inner, policy = cls(), Refusing()
     inner.policies.replace([policy])
     mount = Mount(inner, prefix="billing")
@@ -134,7 +134,7 @@ def mounted(depth=1, cls=Billing):
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_policies_of_a_mounted_server_hold(version, depth):
-    """On each way to its handlers, with the names that it knows them by."""
+    """Policies run on each way to the mounted handlers, with the names inside of their server."""
     _, shop, policy = mounted(depth)
     async with connect(shop, version=version) as client:
         assert (await client.call_tool("billing_charge")).text == "1"
@@ -169,7 +169,7 @@ async def test_the_policies_of_a_mounted_server_hold(version, depth):
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_an_override_of_a_mounted_server_is_asked_about_once(version, depth):
-    """Of each call that it passes on; one that it changes is another call."""
+    """The policy is asked once for a call that is passed on, and again for a changed call."""
     _, shop, policy = mounted(depth, Passing)
     async with connect(shop, version=version) as client:
         await client.call_tool("billing_charge", {"amount": 3})
@@ -192,7 +192,7 @@ async def test_an_override_of_a_mounted_server_is_asked_about_once(version, dept
 
 @pytest.mark.parametrize("cls", [Billing, Passing])
 async def test_a_capability_counts_a_mounted_override_once(cls):
-    """One that allows a single tool, and no calls by it, is enough for that tool."""
+    """A capability for a single tool, without nested calls, is enough to call it."""
     inner, shop, _ = mounted(cls=cls)
     inner.policies.replace([])
     async with connect(shop) as client:
@@ -201,7 +201,7 @@ async def test_a_capability_counts_a_mounted_override_once(cls):
 
 
 async def test_policies_that_cannot_wait_hold():
-    """They are asked as those that can."""
+    """Synchronous policies are asked like asynchronous ones."""
     inner, shop, _ = mounted()
     inner.policies.replace([DenyTools("refund")])
     async with connect(shop) as client:
@@ -211,7 +211,7 @@ async def test_policies_that_cannot_wait_hold():
 
 
 async def test_the_policies_of_both_servers_hold():
-    """Those of the server that mounts come first, by its names."""
+    """The parent's policies come first, with its names."""
     inner, shop, policy = mounted()
     shop.policies.replace([DenyTools("billing_charge")])
     async with connect(shop) as client:
@@ -220,7 +220,7 @@ async def test_the_policies_of_both_servers_hold():
             in (await client.call_tool("billing_charge")).text
         )
         assert policy.calls == []
-        # Also for a call that the mounted server makes.
+        # Also for a call from the mounted server.
         assert "blocked by the pattern" in (await client.call_tool("billing_refund")).text
         shop.policies.replace([])
         assert (await client.call_tool("billing_refund")).text == "2"
@@ -232,7 +232,7 @@ async def test_the_policies_of_both_servers_hold():
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_capabilities_hold_across_servers(version):
-    """A handler of the mounted server writes its own names."""
+    """A handler of the mounted server writes its own names into a capability."""
     _, shop, _ = mounted()
     async with connect(shop, version=version) as client:
         assert (await client.call_tool("billing_narrow", {"tool": "charge"})).text == "1, 1, 1"

@@ -193,7 +193,7 @@ class Ann(ClientHandler):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_tool_of_any_kind_can_be_called(version):
-    """Its result is that of a client's call."""
+    """The result of a nested call is the same as for a client."""
     async with connect(House, version=version) as client:
         for tool in ("threaded", "inline"):
             assert (await client.call_tool("call", {"tool": tool})).text == f"{tool}: {tool}"
@@ -214,14 +214,14 @@ async def test_a_tool_of_any_kind_can_be_called(version):
 
 
 async def test_its_timeout_is_its_own(autojump_clock):
-    """The result says so, and the calling handler goes on."""
+    """The result reports the timeout, and the calling handler goes on."""
     async with connect(House) as client:
         result = await client.call_tool("call", {"tool": "sleeps"})
         assert result.text == "sleeps: !Tool execution timed out"
 
 
 async def test_its_scopes_hold():
-    """The client is told which ones it needs."""
+    """A missing scope in a nested call is an error that names the scopes for the client."""
     async with connect(House, principal=Principal(subject="ada")) as client:
         with pytest.raises(McpError) as raised:
             await client.call_tool("call", {"tool": "writes"})
@@ -233,7 +233,7 @@ async def test_its_scopes_hold():
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_request_is_that_of_the_handler(version):
-    """Progress, log messages, metadata, and everything else of the context."""
+    """A nested handler has the request's progress, log messages, metadata and other context."""
     seen = []
     async with connect(House, version=version) as client:
         result = await client.call_tool("call", {"tool": "progresses"}, progress=seen.append)
@@ -243,7 +243,7 @@ async def test_the_request_is_that_of_the_handler(version):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_it_is_cancelled_with_the_request(version):
-    """Nothing of it goes on."""
+    """Cancelling the request cancels the nested call completely."""
     left = trio.Event()
 
     class Waits(Tool):
@@ -278,7 +278,7 @@ async def test_it_is_cancelled_with_the_request(version):
     ],
 )
 async def test_it_may_ask_the_client(version, replay, tool, args, answer):
-    """As a handler that a client has called: live, parked, and run again."""
+    """A nested handler can ask like any other: live, parked, and run again."""
     handler = Ann()
     async with connect(House, version=version, replay=replay, handler=handler) as client:
         assert (await client.call_tool(tool, args)).text == answer
@@ -286,7 +286,7 @@ async def test_it_may_ask_the_client(version, replay, tool, args, answer):
 
 
 async def test_it_begins_no_task():
-    """The request belongs to the handler around it; in a task it runs, and may ask."""
+    """A nested call creates no task; inside of a task it runs, and may ask."""
     async with connect(House, capabilities=KNOWS) as client:
         assert (await client.call_tool("call", {"tool": "begins"})).text == "begins: no task"
 
@@ -310,7 +310,7 @@ async def test_it_begins_no_task():
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_calls_do_not_go_in_circles(version):
-    """At any distance."""
+    """Recursive calls are refused at any distance."""
     events = []
     server = House()
     server.telemetry.add(events.append)
@@ -326,7 +326,7 @@ async def test_calls_do_not_go_in_circles(version):
 
 
 async def test_calls_are_nested_so_deep_and_no_deeper():
-    """The limit counts the calls within the first one."""
+    """The limit on the depth counts the calls within the first one."""
 
     def link(number):
         async def call(ctx: Context) -> str:
@@ -345,7 +345,7 @@ async def test_calls_are_nested_so_deep_and_no_deeper():
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_prompt_may_call_tools(version):
-    """So may a resource; a session, and a completion with a text, may not."""
+    """Prompts and resources can call tools; `init` and completions cannot."""
     errors = []
 
     class Greet(Prompt):
@@ -375,7 +375,7 @@ async def test_a_prompt_may_call_tools(version):
 @pytest.mark.parametrize("policies", [[], [DenyTools("nothing")]])
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_an_override_answers_calls_of_handlers_too(version, policies):
-    """Also for tools that only it knows; the capability is not counted twice."""
+    """Overrides also answer nested calls, for tools that only they know; the depth counts once."""
 
     class Own(House, name="own", version="1"):
         async def call_tool(self, name, args, ctx):
@@ -398,7 +398,7 @@ async def test_an_override_answers_calls_of_handlers_too(version, policies):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_call_has_the_capability_that_it_was_made_under(version):
-    """One level deeper, and nothing that it calls can do more."""
+    """A nested call has the capability of its call, one level deeper, and cannot exceed it."""
     server = House()
     async with connect(server, version=version) as client:
         assert (await client.call_tool("narrow", {"tool": "threaded"})).text == (
@@ -419,7 +419,7 @@ async def test_a_call_has_the_capability_that_it_was_made_under(version):
 
 
 async def test_the_server_is_no_way_around_a_capability():
-    """A handler that calls `ctx.server.call_tool` stays within its own."""
+    """`ctx.server.call_tool` in a handler is subject to the handler's capability."""
     events = []
     server = House()
     server.telemetry.add(events.append)
@@ -435,7 +435,7 @@ async def test_the_server_is_no_way_around_a_capability():
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_text_is_used_in_another_request(version):
-    """Once, by the same principal, for what it allows."""
+    """A text can be used once, by the same principal, for what it allows."""
     server = House()
     async with connect(server, version=version, principal=Principal(subject="ada")) as client:
         text, other, third = [(await client.call_tool("give")).text for _ in range(3)]
@@ -458,7 +458,7 @@ async def test_a_text_is_used_in_another_request(version):
     ("version", "replay"), [("2025-11-25", False), ("2026-07-28", False), ("2026-07-28", True)]
 )
 async def test_a_handler_that_runs_again_opens_its_text_again(version, replay):
-    """The state of its request says that it has opened it; another request may not."""
+    """A handler that is run again may open its text again; another request may not."""
     options = {"version": version, "replay": replay, "handler": Ann()}
     async with connect(House, **options) as client:
         text = (await client.call_tool("give")).text
@@ -468,7 +468,7 @@ async def test_a_handler_that_runs_again_opens_its_text_again(version, replay):
 
 
 async def test_a_nested_call_may_open_a_text():
-    """In the request that it belongs to."""
+    """A nested call may open a text of its request."""
     async with connect(House) as client:
         text = (await client.call_tool("give")).text
         args = json.dumps({"text": text})
@@ -479,7 +479,7 @@ async def test_a_nested_call_may_open_a_text():
 
 
 async def test_a_handler_on_asyncio_may_open_a_text():
-    """Once, as a handler on trio."""
+    """A handler on asyncio may open a text once, as one on trio."""
     async with connect(House) as client:
         text = (await client.call_tool("give")).text
         assert (await client.call_tool("open_on_asyncio", {"text": text})).text == "used"
@@ -488,7 +488,7 @@ async def test_a_handler_on_asyncio_may_open_a_text():
 
 
 async def test_policies_see_the_whole_chain():
-    """A rule may depend on who calls."""
+    """A policy sees the chain of calling tools."""
 
     class FromCallOnly(Policy):
         async def check(self, call, ctx):

@@ -53,7 +53,7 @@ class PlainMail(Mail, name="plain", version="1"):
     ],
 )
 async def test_a_tool_says_that_it_needs_a_session(server, name, source, caplog):
-    """The model reads a sentence; the log has one line, with the cure."""
+    """The model gets one sentence; the log has one line that says what to change."""
     async with connect(server) as client:
         result = await client.call_tool(name)
     assert (result.is_error, result.text) == (True, NO_SESSION)
@@ -64,7 +64,7 @@ async def test_a_tool_says_that_it_needs_a_session(server, name, source, caplog)
 
 
 async def test_prompts_and_resources_say_it_too(caplog):
-    """Their requests fail with that text."""
+    """Requests of prompts and resources fail with the same text."""
     async with connect(Mail) as client:
         for asked in (client.get_prompt("greet"), client.read_resource("mail://login")):
             with pytest.raises(McpError) as caught:
@@ -76,7 +76,7 @@ async def test_prompts_and_resources_say_it_too(caplog):
 
 
 async def test_with_a_session_they_work():
-    """Up to 2025-11-25 there are sessions."""
+    """Up to 2025-11-25 there are sessions, and the handlers work."""
     async with connect(Mail, version="2025-11-25") as client:
         for name in ("login", "on_asyncio", "overridden"):
             assert (await client.call_tool(name)).text == "hello"

@@ -1,4 +1,4 @@
-"""Values that an override of `call_tool` returns, and the output schemas that its server lists."""
+"""Results of a `call_tool` override, and the output schemas that its server lists."""
 
 import logging
 
@@ -41,7 +41,7 @@ class Replacing(Server, name="replacing", version="1"):
     ("version", "sent"), [("2025-06-18", {"result": 5}), ("2025-11-25", {"result": 5})]
 )
 async def test_the_answer_fits_the_listed_schema(version, sent):
-    """A list wraps a schema that is no object's, and the answer must follow it."""
+    """A listed schema that is not an object's is wrapped, and so is the result."""
     async with connect(Computed, version=version) as client:
         (tool,) = await client.list_tools()
         assert tool.output_schema["required"] == ["result"]
@@ -49,13 +49,13 @@ async def test_the_answer_fits_the_listed_schema(version, sent):
 
 
 async def test_any_value_is_sent_as_it_is():
-    """2026-07-28 has no need to wrap."""
+    """On 2026-07-28 results are sent without wrapping."""
     async with connect(Computed) as client:
         assert (await client.call_tool("count")).structured == 5
 
 
 def test_helpers_of_ones_own():
-    """A member that could be neither an override nor a list may have a name near to one."""
+    """A method whose signature is neither an override's nor a list's may have a similar name."""
 
     class Own(Server, name="own", version="1"):
         tool = "hammer"
@@ -71,7 +71,7 @@ def test_helpers_of_ones_own():
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_an_override_keeps_the_contract_of_a_registered_tool(version, caplog):
-    """Its schema is listed, so the answer conforms to it, whoever gives it (server/tools)."""
+    """The result of an override must fit the listed schema of a registered tool (server/tools)."""
     async with connect(Replacing, version=version) as client:
         found = await client.call_tool("count", {"answer": 3})
         assert found.structured == (3 if version == "2026-07-28" else {"result": 3})

@@ -1,4 +1,4 @@
-"""Handlers of 2026-07-28 that wait for the answers of their clients, and go on from there."""
+"""Handlers of 2026-07-28 that are parked until their clients answer, and then resume."""
 
 import logging
 from contextlib import asynccontextmanager
@@ -240,7 +240,7 @@ def form(name):
 
 @asynccontextmanager
 async def serving(server=Office, **options):
-    """Serve an office in memory; gives the client and the desk."""
+    """Serve an office in memory; return the client and the desk."""
     office = server() if isinstance(server, type) else server
     async with connect(office, version="2026-07-28", capabilities=ABLE, **options) as client:
         yield client, office.desk
@@ -254,7 +254,7 @@ async def serving(server=Office, **options):
     [("2025-11-25", False, 1), ("2026-07-28", False, 1), ("2026-07-28", True, 3)],
 )
 async def test_a_mail_and_two_questions(version, replay, mails, caplog):
-    """One mail is sent; three where the handler is run again, and the log names it once."""
+    """A parked handler sends one mail, a replayed one three, which the log reports once."""
     office = Office()
     with caplog.at_level(logging.WARNING, logger.name):
         async with connect(office, handler=Answering(), version=version, replay=replay) as client:
@@ -269,7 +269,7 @@ async def test_a_mail_and_two_questions(version, replay, mails, caplog):
 
 @pytest.mark.parametrize("replay", [False, True])
 async def test_steps(replay, caplog):
-    """Steps run once either way, and a handler that has them is not named in the log."""
+    """Steps run once, parked or replayed, and a handler with steps is not reported in the log."""
     office = Office()
     with caplog.at_level(logging.WARNING, logger.name):
         async with connect(office, handler=Answering(), replay=replay) as client:
@@ -281,7 +281,7 @@ async def test_steps(replay, caplog):
 
 @pytest.mark.parametrize("replay", [False, True])
 async def test_prompts_and_resources(replay):
-    """They go on, too."""
+    """Prompts and resources are parked, too."""
     office = Office()
     async with connect(office, handler=Answering(), replay=replay) as client:
         assert (await client.read_resource("log://all")).contents[0].text == "WHICH?"
@@ -293,7 +293,7 @@ async def test_prompts_and_resources(replay):
 
 
 async def test_the_questions_of_several_tasks():
-    """They are asked in one round; one without an answer is asked again, and its task waits."""
+    """Questions of several tasks share a round; an unanswered one is asked again."""
     async with serving() as (client, desk):
         call = Round(client, "both")
         assert await call.send() == ["left", "right"]
@@ -304,7 +304,7 @@ async def test_the_questions_of_several_tasks():
 
 
 async def test_invalid_answers():
-    """A question is asked again after an invalid answer, three times."""
+    """A question with an invalid answer is asked again, three times."""
     async with serving() as (client, desk):
         call = Round(client, "order")
         await call.send()
@@ -322,7 +322,7 @@ async def test_invalid_answers():
 
 @pytest.mark.parametrize("replay", [False, True])
 async def test_too_many_rounds(replay):
-    """A client that never answers all questions hears of the limit, as with replays."""
+    """A client that never answers all questions gets the same error as with replays."""
     async with serving(replay=replay) as (client, _):
         call = Round(client, "both")
         for _ in range(50):
@@ -332,7 +332,7 @@ async def test_too_many_rounds(replay):
 
 
 async def test_work_goes_on_while_it_is_parked():
-    """Other tasks work meanwhile; a new question joins the next round, and a step waits for it."""
+    """Other tasks run while a handler is parked; their questions join the next round."""
     async with serving() as (client, desk):
         call = Round(client, "busy")
         assert await call.send() == ["first"]
@@ -345,7 +345,7 @@ async def test_work_goes_on_while_it_is_parked():
 
 
 async def test_an_answer_to_a_question_that_was_not_shown():
-    """It is not taken, even if the handler has asked the question in the meantime."""
+    """An answer to a question that was not in the round is ignored."""
     async with serving() as (client, desk):
         first = Round(client, "busy")
         desk.event.set()
@@ -367,7 +367,7 @@ async def test_an_answer_to_a_question_that_was_not_shown():
 
 @pytest.mark.parametrize("fails", [False, True])
 async def test_a_handler_that_ends_while_it_is_parked(fails, autojump_clock):
-    """Its result, or its error, is the answer to the retry."""
+    """The result or the error of a handler that ended while parked answers the retry."""
     async with serving() as (client, desk):
         call = Round(client, "impatient", {"fails": fails})
         assert await call.send() == ["quick"]
@@ -382,7 +382,7 @@ async def test_a_handler_that_ends_while_it_is_parked(fails, autojump_clock):
 
 
 async def test_a_handler_that_gives_up_before_its_round_ends():
-    """It goes on, and the client is not asked."""
+    """If the asking task is cancelled before the round is sent, the question is not sent."""
 
     class Hasty(Toolkit):
         @mcp
@@ -405,7 +405,7 @@ async def test_a_handler_that_gives_up_before_its_round_ends():
 
 @pytest.mark.parametrize("replay", [False, True])
 async def test_questions_by_hand_come_after(replay):
-    """A handler that returns `InputRequired` has ended: it is called again with its answers."""
+    """A handler that returns `InputRequired` has ended: it is called again with the answers."""
     async with serving(replay=replay) as (client, desk):
         call = Round(client, "mixed")
         assert await call.send() == ["first"]
@@ -415,7 +415,7 @@ async def test_questions_by_hand_come_after(replay):
 
 
 async def test_a_slow_task_of_a_replay(autojump_clock):
-    """A task that is slower when its handler runs again gets a second to ask its question."""
+    """In a replay a slower task gets one second to ask its question."""
 
     class Slower(Toolkit):
         def __init__(self):
@@ -443,7 +443,7 @@ async def test_a_slow_task_of_a_replay(autojump_clock):
 
 
 async def test_a_question_of_a_cancelled_handler():
-    """It is not sent: nobody waits for its round."""
+    """A question that is asked during cancellation is not sent."""
 
     class Leaving(Toolkit):
         def __init__(self):
@@ -478,7 +478,7 @@ async def test_a_question_of_a_cancelled_handler():
 
 @pytest.mark.parametrize("replay", [False, True])
 async def test_a_state_that_comes_twice(replay):
-    """At the same time, or later: one retry gets the handler, and each other one is refused."""
+    """One retry resumes the handler; every other retry with the same state is refused."""
     async with serving(replay=replay) as (client, desk):
         call = Round(client, "order")
         await call.send()
@@ -509,7 +509,7 @@ async def test_a_state_that_comes_twice(replay):
 
 
 async def test_a_state_of_another_call():
-    """It is refused, and the handler waits for its own retry."""
+    """A state of another call is refused, and the handler waits for its own retry."""
     async with serving() as (client, desk):
         call = Round(client, "order")
         await call.send()
@@ -529,7 +529,7 @@ async def test_a_state_of_another_call():
 
 
 async def test_the_context_is_that_of_the_retry():
-    """Its id, its `_meta`, its progress token and its log level."""
+    """Id, `_meta`, progress token and log level are the retry's."""
     heard = []
 
     class Hearing(ClientHandler):
@@ -563,7 +563,7 @@ async def test_the_context_is_that_of_the_retry():
 
 
 async def test_the_timeout_of_the_tool(autojump_clock):
-    """It stands still while the client is asked, and goes on with what was left."""
+    """The timeout of a tool is paused during questions, and then resumes."""
     async with serving() as (client, desk):
         call = Round(client, "slow")
         await call.send()
@@ -575,7 +575,7 @@ async def test_the_timeout_of_the_tool(autojump_clock):
 
 
 async def test_a_parked_call_takes_no_slot():
-    """Others may have it until the answer comes."""
+    """A parked call holds no concurrency slot."""
     async with serving() as (client, _):
         calls = [Round(client, "single") for _ in range(3)]
         for call in calls:
@@ -585,7 +585,7 @@ async def test_a_parked_call_takes_no_slot():
 
 
 async def test_it_is_given_up_in_time(autojump_clock):
-    """After `parked_seconds` the handler is cancelled; a late retry runs it again."""
+    """After `parked_seconds` the handler is cancelled; a later retry runs it again."""
 
     class Hurried(Office, name="hurried", version="1", limits=Limits(parked_seconds=60)):
         pass
@@ -606,7 +606,7 @@ async def test_it_is_given_up_in_time(autojump_clock):
 
 
 async def test_it_lives_no_longer_than_its_state(autojump_clock):
-    """A state that has expired is refused, whether its handler waits or not."""
+    """An expired state is refused, even if its handler is still parked."""
 
     class Brief(Office, name="brief", version="1", state_ttl=5):
         pass
@@ -618,7 +618,7 @@ async def test_it_lives_no_longer_than_its_state(autojump_clock):
 
 
 async def test_the_oldest_makes_room():
-    """Over `Limits.parked` the oldest handler is cancelled, and run again by its retry."""
+    """Beyond `Limits.parked` the oldest handler is cancelled; its retry runs it again."""
 
     class Small(Office, name="small", version="1", limits=Limits(parked=2)):
         pass
@@ -635,7 +635,7 @@ async def test_the_oldest_makes_room():
 
 @pytest.mark.parametrize("limits", [Limits(parked=0), Limits(parked_memory=1000)])
 async def test_no_room_at_all(limits):
-    """Without room the handler is run again for each answer."""
+    """With no room for parked handlers the handler is run again for each answer."""
 
     class Full(Office, name="full", version="1", limits=limits):
         pass
@@ -649,7 +649,7 @@ async def test_no_room_at_all(limits):
 
 
 async def test_its_bytes_are_counted():
-    """A large request counts with its size in memory."""
+    """A request counts with its size in memory against the limit."""
 
     class Heavy(Office, name="heavy", version="1", limits=Limits(parked_memory=300_000)):
         pass
@@ -668,7 +668,7 @@ async def test_its_bytes_are_counted():
 
 
 async def test_a_cancelled_retry():
-    """It cancels the handler that went on with it."""
+    """Cancelling a retry cancels the handler that it resumed."""
     async with serving() as (client, desk):
         call = Round(client, "watched")
         await call.send()
@@ -682,7 +682,7 @@ async def test_a_cancelled_retry():
 
 
 async def test_the_end_of_the_connection():
-    """Nothing waits for a client that has gone."""
+    """The end of the connection cancels its parked handlers."""
     office = Office()
     with trio.fail_after(5):
         async with serving(office) as (client, _):
@@ -692,7 +692,7 @@ async def test_the_end_of_the_connection():
 
 
 async def test_it_is_counted():
-    """Telemetry tells how many handlers are parked."""
+    """Telemetry counts the parked handlers."""
     office = Office()
     async with serving(office) as (client, _):
         calls = [Round(client, "order") for _ in range(3)]
@@ -706,7 +706,7 @@ async def test_it_is_counted():
 
 
 async def test_a_tool_that_begins_a_task():
-    """It is run again in its task, so it is not parked before."""
+    """A call that becomes a task is run again in the task, and not parked before."""
     office = Office()
     capabilities = ClientCapabilities(elicitation={}, extensions={TASKS: {}})
     async with connect(office, handler=Answering(), capabilities=capabilities) as client:
@@ -717,7 +717,7 @@ async def test_a_tool_that_begins_a_task():
 
 
 async def test_an_override_is_parked_with_its_tool():
-    """The code around the tool goes on, too."""
+    """An override is parked and resumed with its tool."""
 
     class Counted(Office, name="counted", version="1"):
         def __init__(self):
@@ -735,7 +735,7 @@ async def test_an_override_is_parked_with_its_tool():
 
 
 async def test_a_caller_in_memory():
-    """A verified caller has its own state."""
+    """States of a verified caller in memory are bound to that caller."""
     office = Office()
     async with connect(office, handler=Answering(), principal=Principal(subject="ada")) as client:
         await client.call_tool("order")
@@ -743,7 +743,7 @@ async def test_a_caller_in_memory():
 
 
 def test_replay_is_for_servers_in_memory():
-    """Another server has its own limits."""
+    """`replay` only concerns a server in memory; any other one uses its own limits."""
 
     async def main():
         async with connect("http://127.0.0.1:9/mcp", replay=True):

@@ -79,9 +79,9 @@ class Stage(Server, name="stage", version="1", limits=Limits(parked=1, parked_se
 
 
 OPS = ["effect", "step", "ask", "ask"]
-# Not in one of several tasks: a sleep, which goes on while another task asks, so that a parked
-# handler may ask in an earlier round than one that begins to sleep again; and equal questions,
-# whose answers go to whichever task asks first.
+# Excluded from parallel branches: sleeps, because a parked handler may then ask in an earlier round
+# than one whose sleep begins again; and equal questions, whose answers go to whichever task asks
+# first.
 BRANCH = st.lists(st.sampled_from(OPS), max_size=3)
 SCRIPTS = st.lists(
     st.one_of(st.sampled_from([*OPS, "same", "sleep"]), st.lists(BRANCH, min_size=1, max_size=3)),
@@ -112,7 +112,7 @@ class Client:
             return {"error": (error.code, error.message)}
 
     def note(self, result):
-        """Remember what can be seen of an answer."""
+        """Record what is visible of an answer."""
         asked = result.get("inputRequests")
         if asked is None:
             self.seen.append({**result, "_meta": None})
@@ -192,8 +192,8 @@ async def live_through(script, course, replay):
 @example(script=["effect", "ask", "effect", "ask"], course=[])
 @example(script=["effect", "ask"], course=[("evict", ["yes"])])
 @example(script=[["ask"], ["effect", "ask"], "same", "same"], course=[("", ["none", "yes"])])
-def test_nobody_can_tell(script, course):
-    """Answers are those of replays; effects and steps happen once, also if a state is reused."""
+def test_parked_and_replayed_results_are_equal(script, course):
+    """Results equal replayed ones; effects and steps happen once, even if a state is reused."""
 
     async def main(replay):
         with trio.fail_after(100_000):

@@ -1,4 +1,4 @@
-"""Policies: asked on every way to a handler, once for each run of it; they fail closed."""
+"""Policies: they run once for each run of a handler, however it is called, and fail closed."""
 
 import asyncio
 import contextvars
@@ -157,7 +157,7 @@ class Refusing(Policy):
 
 
 def made(*policies, kit=None, base=House):
-    """Make a server with these policies, and a kit of its own."""
+    """Make a server with these policies and its own kit."""
     kit = kit or Kit()
 
     class Made(base, name="made", version="1", task_poll_interval=0.1):
@@ -181,7 +181,7 @@ async def failure(awaitable):
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("tool", ["echo", "threaded", "inline"])
 async def test_a_tool_is_refused_with_the_reason(tool, version):
-    """The model reads it, and the handler does not run."""
+    """The model gets the reason, and the handler does not run."""
     server, kit = made(Refusing())
     async with connect(server, version=version) as client:
         result = await client.call_tool(tool)
@@ -190,7 +190,7 @@ async def test_a_tool_is_refused_with_the_reason(tool, version):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_prompts_resources_and_completions_are_refused_with_an_error(version):
-    """The same hook, with the kind in the call."""
+    """The same hook is called with the kind of the component, and refusals are errors."""
     policy = Refusing()
     server, _ = made(policy)
     refused = DENIED, "Denied: not today"
@@ -259,7 +259,7 @@ def mounted(cls):
 @pytest.mark.parametrize("make", [alone, mounted])
 @pytest.mark.parametrize("by_name", [True, False])
 async def test_no_spelling_of_a_uri_passes_a_policy(version, cls, make, by_name):
-    """By the URI, and by the decoded variable; from a request, a handler and an override."""
+    """A policy gets the URI and its decoded variable, from requests, handlers and overrides."""
 
     class NoSecrets(Policy):
         kinds = {"resource"}
@@ -279,13 +279,13 @@ async def test_no_spelling_of_a_uri_passes_a_policy(version, cls, make, by_name)
             assert (await client.call_tool("reader", {"uri": uri})).is_error
         contents = (await client.read_resource("NOTE://a%7e%2fb")).contents[0]
         assert contents.text == "note://a~%2Fb a~/b"
-        # As it is registered, whatever its normal form is.
+        # As it was registered, whatever its normal form is.
         assert (await client.read_resource("odd:%61")).contents[0].text == "odd:%61"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_policy_that_allows_changes_nothing(version):
-    """Every feature answers as it does without."""
+    """Every feature answers in the same way with a policy that allows everything."""
     server, _ = made(Refusing("nothing"))
     async with connect(server, version=version) as client:
         assert (await client.call_tool("echo", {"text": "hi"})).text == "hi"
@@ -301,7 +301,7 @@ async def test_a_policy_that_allows_changes_nothing(version):
 
 
 async def test_a_task_does_not_begin():
-    """It is refused in its request."""
+    """A task whose call is refused is not created."""
     server, kit = made(Refusing())
     async with connect(server, capabilities=KNOWS) as client:
         assert (await client.call_tool("task")).text == "Denied: not today"
@@ -309,7 +309,7 @@ async def test_a_task_does_not_begin():
 
 
 async def test_a_task_is_asked_about_once():
-    """In its request, and not again when it runs."""
+    """The policy runs in the request, and not again in the task."""
     policy = Refusing("nothing")
     for base in (House, Passing):
         server, kit = made(policy, base=base)
@@ -322,7 +322,7 @@ async def test_a_task_is_asked_about_once():
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_calls_of_handlers_are_asked_about(version):
-    """By each of the ways that a handler has; the chain names the tools around."""
+    """Nested calls of each kind are checked; the chain names the calling tools."""
     policy = Refusing("echo", "page://one")
     server, kit = made(policy)
     async with connect(server, version=version) as client:
@@ -354,7 +354,7 @@ class Passing(PassingOn, House, name="passing", version="1"):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_an_override_that_passes_a_call_on_is_asked_about_once(version):
-    """Else a rate would be counted twice."""
+    """A call that an override passes on is checked once, so that rates count it once."""
     policy = Refusing("nothing")
     server, _ = made(policy, base=Passing)
     async with connect(server, version=version) as client:
@@ -373,7 +373,7 @@ async def test_an_override_that_passes_a_call_on_is_asked_about_once(version):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_an_override_does_not_run_if_the_call_is_refused(version):
-    """It is code of the author, too."""
+    """An override is the author's code, so it does not run if the call is refused."""
     server, kit = made(Refusing(), base=Passing)
     async with connect(server, version=version) as client:
         assert (await client.call_tool("echo")).text == "Denied: not today"
@@ -411,7 +411,7 @@ class Rewriting(House, name="rewriting", version="1"):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_call_that_an_override_makes_or_changes_is_asked_about(version):
-    """A rule for the real name holds for its aliases."""
+    """Calls that an override adds or changes are checked: a rule also applies to aliases."""
     policy = Refusing("echo", "greet", "page://one")
     server, kit = made(policy, base=Rewriting)
     async with connect(server, version=version) as client:
@@ -437,7 +437,7 @@ async def test_a_call_that_an_override_makes_or_changes_is_asked_about(version):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_reading_in_init_is_asked_about(version):
-    """A session is a caller as well; on 2026-07-28 there is none."""
+    """Reads in `init` are checked; on 2026-07-28 there is no session and no `init`."""
     policy = Refusing("page://one")
     found = []
 
@@ -469,7 +469,7 @@ class Ann(ClientHandler):
     [("2025-11-25", False, 1), ("2026-07-28", False, 1), ("2026-07-28", True, 2)],
 )
 async def test_each_run_of_a_handler_is_asked_about(version, replay, asked):
-    """One that waits for an answer and goes on runs once; one that is run again, twice."""
+    """A parked handler is checked once, a replayed one for each run."""
     policy = Refusing("nothing")
     server, kit = made(policy)
     options = {"version": version, "handler": Ann(), "replay": replay}
@@ -480,7 +480,7 @@ async def test_each_run_of_a_handler_is_asked_about(version, replay, asked):
 
 
 async def test_a_retry_with_a_state_that_is_not_valid_reaches_no_policy():
-    """It is refused before any code of the author's."""
+    """A retry with an invalid state is refused before any code of the author runs."""
     policy = Refusing()
     server, _ = made(policy)
     async with connect(server) as client:
@@ -489,11 +489,11 @@ async def test_a_retry_with_a_state_that_is_not_valid_reaches_no_policy():
     assert policy.calls == []
 
 
-# What a policy is told
+# What a policy gets
 
 
 async def test_a_call_tells_all_that_there_is():
-    """Name, arguments, registration, caller, transport; and the arguments cannot be changed."""
+    """It gets name, arguments, registration, caller and transport; arguments are immutable."""
     seen = []
 
     class Look(Policy):
@@ -514,7 +514,7 @@ async def test_a_call_tells_all_that_there_is():
 
 
 async def test_a_tool_that_only_an_override_knows_has_no_registration():
-    """Rules by name hold all the same."""
+    """Rules by name apply to tools that only an override knows; their registration is None."""
     policy = Refusing("alias")
     server, _ = made(policy, base=Rewriting)
     async with connect(server) as client:
@@ -523,7 +523,7 @@ async def test_a_tool_that_only_an_override_knows_has_no_registration():
 
 
 async def test_scopes_come_before_policies_and_arguments_after():
-    """A caller without scopes learns nothing of rules, a refused one nothing of the schema."""
+    """Missing scopes reveal no rules, and a refusal reveals no schema."""
     policy = Refusing()
 
     class Guarded(Tool, requires=RequireScopes("write")):
@@ -543,7 +543,7 @@ async def test_scopes_come_before_policies_and_arguments_after():
 
 
 async def test_the_first_refusal_counts():
-    """Later policies are not asked."""
+    """The first refusal decides, and later policies are not asked."""
     first, second = Refusing("echo"), Refusing()
     server, _ = made(first, second)
     async with connect(server) as client:
@@ -554,7 +554,7 @@ async def test_the_first_refusal_counts():
 
 
 async def test_a_policy_is_asked_about_its_kinds_only():
-    """The others pass it."""
+    """A policy is not asked about other kinds than its own."""
 
     class Tools(Refusing):
         kinds = frozenset({"tool"})
@@ -570,7 +570,7 @@ async def test_a_policy_is_asked_about_its_kinds_only():
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_refusal_does_not_tell_that_a_hidden_component_exists(version):
-    """It is answered as an unknown one, word for word, by each way."""
+    """On each way to a hidden component a refusal has the exact error of an unknown one."""
     server, _ = made(Refusing(), DenyTools("*"))
     hidden_prompt = Reference("ref/prompt", name="whisper")
     unknown_prompt = Reference("ref/prompt", name="whisperx")
@@ -600,7 +600,7 @@ async def test_a_refusal_does_not_tell_that_a_hidden_component_exists(version):
 
 
 async def test_a_handler_does_not_learn_of_hidden_components_either():
-    """It may pass names of clients on."""
+    """A handler gets the same errors, since it may pass on names from clients."""
     server, _ = made(Refusing("secret", "attic://one"))
     async with connect(server) as client:
         unknown = -32602, "Unknown tool: secret"
@@ -631,7 +631,7 @@ class Async(Sync):
 @pytest.mark.parametrize("kind", [Sync, Async])
 @pytest.mark.parametrize("wrong", WRONG)
 async def test_a_policy_that_fails_denies(kind, wrong, caplog):
-    """By an exception, or by returning something; only the log has the details."""
+    """An exception or a returned value denies the call; only the log has the details."""
     server, kit = made(kind(wrong))
     async with connect(server) as client:
         assert (await client.call_tool("echo")).text == "Denied: policy failed"
@@ -646,7 +646,7 @@ async def test_a_policy_that_fails_denies(kind, wrong, caplog):
 @pytest.mark.parametrize("error", [SystemExit(), GeneratorExit(), Denied("by a group")])
 @pytest.mark.parametrize("kind", [Sync, Async])
 async def test_whatever_a_policy_raises_is_a_refusal(kind, error):
-    """No exception of its ends the connection; one that is alone in a group counts by itself."""
+    """No exception of a policy ends the connection; a `Denied` alone in a group is unwrapped."""
 
     def fail(call, ctx):
         if isinstance(error, Denied):
@@ -694,7 +694,7 @@ class Slow(Policy):
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("way", ["plain", "swallows", "fails"])
 async def test_a_policy_that_takes_too_long_denies(autojump_clock, caplog, way, version):
-    """Its time is its own: the timeout of the tool begins after it."""
+    """A policy has its own timeout; the timeout of the tool begins after it."""
     server, kit = made(Slow(way))
     server.policies.replace([Slow(way)])
     async with connect(server, version=version) as client:
@@ -709,7 +709,7 @@ async def test_a_policy_that_takes_too_long_denies(autojump_clock, caplog, way, 
 
 
 async def test_a_policy_that_waits_uses_up_no_time_of_the_tool(autojump_clock):
-    """Each has a timeout of its own."""
+    """Each policy has its own timeout, and none counts against the timeout of the tool."""
 
     class Waiting(Policy):
         async def check(self, call, ctx):
@@ -736,7 +736,7 @@ async def test_a_policy_that_waits_uses_up_no_time_of_the_tool(autojump_clock):
 
 
 async def test_a_client_that_cancels_cancels_the_policy(autojump_clock):
-    """The handler does not run, and nothing is logged as a failure."""
+    """The handler does not run, and no failure is logged."""
     left = []
 
     class Waiting(Policy):
@@ -755,7 +755,7 @@ async def test_a_client_that_cancels_cancels_the_policy(autojump_clock):
 
 
 async def test_a_database_that_is_gone_denies(caplog):
-    """In every way to a handler."""
+    """Every call that needs the database for its policy is denied."""
 
     class Rules(Policy):
         async def check(self, call, ctx):
@@ -776,7 +776,7 @@ async def test_a_database_that_is_gone_denies(caplog):
 
 
 async def test_a_policy_may_run_on_asyncio():
-    """By its option, or by that of the server."""
+    """A policy runs on asyncio by its own option, or by that of its server."""
 
     class Pool(Policy):
         async def check(self, call, ctx):
@@ -803,7 +803,7 @@ async def test_a_policy_may_run_on_asyncio():
 
 
 async def test_a_policy_that_calls_the_wrong_loop_denies(caplog):
-    """The log says what to write."""
+    """The log says what to write instead."""
 
     class Pool(Policy):
         async def check(self, call, ctx):
@@ -821,7 +821,7 @@ async def test_a_policy_that_calls_the_wrong_loop_denies(caplog):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_policies_are_replaced_while_a_server_serves(version):
-    """All at once; from any thread; a call that is being checked goes on with its own."""
+    """They are replaced at once, from any thread; a call that is being checked keeps its own."""
     server, _ = made()
     assert len(server.policies) == 0
     async with connect(server, version=version) as client:
@@ -838,7 +838,7 @@ async def test_policies_are_replaced_while_a_server_serves(version):
 
 
 async def test_a_call_meets_one_set_of_policies():
-    """Never the beginning of the old one and the rest of the new one."""
+    """A call is never checked by a mixture of the old set and the new one."""
 
     class Replacing(Policy):
         async def check(self, call, ctx):
@@ -852,7 +852,7 @@ async def test_a_call_meets_one_set_of_policies():
 
 
 async def test_wrong_policies_replace_nothing():
-    """The old ones stay."""
+    """If a new policy is not valid, the old ones stay."""
     server, _ = made(Refusing())
     with pytest.raises(DefinitionError, match=r"policies\[1\]: must be a Policy, got 3"):
         server.policies.replace([DenyTools("x"), 3])
@@ -864,7 +864,7 @@ async def test_wrong_policies_replace_nothing():
 
 
 def test_each_wrong_policy_of_a_class_is_named():
-    """When the class statement runs."""
+    """A class statement names each invalid policy of its server."""
 
     class Empty(Policy):
         pass
@@ -889,7 +889,7 @@ def test_each_wrong_policy_of_a_class_is_named():
 
 
 def test_each_mistake_in_a_policy_is_named():
-    """When its class statement runs, with its place."""
+    """The class statement of a policy names each mistake with its place."""
     with pytest.raises(DefinitionError) as raised:
 
         class Wrong(Policy):
@@ -920,7 +920,7 @@ def test_each_mistake_in_a_policy_is_named():
 
 
 def test_options_of_a_policy_stand_in_its_statement():
-    """As keywords, or as attributes."""
+    """Options of a policy are keywords or attributes of its class."""
 
     class Slow(Policy, timeout=3, kinds={"tool"}):
         def check(self, call, ctx): ...
@@ -929,7 +929,7 @@ def test_options_of_a_policy_stand_in_its_statement():
 
 
 async def test_a_keyboard_interrupt_goes_through_a_policy():
-    """Ctrl-C is no fault of it: the program ends."""
+    """Ctrl-C in a policy ends the program."""
 
     class Interrupted(Policy):
         def check(self, call, ctx):
@@ -951,7 +951,7 @@ TENANT = contextvars.ContextVar("tenant", default="nobody")
 @pytest.mark.parametrize("waits", [False, True])
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_variable_that_a_policy_sets_reaches_its_handler(version, waits):
-    """And no other call."""
+    """A context variable that a policy sets is visible to its handler, and to no other call."""
 
     class Plain(Policy):
         def check(self, call, ctx):
@@ -984,7 +984,7 @@ async def test_a_variable_that_a_policy_sets_reaches_its_handler(version, waits)
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_decisions_are_events(version):
-    """Allow and deny, with name, principal, policy and reason; the request ends as denied."""
+    """The events have name, principal, policy and reason; a refused request ends as denied."""
     events = []
     server, _ = made(Refusing("echo", "page://one", "secret"))
     server.telemetry.add(events.append)
@@ -1008,7 +1008,7 @@ async def test_decisions_are_events(version):
 
 
 async def test_decisions_of_calls_within_tasks_and_init_have_no_request():
-    """They are told all the same."""
+    """Decisions outside of a request are reported as events without a request."""
     events = []
 
     class Early(House, name="early", version="1"):
@@ -1025,7 +1025,7 @@ async def test_decisions_of_calls_within_tasks_and_init_have_no_request():
 
 
 async def test_a_policy_may_have_a_label():
-    """Two of one class can be told apart."""
+    """Labels distinguish two policies of one class."""
     events = []
     policy = Refusing()
     policy.label = "curfew"
@@ -1037,7 +1037,7 @@ async def test_a_policy_may_have_a_label():
 
 
 async def test_a_handler_may_raise_denied_itself():
-    """A tool answers with a result, a prompt with the error of its own."""
+    """A tool returns an error result, a prompt its own error."""
 
     class Picky(Tool):
         async def call(self):
@@ -1058,7 +1058,7 @@ async def test_a_handler_may_raise_denied_itself():
 
 
 def test_no_policy_leaves_a_trace_in_the_log(caplog):
-    """An empty set is made without a word."""
+    """A server without policies logs nothing about them."""
     caplog.set_level(logging.DEBUG)
     made()
     assert caplog.text == ""

@@ -1,4 +1,4 @@
-"""Providers that fail: each hides its own items only, and comes back by itself."""
+"""Providers that fail: only their own items disappear, and they recover."""
 
 import logging
 
@@ -12,9 +12,9 @@ from noizu_mcp.telemetry import Metrics
 from noizu_mcp.transports.http import HttpApp, HttpOptions
 
 SESSION, STATELESS = "2025-11-25", "2026-07-28"
-#: Seconds of the pauses before a provider is asked again.
+#: Seconds before a provider is asked again after a failure.
 FIRST_PAUSE, LONGEST_PAUSE = 1, 60
-#: Seconds after which a `watch` that failed counts as one that had worked.
+#: A `watch` that ran for this many seconds before it failed counts as having worked.
 SETTLED = 60
 
 
@@ -32,7 +32,7 @@ def told(caplog):
     return [record.getMessage() for record in caplog.records]
 
 
-# The tools are async: a clock that jumps does not wait for threads.
+# The tools are async: a mock clock does not wait for threads.
 class Steady(Tool):
     async def call(self) -> str:
         return "steady"
@@ -75,7 +75,7 @@ async def names(client):
 
 
 async def test_a_failure_hides_one_provider(version, caplog, autojump_clock):
-    """The tools of others are there, also while it is slow; the log names it once."""
+    """The tools of other providers stay listed; the failure is logged once."""
     moody, other = Moody(), Moody()
     other.item = saying("other")
     server = serving(moody, other)
@@ -101,7 +101,7 @@ async def test_a_failure_hides_one_provider(version, caplog, autojump_clock):
 
 
 async def test_a_slow_provider(version, caplog, autojump_clock):
-    """It gets its timeout, once in a while; a call of a registered tool does not wait."""
+    """A slow provider gets its full timeout only once in a while, and delays no registered tool."""
     moody = Moody(timeout=3.0)
     moody.error = "slow"
     async with connect(serving(moody), version=version) as client:
@@ -117,7 +117,7 @@ async def test_a_slow_provider(version, caplog, autojump_clock):
 
 
 async def test_the_pauses_grow(autojump_clock):
-    """A provider that fails on and on is asked ever more rarely."""
+    """A provider that keeps failing is asked after ever longer pauses."""
     moody = Moody()
     moody.error = ValueError()
     async with connect(serving(moody)) as client:
@@ -128,7 +128,7 @@ async def test_the_pauses_grow(autojump_clock):
 
 
 async def test_a_change_ends_a_pause(version):
-    """A provider that says that it changed is asked again at once."""
+    """A provider that reports a change is asked again at once."""
     moody = Moody()
     moody.error = ValueError()
     server = serving(moody)
@@ -141,7 +141,7 @@ async def test_a_change_ends_a_pause(version):
 
 @pytest.mark.parametrize("shared", [False, True])
 async def test_a_stale_list(version, shared, caplog, autojump_clock):
-    """What a provider listed last is served for some seconds, where it says so."""
+    """The last list of a provider with `stale` is served for that many seconds while it fails."""
     moody = Moody(stale=10.0, shared=shared)
     server = serving(moody)
     async with connect(server, version=version) as client:
@@ -162,7 +162,7 @@ async def test_a_stale_list(version, shared, caplog, autojump_clock):
 
 
 async def test_clients_hear_of_a_shared_provider_that_fails(autojump_clock):
-    """Its items vanish from the lists of all, and come back."""
+    """Its items vanish from the lists of all clients, and return."""
     moody = Moody(shared=True)
     server = serving(moody)
     async with connect(server, version=STATELESS) as client, client.listen(tools=True):
@@ -179,8 +179,8 @@ async def test_clients_hear_of_a_shared_provider_that_fails(autojump_clock):
         assert heard == ["tools", "tools", "tools"]
 
 
-async def test_a_cancelled_request_fails_nobody(version):
-    """A client that gives up while a provider is asked leaves no trace."""
+async def test_a_cancelled_request_is_no_failure(version):
+    """A request that is cancelled during a provider's list causes no failure."""
     moody, held = Moody(shared=True, timeout=1e9), trio.Event()
     server = serving(moody)
 
@@ -232,7 +232,7 @@ class Watched(ToolProvider):
 
 
 async def test_a_watch_that_fails_begins_again(caplog, autojump_clock):
-    """After growing pauses; the log has it once for each period; the list is asked for again."""
+    """It is restarted after growing pauses, logged once per period, and the list is requested."""
     failing = [(0, ValueError())] * 3
     watched = Watched(*failing, (SETTLED + 1, ValueError()))
     start = trio.current_time()
@@ -252,7 +252,7 @@ async def test_a_watch_that_fails_begins_again(caplog, autojump_clock):
 
 
 async def test_a_watch_that_returns(caplog, autojump_clock):
-    """It has nothing more to wait for, and is not started again."""
+    """A watch that returns has finished, and is not restarted."""
     watched = Watched((1, None))
     async with connect(serving(watched)):
         await trio.sleep(100)
@@ -260,7 +260,7 @@ async def test_a_watch_that_returns(caplog, autojump_clock):
 
 
 async def test_one_watch_for_a_server(version):
-    """Two connections share it; it goes on elsewhere when the one ends that runs it."""
+    """Two connections share a watch; it moves to the other when its connection ends."""
     watched = Watched()
     server = serving(watched)
     async with trio.open_nursery() as nursery:
@@ -285,7 +285,7 @@ async def test_one_watch_for_a_server(version):
 
 
 async def test_a_provider_that_is_removed_while_it_is_asked(version):
-    """Its list reaches nobody."""
+    """A list that arrives after its provider was removed is dropped."""
     held, go_on = trio.Event(), trio.Event()
 
     class Late(Moody):
@@ -310,7 +310,7 @@ async def test_a_provider_that_is_removed_while_it_is_asked(version):
 
 
 async def test_health_over_http():
-    """`/readyz` names the provider that fails, and stays ready; metrics count its failures."""
+    """`/readyz` names the failing provider, and still reports ready; metrics count failures."""
     moody = Moody()
     moody.error = ValueError("secret")
     server = serving(moody, Moody())
@@ -350,8 +350,8 @@ async def ask(app, path):
 
 
 @pytest.mark.parametrize("given", ["hello", b"hello", {"hello": Steady}])
-async def test_a_list_that_is_none(version, caplog, given):
-    """Text and mappings are one failure in the log, not one for each letter or key."""
+async def test_a_malformed_list(version, caplog, given):
+    """A string or a mapping instead of a list is logged as one failure, not one per element."""
 
     class Wrong(ToolProvider):
         async def tools(self, ctx):

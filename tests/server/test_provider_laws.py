@@ -1,9 +1,9 @@
-"""No interleaving of changes, lists and calls loses a call, or leaves a list that is not true.
+"""No interleaving of changes, lists and calls loses a call or leaves a wrong list.
 
 A script is played by several tasks at once on one connection: changes of two providers and of the
-registrations, lists, calls, and calls that go on while the rest happens. Each answer must be true
-for some moment between its request and its arrival, part by part. In the end the list that the
-client asked for after the last notice must be the present one.
+registrations, lists, calls, and calls that run meanwhile. Each answer must be true, part by part,
+for some moment between its request and its arrival. In the end the list that the client requested
+after the last notice must be the present one.
 """
 
 from contextlib import nullcontext
@@ -17,7 +17,7 @@ from trio.testing import MockClock
 from noizu_mcp import ClientHandler, McpError, Mount, Server, ToolProvider, connect, tool
 
 SESSION, STATELESS = "2025-11-25", "2026-07-28"
-#: The places of tools: the registrations, two providers, a mounted server.
+#: Sources of tools: the registrations, two providers, a mounted server.
 PLACES = ("own", "one", "two", "far")
 
 
@@ -34,7 +34,7 @@ class World(ToolProvider):
         self.patience = 0
 
     def make(self, number):
-        """Make a tool that waits for a while, and says who it is."""
+        """Make a tool that waits for a while, and returns its name."""
         name = f"{self.place}_{number}"
 
         async def say(seconds: float) -> str:
@@ -52,12 +52,12 @@ class World(ToolProvider):
         self.changed = changed
 
     def now(self):
-        """Return what is listed at present."""
+        """Return the current list."""
         return self.past[-1] if self.there else ()
 
 
 class Stage:
-    """Plays a script on a server, and checks what a client hears."""
+    """Plays a script on a server, and checks what a client receives."""
 
     def __init__(self):
         self.worlds = {
@@ -171,7 +171,7 @@ class Relisting(ClientHandler):
         self.asked += 1
         number = self.asked
         listed = await self.stage.list(self.client)
-        # The answer to the last question counts, whenever it comes.
+        # The answer to the last request counts, whenever it arrives.
         if number > self.answered:
             self.answered, self.last = number, listed
 
@@ -191,7 +191,7 @@ ops = st.one_of(
 
 
 def asking(slow):
-    """Begin a script: a provider is about to list what it had a moment ago."""
+    """Begin a script in which a provider is about to return an outdated list."""
     return [("patience", slow, 2.0), ("change", slow, 0), ("list",), ("sleep", 0.3)]
 
 
@@ -204,5 +204,5 @@ def asking(slow):
 @example(script=[*asking("one"), ("come_or_go", "one")])
 @example(script=[("change", "far", 1), ("call", "far", 1, 2.0), ("change", "far", 1)])
 def test_every_answer_is_true(version, script):
-    """Lists and calls agree with the state of some moment in between; the last list is right."""
+    """Lists and calls match the state of some moment in between; the last list is right."""
     trio.run(Stage().play, script, version, clock=MockClock(autojump_threshold=0))

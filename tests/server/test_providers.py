@@ -54,7 +54,7 @@ def version(request):
 
 
 def run_skill(args, ctx):
-    """Answer with what came."""
+    """Answer with the arguments."""
     return ToolResult(f"ran {args}")
 
 
@@ -120,7 +120,7 @@ class Hearing(ClientHandler):
 
 
 def hearing(client, version, **wanted):
-    """Listen to changes, as the revision wants it."""
+    """Listen to changes in the way of the revision."""
     return client.listen(**wanted) if version == STATELESS else nullcontext()
 
 
@@ -128,20 +128,20 @@ def hearing(client, version, **wanted):
 
 
 async def test_what_a_provider_lists_stands_behind_the_registrations(version):
-    """It is listed in its order, and called like a registration."""
+    """A provider's items are listed after the registrations, in its order, and can be called."""
     async with connect(serving(Skills("a", "b")), version=version) as client:
         assert await names(client) == ["echo", "skill:a", "skill:b"]
         assert (await client.call_tool("skill:b", {"x": 1})).text == "ran {'x': 1}"
 
 
 async def test_a_call_alone_finds_it(version):
-    """Nothing need be listed before."""
+    """A call finds a provider's tool without a list before it."""
     async with connect(serving(Skills("a")), version=version) as client:
         assert (await client.call_tool("skill:a", {})).text == "ran {}"
 
 
 async def test_a_registration_asks_no_provider(version):
-    """A call of a registered tool costs a provider nothing."""
+    """A call of a registered tool does not ask the providers."""
     skills = Skills("a")
     async with connect(serving(skills), version=version) as client:
         assert (await client.call_tool("echo", {"text": "hi"})).text == "hi"
@@ -158,7 +158,7 @@ async def test_a_list_is_kept_until_it_changes(version):
         assert skills.asked == 1
         del skills.store["a"]
         skills.add("b")
-        await client.call_tool("skill:a", {})  # nobody was told yet
+        await client.call_tool("skill:a", {})  # no notice has been sent yet
         skills.changed()
         with pytest.raises(McpError, match="Unknown skill: a"):
             await client.call_tool("skill:a", {})
@@ -167,7 +167,7 @@ async def test_a_list_is_kept_until_it_changes(version):
 
 
 async def test_changes_are_told(version):
-    """One notice for a change, and the list that follows is the new one; from any thread."""
+    """A change sends one notice from any thread, and the list after it is the new one."""
     skills, handler = Skills("a"), Hearing()
     async with (
         connect(serving(skills), version=version, handler=handler) as client,
@@ -183,7 +183,7 @@ async def test_changes_are_told(version):
 
 
 async def test_a_storm_of_changes(version, autojump_clock):
-    """A thousand changes in a second are a handful of notices, and the last list is right."""
+    """A thousand changes in a second cause few notices, and the last list is right."""
     skills, handler = Skills(), Hearing()
     async with (
         connect(serving(skills), version=version, handler=handler) as client,
@@ -202,7 +202,7 @@ async def test_a_storm_of_changes(version, autojump_clock):
 
 
 async def test_the_first_of_two_wins(version, caplog):
-    """A registration before a provider, a provider before a later one; the log names the clash."""
+    """A registration precedes a provider, which precedes later ones; the log names the clash."""
     echo = tool(run_skill, name="echo", input_schema={"type": "object"})
     first, second = Skills("a"), Skills("a", "b")
     first.store["echo"] = echo
@@ -214,7 +214,7 @@ async def test_the_first_of_two_wins(version, caplog):
 
 
 async def test_unknown_names(version):
-    """A provider words the error for its own names; others are worded as ever, with a hint."""
+    """A provider words the error for its own names; other errors are the usual ones with a hint."""
     async with connect(serving(Skills("a"), Bare(), PromptsOnly()), version=version) as client:
         for name, text in (
             ("skill:zzz", "Unknown skill: zzz"),
@@ -239,7 +239,7 @@ class Bare(ToolProvider):
 
 
 async def test_hidden_items_and_the_catalog(version):
-    """What is hidden is called all the same, and the catalog lists it."""
+    """A hidden item can be called, and the catalog contains it."""
     skills = Skills("a")
     skills.add("secret", hidden=True)
     async with connect(serving(skills), version=version) as client:
@@ -251,7 +251,7 @@ async def test_hidden_items_and_the_catalog(version):
 
 
 async def test_pages(version):
-    """A page goes on where the last one ended, also if the list has changed in between."""
+    """A page continues where the last one ended, also if the list has changed in between."""
     skills = Skills("a", "b", "c", "d")
     server = serving(skills, page_size=2)
     async with connect(server, version=version) as client:
@@ -269,7 +269,7 @@ async def test_pages(version):
 
 
 async def test_items_are_read_once():
-    """Objects that were in the list before are bound once; others may come and go beside them."""
+    """Objects that were in the list before are not bound again when others come and go."""
     made = []
 
     class Counted(Tool, name="counted"):
@@ -290,7 +290,7 @@ async def test_items_are_read_once():
 
 
 async def test_a_wrong_item_is_left_out(version, caplog):
-    """The others are there, and the log says why."""
+    """Other items are listed, and the log has the reason."""
     skills = Skills("a")
     skills.store["wrong"] = 3
     async with connect(serving(skills), version=version) as client:
@@ -328,7 +328,7 @@ class Unlock(Tool):
 
 
 async def test_each_caller_has_a_list(version):
-    """Lists differ by caller; who lacks a scope that the provider asks for gets nothing of it."""
+    """Lists differ by caller; a caller without the provider's scopes gets none of its items."""
     personal = Personal()
     server = serving(personal)
     for principal, listed in ((None, ["skill:nobody"]), (ADA, ["skill:ada"]), (EVE, [])):
@@ -340,7 +340,7 @@ async def test_each_caller_has_a_list(version):
 
 
 async def test_a_list_of_a_session(caplog):
-    """It is asked for again when the values of the session change; on 2026-07-28 there are none."""
+    """A list is requested again when session values change; on 2026-07-28 there are none."""
     handler = Hearing()
     server = serving(Personal(), ResourcesOnly(), tools=[Unlock])
     async with connect(server, version=SESSION, handler=handler) as client:
@@ -371,7 +371,7 @@ async def test_the_authors_own_notice_counts(version):
 
 
 async def test_lists_of_callers_are_private():
-    """A shared cache may have the list of a provider that is the same for all, and no other."""
+    """Shared caches may keep a list that is the same for all callers, and no other list."""
     for shared, scope in ((False, "private"), (True, "public")):
         skills = Skills("a")
         skills.shared = shared
@@ -387,7 +387,7 @@ async def test_lists_of_callers_are_private():
 
 
 async def test_a_shared_list_is_asked_for_once():
-    """Many callers come at once after a change: one question is enough for all."""
+    """If many callers come at once after a change, the provider is asked once."""
     skills = Skills("a")
     skills.shared = True
     server = serving(skills)
@@ -398,7 +398,7 @@ async def test_a_shared_list_is_asked_for_once():
 
 
 async def test_a_provider_for_each_caller_comes_and_goes(version):
-    """Beside it every caller has a list; without it all have one, which is right all the same."""
+    """Callers have separate lists while the provider is there, and one list without it."""
     shared, personal = Skills("a"), Personal()
     shared.shared = True
     server = serving(shared)
@@ -415,7 +415,7 @@ async def test_a_provider_for_each_caller_comes_and_goes(version):
 
 
 async def test_the_lists_of_few_principals_are_kept(monkeypatch):
-    """The last ones; another one asks again, and gets its own list."""
+    """Lists of the most recent principals are kept; another principal asks again."""
     monkeypatch.setattr(_provider_lists, "MOST_CALLERS", 2)
     skills = Skills("a")
     server = serving(skills)
@@ -430,7 +430,7 @@ async def test_the_lists_of_few_principals_are_kept(monkeypatch):
 
 
 async def test_an_older_answer_does_not_replace_a_newer_one():
-    """Two requests ask at once, and the provider changes in between: the later answer stays."""
+    """If two lists overlap with a change, the list that was requested later is kept."""
     held, go_on = trio.Event(), trio.Event()
 
     class Slow(Skills):
@@ -519,7 +519,7 @@ class Reader(Tool):
 
 
 async def test_prompts_resources_and_templates(version):
-    """All kinds are listed, used, completed and read within a handler."""
+    """Items of all kinds are listed, used, completed and read within a handler."""
     server = serving(Everything(), ResourcesOnly(), tools=[Reader])
     async with connect(server, version=version, principal=ADA) as client:
         assert [each.name for each in await client.list_prompts()] == ["ask"]
@@ -550,7 +550,7 @@ async def test_what_is_offered(version):
 
 
 async def test_scopes_of_a_resource(version):
-    """They hold for what a provider lists: who lacks them can neither read nor watch it."""
+    """A caller without the scopes of a provider's resource can neither read nor watch it."""
     async with connect(serving(Everything()), version=version, principal=EVE) as client:
         with pytest.raises(McpError, match="Insufficient scope: resources/read needs admin"):
             await client.read_resource("db://orders")
@@ -563,7 +563,7 @@ async def test_scopes_of_a_resource(version):
 
 
 async def test_watching_a_resource(version):
-    """Its watchers hear that it changed, for as long as the provider lists it."""
+    """Watchers are notified of changes for as long as the provider lists the resource."""
     provider, handler = Everything(), Hearing()
     server = serving(provider)
     uri = "db://orders"
@@ -585,7 +585,7 @@ async def test_watching_a_resource(version):
 
 @pytest.mark.parametrize("unavailable", [True, False])
 async def test_a_resource_that_is_not_available(version, unavailable):
-    """It cannot be watched, as if the provider had not listed it."""
+    """An unavailable resource cannot be watched, as if the provider had not listed it."""
     provider = Everything()
     gate = (lambda ctx: not unavailable) if unavailable else None
     provider.listed = [resource(Orders, requires=None, available=gate)]
@@ -601,7 +601,7 @@ async def test_a_resource_that_is_not_available(version, unavailable):
 
 
 async def test_definitions_with_functions(version):
-    """A provider may list what is described elsewhere, with functions that take what was sent."""
+    """A provider may list raw definitions with functions that take the arguments as sent."""
 
     async def call(arguments, ctx):
         return ToolResult("called", structured=arguments["x"])
@@ -669,7 +669,7 @@ class Computing(Server, name="computing", version="1", loop="asyncio"):
 
 
 async def test_overrides_find_what_providers_offer(version):
-    """The methods of `Server` and of its registry know it, for the caller of the request."""
+    """The methods of `Server` and of its registry include the items for the request's caller."""
     async with connect(Computing, version=version, principal=ADA) as client:
         assert (await client.call_tool("skill:a", {})).text == "ran {}"
         assert (await client.read_resource("db://orders")).contents[0].text == "orders"
@@ -709,7 +709,7 @@ class Answering(ClientHandler):
 
 @pytest.mark.parametrize("changes", [False, True])
 async def test_a_question_of_a_tool(version, changes):
-    """It goes on with the answer; it runs again if its provider has to be asked in between."""
+    """The call resumes with the answer; it runs again if its provider must be asked meanwhile."""
     asking = Asking()
     handler = Answering(asking, changes=changes)
     async with connect(serving(asking), version=version, handler=handler) as client:
@@ -718,7 +718,7 @@ async def test_a_question_of_a_tool(version, changes):
 
 
 async def test_a_call_that_runs_while_its_tool_is_removed(version):
-    """It ends as it would have."""
+    """A call of a tool that is removed meanwhile ends normally."""
     began, go_on = trio.Event(), trio.Event()
     skills = Skills()
 
@@ -743,7 +743,7 @@ async def test_a_call_that_runs_while_its_tool_is_removed(version):
 
 
 async def test_a_tool_with_tasks():
-    """A server offers tasks once a provider has listed such a tool."""
+    """A server offers tasks once a provider has listed a tool with tasks."""
     skills = Skills()
     skills.store["long"] = tool(
         run_skill, name="long", input_schema={"type": "object"}, task="optional"
@@ -756,7 +756,7 @@ async def test_a_tool_with_tasks():
 
 
 async def test_listeners_see_the_tool(version):
-    """The events of a request name what a provider listed, once it is known."""
+    """The events of a request name the provider's tool, once it is known."""
     seen = []
     server = serving(Skills("a"), telemetry=[seen.append])
     async with connect(server, version=version) as client:
@@ -769,7 +769,7 @@ async def test_listeners_see_the_tool(version):
 
 
 async def test_adding_and_removing_providers(version):
-    """Clients are told, its tools come and go, and its watch begins and ends."""
+    """Clients are notified, the tools appear and vanish, and the watch begins and ends."""
     handler, skills = Hearing(), Skills("a")
     server = serving()
     server.tools.add(run_echo)
@@ -797,7 +797,7 @@ async def test_adding_and_removing_providers(version):
 
 
 def run_echo() -> str:
-    """Say nothing."""
+    """Return nothing."""
     return ""
 
 
@@ -818,7 +818,7 @@ class Introducing(BaseProvider):
 
 
 def test_wrong_providers():
-    """A provider is an instance, and stands in the list once."""
+    """A provider must be an instance, and be in the list once."""
     server, skills = serving(), Skills("a")
     server.providers.add(skills)
     for item, text in (
@@ -838,7 +838,7 @@ def test_wrong_providers():
 
 
 async def test_a_provider_of_instructions_alone(version):
-    """It lists nothing, but has something for clients."""
+    """A provider without lists can give instructions to clients."""
     server = serving()
     server.providers.add(Introducing())
     async with connect(server, version=version) as client:
@@ -887,7 +887,7 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_classes(name):
-    """Every problem of a provider is named when its class is made."""
+    """Every problem of a provider class is named when the class is made."""
     source, message = WRONG[name]
     with pytest.raises(DefinitionError) as caught:
         exec(source, {"ToolProvider": ToolProvider})
@@ -904,7 +904,7 @@ async def test_the_bases_list_nothing():
 
 
 async def test_a_provider_of_templates_alone(version):
-    """It need not write `resources`."""
+    """It need not define `resources`."""
 
     class Templates(ResourceProvider):
         async def templates(self, ctx):
@@ -915,7 +915,7 @@ async def test_a_provider_of_templates_alone(version):
 
 
 def test_options_are_keywords_or_attributes():
-    """An option is a keyword of the class, or an attribute of it; a property is the author's."""
+    """An option is a keyword or an attribute of the class; a property is the author's."""
 
     class Quick(ToolProvider, timeout=1.0, stale=2.0, shared=True):
         pass

@@ -1,4 +1,4 @@
-"""`ctx.read_resource`: a handler reads what its server offers, as a client would."""
+"""`ctx.read_resource`: a handler reads a resource of its server as a client would."""
 
 import pytest
 
@@ -77,7 +77,7 @@ async def show(server, uri, version="2025-11-25"):
 
 @pytest.mark.parametrize("version", REVISIONS)
 async def test_what_a_handler_reads(version):
-    """Hidden resources and instances of templates too; what is not there is an error."""
+    """Hidden resources and template instances can be read; unknown ones are an error."""
     assert await show(Shop, "config://app", version) == (
         False,
         'application/json {"theme":"dark"}',
@@ -89,12 +89,12 @@ async def test_what_a_handler_reads(version):
 
 @pytest.mark.parametrize("version", REVISIONS[1:])
 async def test_a_resource_that_asks(version):
-    """It asks in the name of the request that the handler serves."""
+    """A resource asks as part of the request that its handler serves."""
     assert await show(Shop, "asking://app", version) == (False, "None Ann")
 
 
 async def test_a_resource_that_asks_by_hand(caplog):
-    """It would answer the request of another handler: that one fails, the log says why."""
+    """`InputRequired` would answer the wrong request: the call fails, and the log says why."""
     assert await show(Shop, "by-hand://app") == (True, "Tool execution failed")
     assert "let it await" in caplog.text
 

@@ -58,7 +58,7 @@ class Kits(Server, name="kits", version="1", page_size=2):
 
 
 def test_what_is_registered_can_be_asked_for():
-    """By name, as wire definitions, as specs, and everything with its `hidden` flag."""
+    """Registrations are found by name, as wire definitions, as specs, and with `hidden` flags."""
     registry = Kits().registry
     assert registry.find_tool("b").hidden
     assert registry.find_tool("nope") is None
@@ -79,7 +79,7 @@ def test_what_is_registered_can_be_asked_for():
 
 
 def test_each_registration_has_its_own_instance():
-    """A class is made once for each registration, an instance is used as it is."""
+    """A class is made once for each registration; an instance is used itself."""
 
     class Who(Tool):
         def call(self):
@@ -105,7 +105,7 @@ def test_cursors_read_as_they_were_written(offset, name):
 
 
 def test_cursors_hold_when_the_list_changes():
-    """The next page begins behind the last entry that was seen, wherever that stands now."""
+    """The next page begins after the last entry that was seen, wherever that is now."""
     cursor = write_cursor(2, "b")
     assert find_start(["a", "b", "c"], cursor) == 2
     assert find_start(["b", "c"], cursor) == 1
@@ -115,7 +115,7 @@ def test_cursors_hold_when_the_list_changes():
 
 
 def test_what_an_override_may_return():
-    """A page, or a list; nothing else."""
+    """An override may return a page or a list, and nothing else."""
     page = Page([1], "next")
     shelf = Registry().tools
     assert shelf.read(page) == page
@@ -125,7 +125,7 @@ def test_what_an_override_may_return():
 
 
 def test_pages_are_kept_for_each_revision():
-    """Clients of several revisions share a server; each gets its own shape, the second time too."""
+    """Each revision gets pages of its own shape, from the cache, too."""
 
     class Titled(Tool, title="A"):
         def call(self):
@@ -143,7 +143,7 @@ def test_pages_are_kept_for_each_revision():
 
 
 def test_a_tool_that_is_replaced_has_its_new_number_of_places():
-    """And calls of one with the same number wait for those that run already."""
+    """The new limit applies; with an equal limit new calls wait for those that still run."""
 
     class Narrow(Tool, max_concurrency=1):
         def call(self):
@@ -163,7 +163,7 @@ def test_a_tool_that_is_replaced_has_its_new_number_of_places():
 
 
 def test_changes_from_many_threads_are_all_kept():
-    """Writers do not lose each other's changes; readers always see a whole set."""
+    """Concurrent writers lose no changes; readers always see a complete set."""
 
     class Small(Tool):
         def call(self):
@@ -188,7 +188,7 @@ def no_task(id_):
 
 
 class Hearer:
-    """Hears of everything but prompts, and notes when."""
+    """Receives everything but prompts, and records when."""
 
     def __init__(self):
         self.told = []
@@ -202,7 +202,7 @@ class Hearer:
 
 
 async def test_bursts_become_two_notices(nursery, autojump_clock):
-    """The first at once, the rest as one; each kind of change by itself."""
+    """A burst sends its first change at once, and the rest as one; each kind on its own."""
     merger, hearer, start = Merger(no_task, nursery.start_soon), Hearer(), trio.current_time()
     merger.hearers[hearer] = None
     for change in ("tools", "tools", "resources", TaskChange("gone"), "prompts", "tools"):
@@ -214,8 +214,8 @@ async def test_bursts_become_two_notices(nursery, autojump_clock):
     assert len(hearer.told) == 4
 
 
-async def test_a_change_of_which_nobody_is_told_has_no_window(nursery, autojump_clock):
-    """Who asks for it a moment later is told of the next one at once."""
+async def test_a_change_without_subscribers_opens_no_window(nursery, autojump_clock):
+    """A change without subscribers opens no window: the next change is sent at once."""
     merger, hearer = Merger(no_task, nursery.start_soon), Hearer()
     merger.report("tools")
     merger.hearers[hearer] = None
@@ -224,7 +224,7 @@ async def test_a_change_of_which_nobody_is_told_has_no_window(nursery, autojump_
 
 
 async def test_a_change_for_one_hearer(nursery, autojump_clock):
-    """It is merged by itself, and others are not told of it."""
+    """Changes for one subscriber are merged on their own, and not sent to others."""
     merger, hearers = Merger(no_task, nursery.start_soon), [Hearer(), Hearer()]
     merger.hearers = dict.fromkeys(hearers)
     for _ in range(2):
@@ -237,7 +237,7 @@ async def test_a_change_for_one_hearer(nursery, autojump_clock):
 
 
 async def test_a_notice_that_cannot_be_made_ends_no_window(nursery, autojump_clock, caplog):
-    """All connections of an application share them."""
+    """A notice that cannot be encoded does not end the window, which all connections share."""
 
     class Task:
         def to_wire(self):
@@ -258,7 +258,7 @@ async def test_a_notice_that_cannot_be_made_ends_no_window(nursery, autojump_clo
 
 
 class Slow:
-    """A session whose client leaves a large message unread, and is told of changes all the same."""
+    """A session whose client leaves a large message unread while changes are reported."""
 
     listeners = ()
 
@@ -272,7 +272,7 @@ class Slow:
         self.channel.put(b"x" * 2_000_000)
 
     async def read(self):
-        """Read all that waits; gives the methods."""
+        """Read everything that is waiting; return the methods."""
         self.channel.flush_soon()
         await self.theirs.receive()
         await trio.sleep(5 * MERGE_WINDOW)
@@ -283,7 +283,7 @@ class Slow:
 
 @pytest.mark.parametrize("changes", [1, 100])
 async def test_a_client_that_does_not_read_costs_one_notice(nursery, autojump_clock, changes):
-    """It is told when there is room, also if no other change follows."""
+    """The notice is sent when there is room, also if no other change follows."""
     slow = Slow(nursery)
     for _ in range(changes):
         slow.running.server.notify_changed("tools")
@@ -293,7 +293,7 @@ async def test_a_client_that_does_not_read_costs_one_notice(nursery, autojump_cl
 
 
 async def test_a_change_that_waits_for_a_client_that_leaves(nursery, autojump_clock):
-    """It is told to nobody."""
+    """A change that is pending when the client leaves is dropped."""
     slow = Slow(nursery)
     slow.running.server.notify_changed("tools")
     slow.feed.close()
@@ -301,7 +301,7 @@ async def test_a_change_that_waits_for_a_client_that_leaves(nursery, autojump_cl
 
 
 def test_the_bus_tells_every_listener():
-    """Until it is discarded."""
+    """The bus calls every listener until it is discarded."""
     bus, first, second = Bus(), [], []
     bus.add(first.append)
     bus.add(second.append)
@@ -342,7 +342,7 @@ class Kitchen(Server, name="kitchen", version="1", page_size=1):
 
 
 def test_every_kind_can_be_asked_for():
-    """Pages of each list, with and without what is hidden; what serves a URI."""
+    """Each kind has pages of its list, with and without hidden items, and a lookup by URI."""
     registry = Kitchen().registry
     page = registry.list_resources()
     assert [spec.uri for spec in page.items] == ["kitchen://salt"]
@@ -373,7 +373,7 @@ def test_every_kind_can_be_asked_for():
 
 
 def test_running_sets_of_every_kind():
-    """Resources and templates are one set; names that are taken are told by kind."""
+    """Resources and templates form one set; names that are taken are reported by kind."""
     server = Kitchen()
     assert len(server.resources) == 3
     assert "shelf://{number}" in server.resources
@@ -400,21 +400,21 @@ def test_running_sets_of_every_kind():
 
 @pytest.mark.parametrize("item", [5, "x", None, object()])
 def test_what_no_list_can_hold(item):
-    """Specs, definitions and mappings in the shape of the wire; the error says so."""
+    """Only specs, definitions and mappings in wire form are accepted; the error says so."""
     shelf = Kitchen().registry.resources
     with pytest.raises(TypeError, match="is no resource: give specs, definitions or mappings"):
         shelf.cut([item], None)
 
 
 def test_mappings_are_checked_before_a_client_sees_them():
-    """A mapping that is not a definition raises before it reaches a client."""
+    """An invalid mapping raises before it reaches a client."""
     shelf = Kitchen().registry.resources
     with pytest.raises(ProtocolError):
         shelf.cut([{"uri": 5}], None)
 
 
 def test_adding_one_by_one_takes_linear_work(monkeypatch):
-    """The work on keys grows with the number of tools, not with its square."""
+    """The work on keys grows linearly with the number of tools."""
     counts = Counter()
     key_of = Collection.key_of
 
@@ -432,7 +432,7 @@ def test_adding_one_by_one_takes_linear_work(monkeypatch):
 
 
 def test_what_was_read_does_not_change():
-    """A reader in another thread goes on with the list that it has got."""
+    """A list that was read stays the same while others change the registry."""
     server = Kits()
     tools = server.registry.tools
     before, listed = tools.specs, tools.shown

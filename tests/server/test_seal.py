@@ -1,4 +1,4 @@
-"""State that travels through the client: good for one request only, and one answer to the rest."""
+"""State that travels through the client: valid for one request; all failures look the same."""
 
 import base64
 import logging
@@ -33,7 +33,7 @@ class Clock:
 
 
 def refused(sealer, state, binding=BINDING):
-    """Open what must not open; gives the error."""
+    """Open an invalid text; return the error."""
     with pytest.raises(McpError) as caught:
         sealer.open(state, binding)
     error = caught.value
@@ -44,7 +44,7 @@ def refused(sealer, state, binding=BINDING):
 
 @pytest.fixture
 def reason(caplog):
-    """Give what reads the one reason that was logged since the last time."""
+    """Return a function that returns the one new reason in the log."""
     caplog.set_level(logging.WARNING, "noizu_mcp")
 
     def read():
@@ -59,7 +59,7 @@ def reason(caplog):
 @settings(max_examples=100, deadline=None)
 @given(content=json_values)
 def test_what_was_sealed_opens(content):
-    """Any JSON comes back as it was, and never looks the same twice."""
+    """Any JSON value is restored; its sealed text differs each time."""
     sealer = Sealer([NEW])
     state = sealer.seal(content, BINDING)
     assert sealer.open(state, BINDING) == content
@@ -82,12 +82,12 @@ def test_every_byte_counts():
 @settings(max_examples=100, deadline=None)
 @given(state=st.text(max_size=100) | st.binary(max_size=100) | json_values)
 def test_garbage_is_refused(state):
-    """Texts and values that a client makes up are refused."""
+    """Made-up strings and other values are refused."""
     refused(Sealer([NEW]), state)
 
 
 def test_the_reasons_are_in_the_log_only(reason):
-    """The client hears the same of each; the log tells them apart."""
+    """The client gets the same error for each reason; only the log distinguishes them."""
     clock = Clock()
     sealer = Sealer([NEW], 60, clock=clock)
     state = sealer.seal(CONTENT, BINDING)
@@ -127,7 +127,7 @@ ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=.
 @settings(max_examples=150, deadline=None)
 @given(data=st.data(), content=json_values)
 def test_what_was_sealed_has_one_spelling(data, content):
-    """No other text opens: not with padding, of another alphabet, or with stray bits at its end."""
+    """No variant of a sealed text opens: padding, another alphabet, or stray bits at its end."""
     sealer = Sealer([NEW])
     state = sealer.seal(content, BINDING)
     spellings = [
@@ -144,7 +144,7 @@ def test_what_was_sealed_has_one_spelling(data, content):
 
 
 def test_keys_rotate():
-    """The first key seals, every one opens; one that is gone opens nothing."""
+    """The first key seals and every key opens; a removed key opens nothing."""
     before = Sealer([OLD]).seal(CONTENT, BINDING)
     both = Sealer([NEW, OLD])
     assert both.open(before, BINDING) == CONTENT
@@ -155,7 +155,7 @@ def test_keys_rotate():
 
 
 def test_a_state_is_used_once():
-    """Whether it was opened or only known; a wrong owner does not use it."""
+    """Opening and marking both use up a state, but not for the wrong owner."""
     sealer = Sealer([NEW])
     state, known = sealer.seal(CONTENT, BINDING), sealer.seal(CONTENT, BINDING)
     with pytest.raises(McpError, match=INVALID_STATE):
@@ -169,10 +169,10 @@ def test_a_state_is_used_once():
 
 @pytest.mark.parametrize("ahead", [0, 100])
 def test_used_states_that_are_forgotten(monkeypatch, ahead):
-    """A full table forgets the first, and refuses what is as old; newer states still open."""
+    """A full table drops its oldest states and refuses others of that age; newer ones open."""
     monkeypatch.setattr(_seal, "MAX_USED", 2)
     clock, other = Clock(), Clock()
-    other.now += ahead  # the clock of another node, which seals
+    other.now += ahead  # the clock of the other node, which seals
     sealer, node = Sealer([NEW], clock=clock), Sealer([NEW], clock=other)
     states = []
     for _ in range(4):
@@ -192,7 +192,7 @@ def test_used_states_that_are_forgotten(monkeypatch, ahead):
 
 
 def test_keys_of_the_environment(monkeypatch):
-    """Several nodes share them; without any, each process has its own."""
+    """Nodes share keys of the environment; without them each process has its own."""
     monkeypatch.setenv(KEYS_VARIABLE, f" {NEW} , {OLD},")
     state = Sealer(None).seal(CONTENT, BINDING)
     assert Sealer([NEW]).open(state, BINDING) == CONTENT
@@ -229,13 +229,13 @@ def test_keys_of_the_environment(monkeypatch):
     ],
 )
 def test_wrong_options_of_a_server(options, text):
-    """Found when the class is made."""
+    """Invalid options are refused when the class is made."""
     with pytest.raises(DefinitionError, match=text):
         type("S", (Server,), {"name": "s", "version": "1", **options})
 
 
 def test_options_of_a_server():
-    """They reach the sealer."""
+    """Options of a server reach its sealer."""
 
     class S(Server, name="s", version="1", state_keys=[NEW, OLD], state_ttl=5):
         pass

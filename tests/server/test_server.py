@@ -1,4 +1,4 @@
-"""A served server beyond one request: its clients, its end, its threads."""
+"""A running server beyond a single request: its clients, its end, its threads."""
 
 import json
 import logging
@@ -86,14 +86,14 @@ class Small(Server, name="small", version="1"):
 
 @pytest.mark.parametrize("name", ["interrupted", "advising", "building"])
 async def test_a_keyboard_interrupt_ends_the_program(name):
-    """Ctrl-C is no crash of a handler: it goes through, and is one exception."""
+    """Ctrl-C in a handler is not caught: it is raised alone."""
     with pytest.raises(KeyboardInterrupt):
         async with connect(Small) as client:
             await client.call_tool(name)
 
 
 async def test_arguments_that_exit_end_their_call_only():
-    """The author's code runs when they are made, too."""
+    """The author's code also runs when arguments are made, and `SystemExit` ends only the call."""
     async with connect(Small) as client:
         for _ in range(2):
             result = await client.call_tool("exiting")
@@ -102,7 +102,7 @@ async def test_arguments_that_exit_end_their_call_only():
 
 
 async def test_cancelling_the_server_cancels_its_calls():
-    """Cancelling `serve` leaves nothing behind and raises nothing."""
+    """Cancelling `serve` ends every call and raises nothing."""
     ours, theirs = memory_pair()
     server = Small()
     async with trio.open_nursery() as nursery:
@@ -121,7 +121,7 @@ async def test_cancelling_the_server_cancels_its_calls():
 
 @pytest.mark.parametrize("is_cancelled", [True, False])
 async def test_a_lifespan_that_never_began_closes_the_stream(is_cancelled, autojump_clock):
-    """The client reads the end, whether the lifespan fails or is cancelled."""
+    """The client reads EOF, whether the lifespan fails or is cancelled."""
 
     class Unready(Server, name="unready", version="1"):
         @asynccontextmanager
@@ -140,7 +140,7 @@ async def test_a_lifespan_that_never_began_closes_the_stream(is_cancelled, autoj
 
 
 async def test_one_server_serves_many_clients():
-    """A server object holds no connection: two clients at once, each with its own era."""
+    """A server object holds no connection: two clients with different eras share it."""
     server = Small()
     async with connect(server) as new, connect(server, version="2025-06-18") as old:
         assert (new.protocol_version, old.protocol_version) == ("2026-07-28", "2025-06-18")
@@ -157,15 +157,15 @@ class Slow(Server, name="slow", version="1"):
 
 
 async def test_a_session_may_end_while_it_is_set_up(autojump_clock):
-    """`init` is cancelled with the connection, and so is what waits for it."""
+    """`init` is cancelled with the connection, and so are the requests that wait for it."""
     async with connect(Slow, version="2025-11-25", timeout=1) as client:
         await client.ping()
         with pytest.raises(RequestTimeout):
             await client.call_tool("waiting")
 
 
-async def test_a_change_that_comes_too_late_is_told_to_nobody():
-    """Another thread may report one while the connection ends."""
+async def test_a_change_that_comes_too_late_is_dropped():
+    """A change that another thread reports while the connection ends is dropped."""
     server = Small()
     async with connect(server, version="2025-11-25") as client:
         await client.ping()
@@ -176,7 +176,7 @@ async def test_a_change_that_comes_too_late_is_told_to_nobody():
 
 @pytest.mark.parametrize(("version", "tasks"), [("2025-11-25", 1), ("2026-07-28", 0)])
 async def test_what_changes_cost(version, tasks):
-    """One task for all changes that a client hears of; none where it wants to hear nothing."""
+    """A connection has one task for all changes, or none if the client listens to nothing."""
     server = Small()
     async with connect(server, version=version) as client:
         await client.ping()
@@ -189,8 +189,8 @@ async def test_what_changes_cost(version, tasks):
         assert trio.lowlevel.current_statistics().tasks_living == before + tasks
 
 
-async def test_updates_reach_those_who_watch(autojump_clock):
-    """A change of one thing, named by its URI, goes to whoever asked for that one."""
+async def test_updates_reach_the_watchers(autojump_clock):
+    """An update with a URI is sent to the clients that watch this URI."""
     seen = []
 
     class Handler(ClientHandler):
@@ -206,7 +206,7 @@ async def test_updates_reach_those_who_watch(autojump_clock):
         nursery.start_soon(connection.run, 0)
         connection.feed.subscriptions.watch("file:///a")
         async with connect(ours, handler=Handler(), version="2025-11-25") as client:
-            await client.ping()  # the server knows by then that the client is ready
+            await client.ping()  # by then the server knows that the client is ready
             for uri in ("file:///a", "file:///b"):
                 server.notify_resource_updated(uri)
             await client.ping()
@@ -214,7 +214,7 @@ async def test_updates_reach_those_who_watch(autojump_clock):
 
 
 def test_running_is_serving_on_stdio(monkeypatch):
-    """`run` hands the server to what serves on stdin and stdout."""
+    """`run` calls the function that serves on stdin and stdout."""
     served = []
     monkeypatch.setattr(
         "noizu_mcp._serving.run_stdio",
@@ -227,7 +227,7 @@ def test_running_is_serving_on_stdio(monkeypatch):
 
 
 async def test_a_client_that_does_not_read_stalls_only_itself():
-    """Its requests wait with their answers; other clients of the server do not notice."""
+    """Its requests wait with their answers; other clients of the server are not delayed."""
 
     class Big(Tool, inline=True):
         def call(self):
@@ -251,13 +251,13 @@ async def test_a_client_that_does_not_read_stalls_only_itself():
             await other.ping()
             assert (await other.call_tool("big")).content
         answered = 0
-        while answered < 50:  # whoever reads again gets everything
+        while answered < 50:  # a client that reads again gets everything
             answered += len(await ours.receive())
         await ours.aclose()
 
 
 async def negotiate_by_hand(stream):
-    """Shake hands without a client that would read everything."""
+    """Send the handshake without a client object, which would read everything."""
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}
     initialize = {"jsonrpc": "2.0", "id": "i", "method": "initialize", "params": params}
     initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -273,7 +273,7 @@ def call(name, id_):
 
 
 async def test_threads_are_bounded():
-    """With every thread taken, sync handlers wait and everything else goes on."""
+    """If every thread is busy, sync handlers wait and everything else goes on."""
     release = threading.Event()
 
     class Block(Tool):
@@ -299,7 +299,7 @@ async def test_threads_are_bounded():
 
 
 async def test_crashes_are_logged_with_their_place(caplog):
-    """The log names the handler, in the source's own words."""
+    """The log names the handler by its name in the source."""
 
     class Crash(Tool):
         def call(self):
@@ -317,7 +317,7 @@ async def test_crashes_are_logged_with_their_place(caplog):
 
 
 async def test_the_portal_leads_into_the_loop():
-    """A portal runs a function in the loop's thread, and raises its exception in the caller's."""
+    """A portal runs a function in the loop's thread, and raises its exception in the caller."""
     portal = Portal()
     here = threading.get_ident()
     assert portal.run(threading.get_ident) == here
@@ -336,7 +336,7 @@ async def test_the_portal_leads_into_the_loop():
 
 
 def test_a_portal_to_a_loop_that_has_ended():
-    """A portal to an ended loop raises if it must wait, and otherwise does nothing."""
+    """A portal to an ended loop raises if it has to wait, and otherwise does nothing."""
 
     async def make():
         return Portal()
@@ -369,7 +369,7 @@ class Guide(Prompt):
     ("version", "kind"), [("2025-03-26", "text"), ("2025-06-18", "resource_link")]
 )
 async def test_a_link_in_a_prompt(version, kind):
-    """It is a text for clients whose revision has no links, and which may refuse the message."""
+    """A link becomes text for clients whose revision has no links."""
 
     class Guided(Server, name="guided", version="1"):
         prompts = [Guide]
@@ -397,7 +397,7 @@ class Configured(Server, name="configured", version="1"):
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_options_of_an_instance(version, autojump_clock):
-    """Set in `__init__` they count, in the answers and at run time; the class keeps its own."""
+    """Options set in `__init__` apply in answers and at run time; the class keeps its own."""
     limits = Limits(threads=3)
     server = Configured(
         name="other",
@@ -441,12 +441,12 @@ async def test_options_of_an_instance(version, autojump_clock):
     ],
 )
 def test_assignments_without_effect_are_refused(option, value, text):
-    """With the line, and the text that says what to write."""
+    """The error has the line, and says what to write instead."""
     with pytest.raises(DefinitionError, match=text) as caught:
         Configured(**{option: value})
     assert __file__.rpartition("/")[2] in str(caught.value)
 
 
 def test_other_attributes_of_an_instance():
-    """They are the author's."""
+    """Other attributes belong to the author."""
     assert Configured(database=5).database == 5

@@ -1,4 +1,4 @@
-"""The policies that come with the package: by name, by rate, by time of day."""
+"""The shipped policies: by name, by rate, by time of day."""
 
 import re
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ def call_of(name="echo", *, kind="tool", caller=None, client=None, spec=None):
 
 
 def refusal(policy, call=None):
-    """Return the reason of a policy; None if it lets the call through."""
+    """Return the reason of a refusal, or None if the call is allowed."""
     try:
         policy.check(call or call_of(), None)
     except Denied as denied:
@@ -44,20 +44,20 @@ _TEXTS = st.text("ab*.[", max_size=8)
 
 @given(_TEXTS, st.text("ab.[", max_size=10))
 def test_a_star_stands_for_any_text_and_nothing_else_does(pattern, name):
-    """As a regular expression would have it."""
+    """A pattern matches the same names as the equivalent regular expression."""
     expected = re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL)
     assert matches(pattern, name) == (expected is not None)
 
 
 def test_a_long_name_costs_no_more_than_it_is_long():
-    """Many stars do not make it slow: the work is that of a few searches."""
+    """The work for many stars is that of a few searches."""
     assert not matches("*a" * 50 + "*b", "a" * 100_000)
 
 
 @pytest.mark.parametrize("kind", [DenyTools, AllowTools])
 @pytest.mark.parametrize("patterns", [(), ("",), (3,), ("a", None)])
 def test_wrong_patterns_are_refused(kind, patterns):
-    """A pattern is a text that is not empty."""
+    """A pattern must be a string that is not empty."""
     with pytest.raises(ValueError, match="pattern such as 'skill:\\*'"):
         kind(*patterns)
 
@@ -66,7 +66,7 @@ def test_wrong_patterns_are_refused(kind, patterns):
 
 
 def test_tools_are_denied_by_name():
-    """The reason names the pattern; capital letters count."""
+    """The reason names the pattern; patterns are case-sensitive."""
     policy = DenyTools("skill:danger*", "shell")
     assert refusal(policy, call_of("skill:dangerous")) == (
         "tool 'skill:dangerous' is blocked by the pattern 'skill:danger*'"
@@ -78,7 +78,7 @@ def test_tools_are_denied_by_name():
 
 
 def test_other_tools_are_denied_where_some_are_allowed():
-    """The reason does not name the patterns."""
+    """With a list of allowed tools the reason does not name the patterns."""
     policy = AllowTools("skill:*", "echo")
     assert refusal(policy, call_of("shell")) == "tool 'shell' is not among the allowed tools"
     assert refusal(policy, call_of("skill:")) is None
@@ -102,7 +102,7 @@ class Greet(Prompt):
 
 
 async def test_names_of_tools_concern_tools_only():
-    """A prompt and a resource are no tools."""
+    """Rules for tools apply neither to prompts nor to resources."""
 
     class Narrow(Server, name="narrow", version="1"):
         tools = [Kit]
@@ -120,7 +120,7 @@ async def test_names_of_tools_concern_tools_only():
 
 
 def test_a_bucket_gives_so_many_calls_at_once_and_fills_up_evenly():
-    """A refused call takes nothing out, and is told when to come back."""
+    """A refused call takes no token, and its reason has the time until the next one."""
     clock = Clock(100.0)
     policy = RateLimit(3, per=60, clock=clock)
     assert [refusal(policy) for _ in range(3)] == [None] * 3
@@ -145,7 +145,7 @@ def test_a_bucket_gives_so_many_calls_at_once_and_fills_up_evenly():
     st.lists(st.floats(0, 30), max_size=60),
 )
 def test_no_period_has_more_calls_than_a_full_bucket_and_its_share(n, per, pauses):
-    """Whatever the pauses, and a call that the rate allows is not refused."""
+    """The bound holds for any pauses, and no call within the rate is refused."""
     clock = Clock()
     policy = RateLimit(n, per, clock=clock)
     passed = []
@@ -169,7 +169,7 @@ class Spec:
 
 @pytest.mark.parametrize(("key", "passed"), [("principal", "ab"), ("tool", "ax"), ("both", "abxy")])
 def test_the_key_says_whose_bucket_it_is(key, passed):
-    """Each principal's, each tool's, or that of each principal for each tool."""
+    """A bucket belongs to a principal, a tool, or a principal and a tool."""
     policy = RateLimit(1, per=60, key=key, clock=Clock())
     one, two = Spec("one"), Spec("two")
     calls = {
@@ -184,14 +184,14 @@ def test_the_key_says_whose_bucket_it_is(key, passed):
 
 
 def test_names_that_clients_make_up_share_a_bucket():
-    """Else each would have a full one, and memory of its own."""
+    """Names that no tool has share a bucket; else each would have a full one."""
     policy = RateLimit(1, per=60, key="tool", clock=Clock())
     assert refusal(policy, call_of("made-up-1")) is None
     assert refusal(policy, call_of("made-up-2")) is not None
 
 
 def test_without_authentication_the_client_counts():
-    """By its network address; on a pipe there is one."""
+    """Without authentication the key is the network address; a pipe has one client."""
     policy = RateLimit(1, per=60, clock=Clock())
     for client in ("192.0.2.1", "192.0.2.2", None):
         assert refusal(policy, call_of(client=client)) is None
@@ -199,7 +199,7 @@ def test_without_authentication_the_client_counts():
 
 
 def test_the_buckets_are_bounded(monkeypatch):
-    """While too many are in use, further callers are refused; full ones make room."""
+    """If too many buckets are in use, new callers are refused; full buckets are dropped."""
     monkeypatch.setattr(_shipped, "MAX_BUCKETS", 3)
     clock = Clock()
     policy = RateLimit(2, per=60, clock=clock)
@@ -227,13 +227,13 @@ def test_the_buckets_are_bounded(monkeypatch):
     ],
 )
 def test_a_wrong_rate_is_refused(arguments, text):
-    """With what it must be."""
+    """The error says what the rate must be."""
     with pytest.raises(ValueError, match=re.escape(text)):
         RateLimit(*arguments)
 
 
 async def test_a_rate_counts_tools_prompts_and_resources():
-    """Together, since all of them are work; completions are not counted."""
+    """Tools, prompts and resources share a bucket; completions are not counted."""
 
     class Limited(Server, name="limited", version="1"):
         tools = [Kit]
@@ -273,14 +273,14 @@ def at(text):
     ],
 )
 def test_calls_are_allowed_within_the_hours(start, end, time, allowed):
-    """The end does not belong to them; hours may go over midnight."""
+    """The end is exclusive; the hours may cross midnight."""
     policy = TimeWindow(start, end, clock=at(f"2026-07-28 {time}"))
     expected = f"outside of the allowed hours, {start} to {end} UTC"
     assert refusal(policy) == (None if allowed else expected)
 
 
 def test_each_minute_is_judged_by_itself():
-    """A clock may also go back."""
+    """Each call is judged by its own minute, also if the clock goes back."""
     clock = Clock(8 * 3600 - 1)
     policy = TimeWindow("08:00", "08:01", clock=clock)
     allowed = []
@@ -289,8 +289,8 @@ def test_each_minute_is_judged_by_itself():
     assert allowed == [False, True, True, False, True]
 
 
-def test_the_hours_are_those_of_a_time_zone():
-    """In summer and in winter."""
+def test_the_hours_follow_a_time_zone():
+    """The hours follow the time zone in summer and in winter."""
     summer = TimeWindow("08:00", "18:00", "Europe/Berlin", clock=at("2026-07-28 06:30"))
     winter = TimeWindow("08:00", "18:00", "Europe/Berlin", clock=at("2026-01-28 06:30"))
     assert refusal(summer) is None
@@ -299,13 +299,13 @@ def test_the_hours_are_those_of_a_time_zone():
 
 @pytest.mark.parametrize("time", ["8", "25:00", "08:60", "24:01", "8am", 8, "08:00:00"])
 def test_a_wrong_time_is_refused(time):
-    """With the way to write it."""
+    """The error says how to write a time."""
     with pytest.raises(ValueError, match="is no time of day; write it as '08:00'"):
         TimeWindow("07:00", time)
 
 
 def test_a_wrong_window_is_refused():
-    """One without length, and one of a zone that nobody knows."""
+    """An empty window and an unknown time zone are refused."""
     with pytest.raises(ValueError, match="08:00 to 8:00 is no time: the end must differ"):
         TimeWindow("08:00", "8:00")
     for zone in ("Europe/Atlantis", "", "../etc/passwd", 3):

@@ -1,4 +1,4 @@
-"""Skills on the wire: lists, single ones, directories, and files as resources (SEP-2640)."""
+"""Skills on the wire: lists, entries, directories, and files as resources (SEP-2640)."""
 
 import hashlib
 
@@ -58,7 +58,7 @@ async def client(server):
 
 
 def entry(folder, *names, frontmatter):
-    """Write the entry of a skill as the extension wants it."""
+    """Build the entry of a skill as the extension defines it."""
     resources = [
         {
             "uri": f"skill://{name.replace(' ', '%20')}",
@@ -95,7 +95,7 @@ async def error_of(client, method, params):
 
 
 async def test_the_extension_is_declared(client, server):
-    """With directories, and with the resources that it needs."""
+    """The declaration includes directories and the resource capability that they need."""
     capabilities = client.capabilities.to_wire()
 
     assert capabilities["extensions"] == {"io.modelcontextprotocol/skills": {"directoryRead": True}}
@@ -109,7 +109,7 @@ async def test_the_extension_is_declared(client, server):
 
 
 async def test_without_skills_nothing_is_declared():
-    """Nor served: the methods are not there."""
+    """Without skills the extension's methods are not found."""
 
     class Plain(Server, name="plain", version="1"):
         resources = [Config]
@@ -123,7 +123,7 @@ async def test_without_skills_nothing_is_declared():
 
 @pytest.mark.parametrize("version", HANDSHAKE)
 async def test_sessions_see_resources(server, version):
-    """The extension is of 2026-07-28; to a session skills are resources, nothing else."""
+    """The extension belongs to 2026-07-28; in a session skills are only resources."""
     async with connect(server, version=version) as client:
         assert "extensions" not in client.capabilities.to_wire()
         assert (await error_of(client, "skills/list", {}))[0] == -32601
@@ -136,7 +136,7 @@ async def test_sessions_see_resources(server, version):
 
 
 async def test_the_list(client):
-    """Complete manifests, and how long they may be kept; what is hidden is not there."""
+    """The list has complete manifests and a TTL, and no hidden skills."""
     result = await client.request("skills/list")
     del result["_meta"]
 
@@ -149,7 +149,7 @@ async def test_the_list(client):
 
 
 async def test_the_list_in_pages(root):
-    """Cursors lead through it; a skill is never split."""
+    """Cursors lead through the list; a skill is never split."""
 
     class Docs(Server, name="docs", version="1", page_size=1):
         skills = [SkillFolder(root / "all")]
@@ -166,7 +166,7 @@ async def test_the_list_in_pages(root):
 
 
 async def test_one_skill(client):
-    """The same entry as in the list, also of a hidden one; no cursor."""
+    """A single skill has the same entry as in the list, also if it is hidden; no cursor."""
     result = await client.request("skills/get", {"uri": "skill://pdf/SKILL.md"})
     hidden = await client.request("skills/get", {"uri": "skill://acme/secret/SKILL.md"})
     del result["_meta"]
@@ -192,7 +192,7 @@ async def test_one_skill(client):
     ],
 )
 async def test_what_is_no_skill(client, uri):
-    """Invalid params, with the URI."""
+    """An unknown skill is an "invalid params" error with the URI."""
     assert await error_of(client, "skills/get", {"uri": uri}) == (
         -32602,
         "Skill not found",
@@ -203,12 +203,12 @@ async def test_what_is_no_skill(client, uri):
 @pytest.mark.parametrize("method", ["skills/get", "resources/directory/read"])
 @pytest.mark.parametrize("params", [{}, {"uri": 5}, {"uri": None}])
 async def test_a_uri_is_needed(client, method, params):
-    """Of the right type, too."""
+    """The URI is required, and must be a string."""
     assert await error_of(client, method, params) == (-32602, f"{method} requires a uri", None)
 
 
 async def test_directories(client):
-    """Direct children only: files as they are listed, directories to go on with."""
+    """A directory has its direct children: files as in the resource list, and directories."""
 
     async def read(uri):
         result = await client.request("resources/directory/read", {"uri": uri})
@@ -243,7 +243,7 @@ async def test_directories(client):
 
 
 async def test_directories_in_pages(root):
-    """Cursors lead through them, as through any list."""
+    """Cursors lead through a directory as through any list."""
 
     class Docs(Server, name="docs", version="1", page_size=1):
         skills = [SkillFolder(root / "all")]
@@ -275,7 +275,7 @@ async def test_directories_in_pages(root):
     ],
 )
 async def test_what_is_no_directory(client, uri):
-    """Files, what is not there, and ways out of what is."""
+    """Files, unknown paths and paths outside of the skill are refused."""
     assert await error_of(client, "resources/directory/read", {"uri": uri}) == (
         -32602,
         "Directory not found",
@@ -284,7 +284,7 @@ async def test_what_is_no_directory(client, uri):
 
 
 async def test_files_are_resources(client):
-    """Listed with what is known of them, behind the others, and read with their own bytes."""
+    """Files are listed with their metadata after other resources, and read unchanged."""
     listed = await client.list_resources()
     manifest = next(each for each in listed if each.name == "pdf")
 
@@ -318,7 +318,7 @@ async def test_files_are_resources(client):
     ],
 )
 async def test_other_files_are_not_there(client, uri):
-    """A URI is looked up, never made a path."""
+    """A URI is looked up, and never turned into a path."""
     assert await error_of(client, "resources/read", {"uri": uri}) == (
         -32602,
         "Resource not found",
@@ -327,7 +327,7 @@ async def test_other_files_are_not_there(client, uri):
 
 
 async def test_scopes_of_skills(root):
-    """They are needed to get a skill and to read its files; the lists name it to everyone."""
+    """Getting a skill and reading its files need the scopes; the lists show it to everyone."""
 
     class Docs(Server, name="docs", version="1"):
         skills = [SkillFolder(root / "all" / "pdf", requires="docs:read")]
@@ -350,7 +350,7 @@ async def test_scopes_of_skills(root):
 
 
 def test_problems_have_their_places(root, tmp_path, monkeypatch):
-    """The line of the manifest, else that of the class; all of them at once."""
+    """Problems have the line of the manifest or of the class, and are reported together."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "SKILL.md").write_text("---\nname: b\ndescription: x\n---\n")
@@ -371,7 +371,7 @@ def test_problems_have_their_places(root, tmp_path, monkeypatch):
 
 
 def test_skills_are_a_list(root):
-    """A single folder is refused, as a single tool is."""
+    """A single folder instead of a list is refused, as a single tool is."""
     with pytest.raises(DefinitionError, match="must be a list of skills, got SkillFolder"):
 
         class Docs(Server, name="docs", version="1"):
@@ -379,7 +379,7 @@ def test_skills_are_a_list(root):
 
 
 def test_a_near_miss_is_found(root):
-    """A list of another name offers nothing."""
+    """A misspelt attribute name is refused, and the right one suggested."""
     with pytest.raises(DefinitionError, match="did you mean 'skills'"):
 
         class Docs(Server, name="docs", version="1"):
@@ -387,7 +387,7 @@ def test_a_near_miss_is_found(root):
 
 
 def test_a_file_is_no_other_resource(root):
-    """A URI means one thing."""
+    """A file of a skill cannot have the URI of another resource."""
 
     class Own(Resource, uri="skill://pdf/SKILL.md"):
         def read(self):

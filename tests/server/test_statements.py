@@ -1,8 +1,8 @@
-"""Class statements of every kind, wrong ones and unusual ones, each with what comes of it.
+"""Class statements of every kind, wrong ones and unusual ones, each with its result.
 
-The rows stand in two files beside this one. A row is `#--- ` and its name, the source, and lines
-with `#=> `: of a wrong statement all that its `DefinitionError` says, of an unusual one the name
-and the definition of each component in it.
+The rows are in two files beside this one. A row is `#--- ` and its name, the source, and lines with
+`#=> `: for a wrong statement everything that its `DefinitionError` says, for an unusual one the
+name and the definition of each component in it.
 """
 
 import importlib.util
@@ -24,7 +24,7 @@ T = TypeVar("T"); P = ParamSpec("P"); N = TypeVar("N", bound=int)
 
 
 def rows_of(name):
-    """Give the name, the source and the expected lines of each row of a file."""
+    """Return the name, the source and the expected lines of each row of a file."""
     text = (Path(__file__).parent / name).read_text(encoding="utf-8")
     for row in text.split("#--- ")[1:]:
         title, *lines = row.splitlines()
@@ -52,10 +52,10 @@ def load(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("source", "expected"), [*rows_of("wrong_statements.txt")])
 def test_a_wrong_statement_is_refused(load, source, expected):
-    """The error has a line for each problem: file, line, place, what is wrong and what to write."""
+    """The error has a line for each problem: file, line, place, problem and correction."""
     with pytest.raises(DefinitionError) as caught:
         load(source)
-    # Python has other words for its own errors in other versions.
+    # Python words its own errors differently in other versions.
     said = [line.partition("Python cannot make the class")[0] for line in expected]
     lines = str(caught.value).splitlines()
     assert len(expected) == len(lines)
@@ -64,7 +64,7 @@ def test_a_wrong_statement_is_refused(load, source, expected):
 
 @pytest.mark.parametrize(("source", "expected"), [*rows_of("valid_statements.txt")])
 def test_an_unusual_statement_is_read(load, source, expected):
-    """A class that Python allows, and that means one thing, has the schema that it says."""
+    """A class statement that Python allows, with one meaning, has the schema that it states."""
     found = []
     for name, value in vars(load(source)).items():
         if isinstance(value, type) and value.__module__ == "case" and getattr(value, "__mcp__", ()):
@@ -77,7 +77,7 @@ def test_an_unusual_statement_is_read(load, source, expected):
     ]
 
 
-#: A statement, the arguments of a call of its tool, and what the call gives.
+#: A statement, the arguments of a call of its tool, and the result.
 CALLS = {
     "generic": (
         (
@@ -149,7 +149,7 @@ CALLS = {
 
 @pytest.mark.parametrize("name", CALLS)
 async def test_an_unusual_tool_answers(load, name):
-    """A call does what the class says."""
+    """A call returns what the class defines."""
     source, arguments, expected = CALLS[name]
     module = load(f"{source}class S(Server, name='s', version='1'):\n    tools = [B]\n")
     assert module.B.__module__ == "case"
@@ -159,7 +159,7 @@ async def test_an_unusual_tool_answers(load, name):
 
 
 def test_a_class_keeps_what_it_has_read(load):
-    """What the statement does not read may change later, and the same value may be set again."""
+    """Attributes that the statement does not read may change, and an equal value may be set."""
     module = load("class B(Tool, timeout=3):\n    title = 'x'\n    def call(self): ...\n")
     module.B.helper = 3
     module.B.title = module.B.title
@@ -169,7 +169,7 @@ def test_a_class_keeps_what_it_has_read(load):
 
 
 def test_errors_of_the_author_stay_as_they_are(load):
-    """Only Python's own words about a class become a `DefinitionError`."""
+    """Only Python's own errors about a class become a `DefinitionError`."""
     source = (
         "class Base:\n    def __init_subclass__(cls): raise ValueError('mine')\n"
         "class B(Base, Tool):\n    def call(self): ...\n"
@@ -179,14 +179,14 @@ def test_errors_of_the_author_stay_as_they_are(load):
 
 
 def test_a_class_without_a_file_has_its_line():
-    """The text of a program that is run has lines, too."""
+    """Code that is run from a string has lines, too."""
     source = "class B(Tool):\n    def call(self): ...\n    def call(self): ...\n"
     with pytest.raises(DefinitionError, match=r"<string>:3: B\.call: replaces .* in line 2"):
         exec(source, {"Tool": Tool})
 
 
 async def test_the_conflict_of_metaclasses_is_explained(tmp_path, monkeypatch):
-    """Python refuses the bases before the class is there; the loader says what to write."""
+    """Python refuses the bases before the class exists; the loader says what to write."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "conflict.py").write_text(
         "import enum\nfrom noizu_mcp import Tool\nclass B(Tool, enum.Enum):\n    A = 1\n"

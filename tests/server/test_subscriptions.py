@@ -1,4 +1,4 @@
-"""Each subscription that `subscribe` took has one end in `unsubscribe`, however it ends."""
+"""Each subscription that `subscribe` accepted ends once in `unsubscribe`, however it ends."""
 
 import logging
 from contextlib import suppress
@@ -40,7 +40,7 @@ class Feeds(Server, name="feeds", version="1", limits=Limits(subscriptions=4)):
         self.said.append(f"+{uri}")
 
     async def unsubscribe(self, uri, ctx):
-        await trio.lowlevel.checkpoint()  # as a real one does: it gets the time for it
+        await trio.lowlevel.checkpoint()  # as a real hook does: it gets time for this
         self.said.append(f"-{uri}")
         self.contexts.append(ctx)
         if uri == "x:fails":
@@ -49,7 +49,7 @@ class Feeds(Server, name="feeds", version="1", limits=Limits(subscriptions=4)):
             await trio.sleep_forever()
 
     def told(self):
-        """Give what the hooks heard, and forget it."""
+        """Return the calls of the hooks, and clear the record."""
         said, self.said = sorted(self.said), []
         return said
 
@@ -61,7 +61,7 @@ async def watch(client, *uris):
 
 
 async def test_the_end_of_a_session():
-    """The end of a session unsubscribes, once, each resource that is still watched."""
+    """The end of a session unsubscribes each resource that is still watched, once."""
     server = Feeds()
     async with connect(server, version=SESSION) as client:
         await watch(client, "x:1", "x:2", "x:3", "x:1")
@@ -75,7 +75,7 @@ async def test_the_end_of_a_session():
 
 
 async def test_the_end_of_a_listen_request():
-    """It takes and ends its subscriptions as a session does; one that is refused is left out."""
+    """A listen request subscribes and unsubscribes as a session does, without refused URIs."""
     server = Feeds()
     async with connect(server, version=STATELESS) as client:
         async with client.listen(uris=["x:2", "x:1", "x:secret"]) as agreed:
@@ -91,7 +91,7 @@ async def test_the_end_of_a_listen_request():
 @ERAS
 @pytest.mark.parametrize("hard", [False, True])
 async def test_the_end_of_a_connection(version, hard):
-    """The client goes, or whoever serves cancels: the watchers stop."""
+    """The watchers stop when the client leaves and when the server is cancelled."""
     server = Feeds()
     ours, theirs = memory_pair()
     async with trio.open_nursery() as nursery:
@@ -128,7 +128,7 @@ async def listen_for_ever(client, uris, task_status=trio.TASK_STATUS_IGNORED):
 
 
 async def test_a_bad_end_is_no_end_of_the_others(caplog, autojump_clock):
-    """One hook raises, one hangs: all are called, and within seconds all is over."""
+    """If one hook raises and one hangs, all are called, and all end within seconds."""
     caplog.set_level(logging.WARNING, "noizu_mcp")
     server = Feeds()
     async with connect(server, version=SESSION) as client:
@@ -145,7 +145,7 @@ async def test_a_bad_end_is_no_end_of_the_others(caplog, autojump_clock):
 
 
 async def test_what_has_no_room_is_left_again():
-    """The hook has started something by then: it may end it."""
+    """A subscription for which no room is left is ended, since its hook has run."""
     server = Feeds()
     async with connect(server, version=SESSION) as client:
         await watch(client, "x:1", "x:2", "x:3", "x:4")
@@ -157,8 +157,8 @@ async def test_what_has_no_room_is_left_again():
 
 
 @ERAS
-async def test_a_cancelled_subscription_is_none(version):
-    """A hook that passed over the cancellation: nothing is opened, and what it took has its end."""
+async def test_a_cancelled_subscription_is_not_opened(version):
+    """A hook that swallows its cancellation gets `unsubscribe`, and nothing is opened."""
     server = Feeds()
     uris = ["x:1", "x:slow"]
     async with connect(server, version=version) as client:
@@ -177,12 +177,12 @@ async def test_a_cancelled_subscription_is_none(version):
         assert server.told() == [*(f"+{u}" for u in expected), *(f"-{u}" for u in expected)]
         if version == STATELESS:
             async with client.listen(uris=["x:1", "x:2", "x:3"]):
-                pass  # all the room is there
+                pass  # no room is taken
     assert "-x:slow" not in server.told()
 
 
 async def test_a_hook_that_fails_leaves_nothing(caplog):
-    """The listen request fails; what was taken before has its end."""
+    """The listen request fails, and earlier subscriptions of it are ended."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     server = Feeds()
     async with connect(server, version=STATELESS) as client:
@@ -194,7 +194,7 @@ async def test_a_hook_that_fails_leaves_nothing(caplog):
 
 
 async def test_too_much_is_refused_before_anybody_is_asked():
-    """A filter that cannot fit costs no hook."""
+    """A filter that exceeds the limit is refused before any hook is called."""
     server = Feeds()
     async with connect(server, version=STATELESS) as client:
         with pytest.raises(McpError, match="More than 4 subscriptions"):

@@ -1,4 +1,4 @@
-"""Bounds on the work of tools: calls that wait, shares, threads that go on, sizes of results."""
+"""Limits on the work of tools: waiting calls, shares, abandoned threads, sizes of results."""
 
 import threading
 
@@ -42,7 +42,7 @@ class Name(Schema):
 
 
 def busy(max_queue=None, call_queue=1000, max_concurrency=1):
-    """Make a server whose tool works until it is told to end."""
+    """Make a server whose tool works until it is released."""
     release = trio.Event()
 
     class Work(Tool, max_concurrency=max_concurrency, max_queue=max_queue):
@@ -59,7 +59,7 @@ def busy(max_queue=None, call_queue=1000, max_concurrency=1):
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(("max_queue", "call_queue"), [(2, 1000), (None, 2), (2, 5)])
 async def test_so_many_calls_wait_and_no_more(version, max_queue, call_queue):
-    """The next one is told at once; the number is that of the tool, or of the server."""
+    """The next call is refused at once; the limit is the tool's, or the server's."""
     server, release = busy(max_queue, call_queue)
     results = []
 
@@ -78,7 +78,7 @@ async def test_so_many_calls_wait_and_no_more(version, max_queue, call_queue):
 
 
 async def test_no_call_waits_where_none_may():
-    """It runs, or it is refused."""
+    """With an empty queue a call runs at once, or is refused."""
     server, release = busy(0)
     async with connect(server) as client, trio.open_nursery() as nursery:
         nursery.start_soon(client.call_tool, "work")
@@ -90,7 +90,7 @@ async def test_no_call_waits_where_none_may():
 
 
 async def test_a_call_that_was_answered_waits_whatever_the_queue():
-    """It has had a place before; to refuse it would lose its work."""
+    """A call with an answer waits even if the queue is full, so that its work is not lost."""
     turn = trio.Event()
 
     class Ask(Tool, max_concurrency=1, max_queue=0):
@@ -124,7 +124,7 @@ async def test_a_call_that_was_answered_waits_whatever_the_queue():
 
 
 async def test_no_client_takes_all_places_nor_all_of_the_queue():
-    """The others find some, of both."""
+    """One client cannot fill all slots or the whole queue."""
     places = FairLimiter(4, queue=4)
     async with trio.open_nursery() as nursery:
         for _ in range(6):  # three run, three wait
@@ -144,7 +144,7 @@ async def test_no_client_takes_all_places_nor_all_of_the_queue():
 
 
 async def test_the_principal_is_the_client_that_has_a_share(monkeypatch):
-    """Over HTTP it names the caller; a client with a server of its own has all places."""
+    """Over HTTP the share is the principal's; a client with its own server has all slots."""
     server, release = busy(max_concurrency=4)
     seen = []
     acquire = FairLimiter.acquire
@@ -180,7 +180,7 @@ class Stuck(Toolkit):
 
 
 async def until_abandoned(server, count):
-    """Wait until so many threads go on; one may begin only after the timeout of its call."""
+    """Wait until this many threads are abandoned; one may begin after the timeout of its call."""
     with trio.fail_after(60):
         while True:
             if server.abandoned.count == count:
@@ -190,7 +190,7 @@ async def until_abandoned(server, count):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_threads_that_outlive_their_calls_are_counted_and_bounded(version, caplog):
-    """For each handler: the others go on."""
+    """Abandoned threads are limited for each handler, so that others go on."""
     kit = Stuck()
 
     class Bench(Server, name="bench", version="1", limits=Limits(abandoned_threads=2)):
@@ -210,7 +210,7 @@ async def test_threads_that_outlive_their_calls_are_counted_and_bounded(version,
             kit.release.set()
             await until_abandoned(server, 0)
             with trio.fail_after(60):
-                # A thread may need more than the timeout to begin.
+                # A thread may need longer than the timeout to begin.
                 while (await client.call_tool("stuck")).text != "at last":
                     await trio.lowlevel.checkpoint()
     finally:
@@ -267,7 +267,7 @@ async def test_prompts_resources_and_completions_are_bounded_too(version):
 
 
 async def test_a_call_that_never_got_a_thread_leaves_none_behind():
-    """It waited for one when it was cancelled."""
+    """A call that was cancelled while it waited for a thread counts no thread."""
     threads, abandoned = FairLimiter(1), AbandonedThreads(5)
     await threads.acquire("one")
     with trio.move_on_after(0.01):
@@ -276,7 +276,7 @@ async def test_a_call_that_never_got_a_thread_leaves_none_behind():
 
 
 def test_a_thread_that_begins_after_its_call_was_left_counts():
-    """The cancellation may come between the start of the thread and that of the handler."""
+    """A thread whose call was cancelled before its handler began is counted while it runs."""
     abandoned = AbandonedThreads(1)
     counts = []
     call = _ThreadCall(abandoned, "handler", lambda: counts.append(abandoned.count))
@@ -287,7 +287,7 @@ def test_a_thread_that_begins_after_its_call_was_left_counts():
 
 
 async def test_a_handler_that_fails_is_not_left_behind():
-    """Its exception comes out."""
+    """A handler that fails raises its exception, and its thread is not counted."""
     threads, abandoned = FairLimiter(1), AbandonedThreads(1)
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
@@ -327,7 +327,7 @@ class Sizes(Toolkit, max_result_bytes=200):
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("tool", ["text", "inline", "structured", "picture"])
 async def test_a_result_has_so_many_bytes_and_no_more(version, tool):
-    """A model is told to ask for less."""
+    """The error tells the model to ask for less."""
 
     class Bench(Server, name="bench", version="1"):
         tools = [Sizes]
@@ -343,7 +343,7 @@ async def test_a_result_has_so_many_bytes_and_no_more(version, tool):
 
 
 async def test_a_server_has_a_bound_for_all_of_its_tools():
-    """Those of an override, too; that of a tool goes before."""
+    """The bound includes results of overrides; that of a tool takes precedence."""
 
     class Bench(Server, name="bench", version="1", max_result_bytes=500):
         tools = [Sizes]
@@ -373,7 +373,7 @@ async def test_a_server_has_a_bound_for_all_of_its_tools():
     ],
 )
 def test_a_wrong_bound_is_refused(statement, text):
-    """When the class statement runs."""
+    """An invalid bound is refused when the class statement runs."""
     with pytest.raises(DefinitionError, match=text):
 
         class Wrong(Tool, **statement):

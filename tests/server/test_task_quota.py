@@ -1,4 +1,4 @@
-"""The number of tasks that are kept, and those that make room for others."""
+"""Limits on the number and size of tasks, and which ended tasks are removed to make room."""
 
 import pytest
 import trio
@@ -25,14 +25,14 @@ TTL = 100.0
 
 
 class Bench:
-    """A store of tasks that do nothing."""
+    """A store of tasks without work."""
 
     def __init__(self, **limits):
         options = ServerOptions("s", "1", task_ttl=TTL, limits=Limits(**limits))
         self.store = TaskStore(options, lambda work: None, Telemetry())
 
     def begin(self, owner=None, *, told=False, size=0):
-        """Make a task that runs; or one that has ended, and its owner knows."""
+        """Make a running task, or an ended task whose owner was notified."""
         task = self.store.create(owner, size)
         if told:
             task.complete({"content": []})
@@ -44,7 +44,7 @@ class Bench:
 
 
 async def test_there_may_be_so_many(autojump_clock):
-    """Ended ones count while they are kept; what has expired makes room."""
+    """Ended tasks count while they are kept; expired tasks make room."""
     bench = Bench(tasks=2)
     bench.begin().complete({"content": []})
     await trio.sleep(TTL / 2)
@@ -58,7 +58,7 @@ async def test_there_may_be_so_many(autojump_clock):
 
 
 async def test_each_principal_may_have_so_many(autojump_clock):
-    """One that has too many takes nothing from the others; who is not verified is no principal."""
+    """A principal at its limit does not limit others; anonymous callers have no own limit."""
     bench = Bench(tasks_per_principal=1)
     bench.begin("bob")
     await trio.sleep(TTL / 4)
@@ -71,7 +71,7 @@ async def test_each_principal_may_have_so_many(autojump_clock):
 
 
 async def test_a_refusal_never_says_to_come_back_at_once(autojump_clock):
-    """An expired task that still runs makes room soon, so the time to come back is 1 s."""
+    """The retry time is at least 1 s, also if an expired task still runs."""
     bench = Bench(tasks=1)
     task = bench.begin()
     bench.store.start(task, trio.sleep_forever, None)
@@ -81,7 +81,7 @@ async def test_a_refusal_never_says_to_come_back_at_once(autojump_clock):
 
 
 async def test_what_has_ended_and_been_told_makes_room():
-    """The task whose end was told first goes first; running and untold tasks stay."""
+    """The task whose end was reported first is removed first; running and unreported ones stay."""
     bench = Bench(tasks=4)
     running, untold = bench.begin(), bench.begin()
     untold.complete({"content": []})
@@ -97,7 +97,7 @@ async def test_what_has_ended_and_been_told_makes_room():
 
 
 async def test_the_callers_own_goes_first():
-    """That of another one only where the caller has none; at their own bound, never."""
+    """The caller's own ended task is removed first, then another's; at its own limit none."""
     bench = Bench(tasks=4, tasks_per_principal=3)
     bobs = bench.begin("bob", told=True)
     own = bench.begin("ann", told=True)
@@ -113,8 +113,8 @@ async def test_the_callers_own_goes_first():
     assert bench.has(cyds) == [True]
 
 
-async def test_nobody_is_shut_out_by_what_others_have_done_with():
-    """A principal finds room where tasks that were told fill every share."""
+async def test_reported_tasks_of_others_make_room():
+    """A principal gets room where reported tasks of others use up the whole store."""
     bench = Bench(tasks=4, tasks_per_principal=2)
     for owner in ("ann", "ann", "bob", "bob"):
         bench.begin(owner, told=True)
@@ -127,7 +127,7 @@ async def test_nobody_is_shut_out_by_what_others_have_done_with():
 
 
 async def test_one_at_its_bound_takes_no_room_of_others():
-    """Though theirs have ended, its own have not."""
+    """A principal at its limit does not remove ended tasks of others."""
     bench = Bench(tasks_per_principal=1)
     bobs, anns = bench.begin("bob", told=True), bench.begin("ann")
     assert not bench.store.make_room("ann")
@@ -160,7 +160,7 @@ async def test_what_tasks_hold_is_bounded():
 
 
 async def test_a_request_that_no_room_is_large_enough_for():
-    """It is refused without a time to come back, and nobody goes for it."""
+    """The request is refused without a retry time, and no task is removed for it."""
     bench = Bench(task_memory=100)
     told = bench.begin(told=True)
     for owner, most in ((None, 100), ("ann", 25)):
@@ -173,7 +173,7 @@ async def test_a_request_that_no_room_is_large_enough_for():
 
 
 async def test_what_one_principal_holds_is_bounded():
-    """To a quarter; the others have the rest, and lose nothing to it."""
+    """One principal has a quarter of the memory; the rest is for the others."""
     bench = Bench(task_memory=400)
     bobs = bench.begin("bob", told=True)
     bench.begin("ann", size=90)
@@ -184,15 +184,15 @@ async def test_what_one_principal_holds_is_bounded():
 
 
 async def test_as_many_go_as_make_room():
-    """Those that have been told for longest."""
+    """As many tasks are removed as needed, those that were reported longest ago first."""
     bench = Bench(task_memory=4 * RESULT_SIZE)
     old = [bench.begin(told=True) for _ in range(4)]
     bench.begin(size=2 * RESULT_SIZE - 1)
     assert bench.has(*old) == [False, False, True, True]
 
 
-async def test_nobody_goes_for_a_result_that_never_fits():
-    """Neither for an answer."""
+async def test_nothing_is_removed_for_a_result_that_never_fits():
+    """No task is removed for a result or an answer that cannot fit."""
     bench = Bench(task_memory=1000)
     told = bench.begin(told=True)
     task = bench.begin(size=600)
@@ -202,7 +202,7 @@ async def test_nobody_goes_for_a_result_that_never_fits():
 
 
 async def test_a_result_without_room_is_an_error(caplog):
-    """Results of others stay, unless they have been told; the log names the limit."""
+    """Only reported results of others are removed for it; the log names the limit."""
     bench = Bench(task_memory=2 * RESULT_SIZE)
     told, untold = bench.begin(told=True), bench.begin()
     untold.complete(RESULT)
@@ -218,7 +218,7 @@ async def test_a_result_without_room_is_an_error(caplog):
 
 
 async def test_the_data_of_an_error_without_room_is_left_out():
-    """The error itself is kept."""
+    """The error is kept without its data."""
     bench = Bench(task_memory=100)
     task = bench.begin(size=10)
     task.fail(-32000, "no", "x" * 100)
@@ -227,7 +227,7 @@ async def test_the_data_of_an_error_without_room_is_left_out():
 
 
 async def test_a_question_that_is_no_json_is_the_handlers_to_hear_of(autojump_clock):
-    """It reaches nobody who looks at the task, or listens to it."""
+    """A question that is not JSON raises in the handler, and is not shown in the task."""
     task = Bench().begin()
     with pytest.raises(ValueError, match="Out of range"):
         await task.ask(InputRequest("roots/list", {"at": float("nan")}), None)
@@ -235,9 +235,9 @@ async def test_a_question_that_is_no_json_is_the_handlers_to_hear_of(autojump_cl
 
 
 async def test_answers_count(autojump_clock):
-    """One that finds no room is refused, and the question waits on.
+    """An answer without room is refused, and its question stays open.
 
-    What is meant for no question costs nothing.
+    An answer to an unknown question uses no room.
     """
     bench = Bench(task_memory=1000)
     task = bench.begin()
@@ -297,15 +297,15 @@ async def client():
         yield client
 
 
-async def test_without_room_an_optional_task_is_none(autojump_clock, client):
-    """The call is answered in its request, as for a client that knows no tasks."""
+async def test_without_room_an_optional_task_is_not_created(autojump_clock, client):
+    """The call is answered in its request, as for a client without tasks."""
     await start(client, "hold")
     assert (await client.call_tool("think")).content[0].text == "thought"
     assert (await client.call_tool("begin")).content[0].text == "turn 1"
 
 
 async def test_without_room_a_tool_that_must_have_one_is_refused(autojump_clock, client):
-    """The error says when to come back."""
+    """The error has the time until a retry."""
     await start(client, "hold")
     with pytest.raises(McpError, match="Too many tasks; try again in 3600 s") as caught:
         await client.call_tool("work")
@@ -313,7 +313,7 @@ async def test_without_room_a_tool_that_must_have_one_is_refused(autojump_clock,
 
 
 async def test_asking_for_the_end_makes_room(client):
-    """Room is made as soon as the answer says that the task has ended."""
+    """The room is free as soon as the response has reported the end of the task."""
     params = await start(client, "hold")
     await client.request("tasks/get", params)
     assert (await client.call_tool("think")).content[0].text == "thought"
@@ -327,7 +327,7 @@ async def test_asking_for_the_end_makes_room(client):
 
 
 async def test_hearing_of_the_end_makes_room(client):
-    """Room is made as soon as the notice has gone out."""
+    """The room is free as soon as the notification was sent."""
     params = await start(client, "work")
     wanted = {"notifications": {"taskIds": [params["taskId"]]}}
     async with trio.open_nursery() as nursery:
@@ -338,7 +338,7 @@ async def test_hearing_of_the_end_makes_room(client):
 
 
 async def test_the_arguments_of_tasks_count():
-    """A call with more than there is room for is answered in its request, or refused."""
+    """A call whose arguments exceed the room is answered in its request, or refused."""
 
     class Eager(Toolkit):
         @mcp(task="optional")

@@ -1,4 +1,4 @@
-"""The store of tasks: how long they live, how many there may be, whose they are."""
+"""The store of tasks: lifetimes, numbers, owners."""
 
 import logging
 from functools import partial
@@ -48,12 +48,12 @@ async def done():
 
 
 async def settled():
-    """Let everything run that can."""
+    """Let all tasks run until they block."""
     await trio.testing.wait_all_tasks_blocked()
 
 
 async def test_a_result_is_kept_as_long_as_the_task_might_run(nursery, autojump_clock):
-    """From the end of the task on; then it is unknown, and forgotten soon."""
+    """A result is kept for the maximum lifetime after the task ended, and then dropped."""
     bench = Bench(nursery)
     task = bench.begin()
     assert task.to_wire()["ttlMs"] == 100_000
@@ -75,7 +75,7 @@ async def test_a_result_is_kept_as_long_as_the_task_might_run(nursery, autojump_
 
 
 async def test_what_runs_for_too_long_is_cancelled(nursery, autojump_clock):
-    """At the end of its life a task is gone, whatever it does."""
+    """A task is cancelled at the end of its lifetime."""
     bench = Bench(nursery)
     task = bench.begin()
     asking = bench.begin(lambda: asking_task.ask(ASK, None))
@@ -83,12 +83,12 @@ async def test_what_runs_for_too_long_is_cancelled(nursery, autojump_clock):
     await trio.sleep(TTL + 1)
     assert len(bench.store) == 0
     assert not bench.is_known(task)
-    await bench.store.settle(10)  # nothing runs any more
+    await bench.store.settle(10)  # nothing is running
     assert trio.current_time() < 2 * TTL
 
 
 async def test_the_store_sweeps_only_while_there_is_something(nursery, autojump_clock):
-    """After the last task nothing runs; the next one starts it again."""
+    """After the last task the sweep stops; the next task starts it again."""
     for _ in range(2):
         bench = Bench(nursery)
         bench.begin(done)
@@ -102,7 +102,7 @@ async def test_the_store_sweeps_only_while_there_is_something(nursery, autojump_
 
 
 async def test_a_timeout_is_a_result(nursery, autojump_clock):
-    """The clock of the tool stands still while it asks, that of the task goes on."""
+    """The timeout of the tool is paused during questions, the lifetime of the task is not."""
     bench = Bench(nursery)
     task = bench.begin(timeout=10)
     await trio.sleep(9)
@@ -117,7 +117,7 @@ async def test_a_timeout_is_a_result(nursery, autojump_clock):
 
 
 async def test_a_task_is_its_owners(nursery):
-    """Nobody else finds it, verified or not; the ids cannot be guessed."""
+    """Only its owner finds a task, and the ids are not guessable."""
     bench = Bench(nursery)
     task = bench.begin(owner="ann")
     anybodys = bench.begin()
@@ -133,7 +133,7 @@ async def test_a_task_is_its_owners(nursery):
 
 
 async def test_who_follows_a_task_is_forgotten_with_it(nursery, autojump_clock):
-    """So nothing is left of a listen request whose task has made room, or expired."""
+    """Listeners of a task are dropped when the task is removed or expires."""
     bench = Bench(nursery, limits=Limits(tasks=1))
     for is_told in (True, False):
         task = bench.begin(done)
@@ -150,7 +150,7 @@ async def test_who_follows_a_task_is_forgotten_with_it(nursery, autojump_clock):
 
 
 async def test_a_question_may_have_a_time_of_its_own(nursery, autojump_clock):
-    """Then it is asked no more, and the task goes on; else it waits as long as the task lives."""
+    """A question that times out is removed; without a timeout it waits for the task's lifetime."""
     bench = Bench(nursery)
     task = bench.begin()
     with pytest.raises(RequestTimeout, match="roots/list was not answered within 5 s"):
@@ -165,7 +165,7 @@ async def test_a_question_may_have_a_time_of_its_own(nursery, autojump_clock):
 
 
 async def test_a_task_shows_what_its_call_needed(nursery):
-    """To who holds all of it; what is told is all that is needed."""
+    """A caller needs all scopes that the call required; the error lists all of them."""
     task = Bench(nursery).begin(done)
     task.admit(None)
     for needed in (RequireScopes("read"), RequireScopes("write", "mail"), RequireScopes("read")):
@@ -179,7 +179,7 @@ async def test_a_task_shows_what_its_call_needed(nursery):
 
 
 async def test_changes_are_reported(nursery):
-    """Each one, to who follows that task, and nothing once it has ended."""
+    """Each change is reported to the followers of the task, and nothing after its end."""
     bench = Bench(nursery)
     task, other = bench.begin(), bench.begin(partial(sleep_for, 1))
     changes, none = [], []
@@ -204,7 +204,7 @@ async def test_changes_are_reported(nursery):
 
 
 async def test_a_result_is_a_copy(nursery):
-    """Later changes of the handler to its result do not reach the kept one."""
+    """Changes by the handler after its return do not affect the stored result."""
     bench = Bench(nursery)
     result = {"content": []}
 
@@ -220,7 +220,7 @@ async def test_a_result_is_a_copy(nursery):
 
 
 async def test_what_is_no_json(nursery, caplog):
-    """It is an internal error, and stands in the log."""
+    """A result that is not JSON is an internal error, and is logged."""
     bench = Bench(nursery)
 
     async def give():
@@ -242,7 +242,7 @@ async def fail_on_the_way_out():
 
 
 async def test_failing_while_it_is_cancelled(nursery, caplog):
-    """It is cancelled all the same, and the failure stands in the log."""
+    """A task that fails during its cancellation is cancelled, and the failure is logged."""
     bench = Bench(nursery)
 
     async def work():
@@ -259,8 +259,8 @@ async def test_failing_while_it_is_cancelled(nursery, caplog):
     nursery.cancel_scope.cancel()
 
 
-async def test_failing_in_a_way_that_nobody_expects(nursery, caplog):
-    """It ends the task and nothing else."""
+async def test_an_unexpected_failure(nursery, caplog):
+    """An unexpected failure ends only its own task."""
     bench = Bench(nursery)
 
     async def work():
@@ -274,7 +274,7 @@ async def test_failing_in_a_way_that_nobody_expects(nursery, caplog):
 
 
 async def test_work_that_is_done_is_done(nursery):
-    """A task that is cancelled too late is completed."""
+    """A task that is cancelled after its work ended is completed."""
     bench = Bench(nursery)
 
     async def work():
@@ -294,7 +294,10 @@ async def test_work_that_is_done_is_done(nursery):
 @pytest.mark.slow
 @given(st.lists(st.integers(-3, 12), max_size=30))
 def test_every_question_has_a_key_of_its_own(moves):
-    """Below 0 a move asks, else it answers that key, whether or not it waits; keys never return."""
+    """Each question has a new key.
+
+    A move below 0 asks; another answers that key, whether or not it is open. Keys are not reused.
+    """
 
     async def play():
         async with trio.open_nursery() as nursery:
@@ -350,7 +353,7 @@ async def test_asking_after_the_end(nursery):
 
 
 async def test_the_end_of_the_store(nursery, autojump_clock, caplog):
-    """A running task gets the grace, one that asks is cancelled at once, and no new one begins."""
+    """Running tasks get the grace period, asking ones are cancelled, new ones are refused."""
     bench = Bench(nursery)
     quick = bench.begin(partial(sleep_for, 3))
     slow = bench.begin()
@@ -377,7 +380,7 @@ async def sleep_for(seconds):
 
 
 async def test_the_end_of_a_store_where_all_ends_in_time(nursery, autojump_clock):
-    """It does not take longer than what runs."""
+    """Closing takes no longer than the running tasks."""
     bench = Bench(nursery)
     tasks = [bench.begin(partial(sleep_for, seconds)) for seconds in (1, 2)]
     start = trio.current_time()
@@ -389,13 +392,13 @@ async def test_the_end_of_a_store_where_all_ends_in_time(nursery, autojump_clock
 @pytest.mark.parametrize("option", ["task_ttl", "task_poll_interval"])
 @pytest.mark.parametrize("value", [0, -1, None, "1", True, float("inf")])
 def test_wrong_options_of_a_server(option, value):
-    """Tasks live for some time, and are looked at from time to time."""
+    """The lifetime and the poll interval of tasks are seconds above 0."""
     with pytest.raises(TypeError, match=f"{option}: must be seconds above 0"):
         type("S", (Server,), {"name": "s", "version": "1", option: value})
 
 
 async def test_times_on_the_wire_are_never_nothing(nursery):
-    """However short, they are whole milliseconds."""
+    """Short times are sent as one millisecond, not as zero."""
     bench = Bench(nursery, task_poll_interval=1e-9)
     task = bench.begin(done)
     assert task.to_wire()["pollIntervalMs"] == 1

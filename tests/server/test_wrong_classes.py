@@ -1,4 +1,4 @@
-"""Wrong server classes: refused when the class statement runs, each with its exact message."""
+"""Invalid server classes: refused when the class statement runs, each with its exact message."""
 
 import functools
 import importlib.util
@@ -227,7 +227,7 @@ CASES = [
 
 @pytest.fixture
 def refusal(tmp_path, monkeypatch):
-    """Run source text that defines a wrong class, and give what its error says."""
+    """Run source text that defines an invalid class, and return its error."""
     monkeypatch.chdir(tmp_path)
 
     def run(source):
@@ -246,7 +246,7 @@ def refusal(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("source", "problems"), [(case[0], case[1:]) for case in CASES])
 def test_each_problem_is_named_with_its_place(refusal, source, problems):
-    """Every problem of the class is one line: file, line, what, and what to write."""
+    """Every problem of the class is one line: file, line, problem and correction."""
     lines = refusal(source).splitlines()
     assert len(lines) == len(problems)
     for line, problem in zip(lines, problems, strict=True):
@@ -258,13 +258,13 @@ def test_each_problem_is_named_with_its_place(refusal, source, problems):
 
 
 def test_an_option_is_given_once(refusal):
-    """It is a keyword or an attribute, not both."""
+    """An option is a keyword or an attribute, not both."""
     text = refusal('class S(Server, name="s", version="1"):\n    name = "t"')
     assert "given as a class keyword and as an attribute; keep one of them" in text
 
 
 def test_bases_are_no_servers():
-    """`Server` itself, and abstract servers, cannot be made."""
+    """`Server` and abstract servers cannot be instantiated."""
 
     class Base(Server, abstract=True, version="2"):
         pass
@@ -283,7 +283,7 @@ def test_bases_are_no_servers():
 
 
 def test_any_context_manager_is_a_lifespan():
-    """A plain method is fine whose annotation says that it returns one, or may."""
+    """A plain method is accepted if its annotation may be a context manager."""
 
     @asynccontextmanager
     async def made():
@@ -294,7 +294,7 @@ def test_any_context_manager_is_a_lifespan():
             return made()
 
     class Late(Server, name="s", version="1"):
-        # A name that is imported for type checkers only is not there at run time.
+        # A name that is imported for type checkers only is missing at run time.
         def lifespan(self) -> "NotImported":  # noqa: F821
             return made()
 
@@ -320,19 +320,19 @@ def test_any_context_manager_is_a_lifespan():
 
 @pytest.mark.parametrize("ttl", [-1, "5", float("nan"), float("inf"), True])
 def test_a_cache_has_a_real_ttl(ttl):
-    """Seconds, 0 or more, that fit on the wire."""
+    """A TTL is in seconds, 0 or more, and fits on the wire."""
     with pytest.raises(ValueError, match="ttl must be seconds, 0 or more"):
         Cache(ttl=ttl)
 
 
 def test_a_cache_has_one_of_two_scopes():
-    """`private` or `public`."""
+    """The scope is `private` or `public`."""
     with pytest.raises(ValueError, match="scope must be 'private' or 'public', got 'all'"):
         Cache(scope="all")
 
 
 def test_one_cache_for_everything():
-    """`cache=Cache(…)` holds for every kind of result."""
+    """`cache=Cache(…)` applies to every kind of result."""
 
     class S(Server, name="s", version="1", cache=Cache(ttl=2), limits=Limits(batch=3)):
         pass
@@ -342,7 +342,7 @@ def test_one_cache_for_everything():
 
 
 def test_a_tool_that_is_taken_is_not_added():
-    """`add` refuses the whole lot and says which names are taken."""
+    """`add` refuses all of its tools, and says which names are taken."""
 
     class One(Tool):
         def call(self):

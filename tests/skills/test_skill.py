@@ -1,4 +1,4 @@
-"""Folders of skills: what is read, what is refused, and how files are described."""
+"""Folders of skills: what is read, what is refused, and the metadata of files."""
 
 import hashlib
 import os
@@ -21,7 +21,7 @@ class Someone(Tool):
 
 @pytest.fixture
 def write(tmp_path, monkeypatch):
-    """Write files into the working directory; texts, bytes, or the top of a skill by its name."""
+    """Write files into the working directory: texts, bytes, or frontmatter by its name."""
     monkeypatch.chdir(tmp_path)
 
     def write_files(files):
@@ -39,7 +39,7 @@ def skill(name):
 
 
 def test_the_reader_of_frontmatter_is_an_extra(write, monkeypatch):
-    """Where PyYAML is missing, the first skill says what to install."""
+    """Without PyYAML the first skill says what to install."""
     root = write(skill("a"))
     monkeypatch.setitem(sys.modules, "yaml", None)
     monkeypatch.delitem(sys.modules, "noizu_mcp.skills._yaml", raising=False)
@@ -48,12 +48,12 @@ def test_the_reader_of_frontmatter_is_an_extra(write, monkeypatch):
 
 
 def problems(*folders):
-    """Say what a server would refuse, with the place of each problem that has one."""
+    """Return the problems that a server would report, with their places if known."""
     return list(map(str, check_skills(folders)))
 
 
 def test_a_folder_is_a_skill(write):
-    """Every file of it has a URI, a digest and a size; the manifest goes first."""
+    """Each of its files has a URI, a digest and a size; the manifest is first."""
     top = b"---\nname: pdf\ndescription: Read PDF.\nlicense: MIT\n---\nText\r\n"
     files = {"SKILL.md": top, "A.md": b"a", "refs/b c.txt": b"\xc3\xa9", "z/1.png": b"\xff"}
     root = write({f"pdf/{name}": data for name, data in files.items()})
@@ -90,7 +90,7 @@ def test_a_folder_is_a_skill(write):
 
 
 def test_a_folder_of_skills(write):
-    """However deep they lie; folders above become a part of the URI, other files are left out."""
+    """They are found at any depth; parent folders are part of the URI, other files are ignored."""
     write(
         {"all/README.md": "x", **skill("all/b"), **skill("all/acme/billing/a"), "all/c/x.md": "x"}
     )
@@ -105,7 +105,7 @@ def test_a_folder_of_skills(write):
 
 
 def test_skills_within_skills(write):
-    """A skill in another is one of its own, and its files belong to both."""
+    """An inner skill is a skill of its own, and its files belong to both."""
     write({**skill("outer"), **skill("outer/inner"), "outer/inner/x.md": "x", "outer/y.md": "y"})
     outer, inner = SkillFolder(write({}) / "outer").skills
 
@@ -117,7 +117,7 @@ def test_skills_within_skills(write):
 
 
 def test_what_is_left_out(write):
-    """Secrets and what tools leave behind: no name with a dot in front, no caches."""
+    """Hidden files and caches are left out."""
     names = (".env", ".git/config", "__pycache__/a.pyc", "node_modules/x/SKILL.md", "b/.x/SKILL.md")
     write({**skill("a"), **{f"a/{name}": "x" for name in names}})
     (found,) = SkillFolder(write({}) / "a").skills
@@ -126,7 +126,7 @@ def test_what_is_left_out(write):
 
 
 def test_a_relative_path_begins_at_the_program(write, monkeypatch):
-    """Wherever the program is started; without a file, at the working directory."""
+    """A relative path starts at the program's file, or without one at the working directory."""
     text = "from noizu_mcp import SkillFolder\nfolder = SkillFolder('../all/./a')\n"
     root = write({**skill("all/a"), "app/main.py": text, "else/x": ""})
     monkeypatch.chdir(root / "else")
@@ -137,7 +137,7 @@ def test_a_relative_path_begins_at_the_program(write, monkeypatch):
 
 
 def test_files_are_read_once(write):
-    """Changes after the class statement are not served: they would break the digests."""
+    """Later changes are not served, since they would break the digests."""
     root = write(skill("a"))
     folder = SkillFolder(root / "a")
     before = folder.skills
@@ -164,7 +164,7 @@ def test_files_are_read_once(write):
     ],
 )
 def test_media_types(write, name, data, mime_type, text):
-    """By the end of the name, the same on every machine; a text is sent as one, with its bytes."""
+    """They follow the suffix, the same on every machine; text files are sent as text, unchanged."""
     write({**skill("a"), f"a/files/{name}": data})
     (found,) = SkillFolder(write({}) / "a").skills
     file = found.files[f"skill://a/files/{name}"]
@@ -229,7 +229,7 @@ def test_wrong_manifests(write, text, found):
 
 @pytest.mark.parametrize("name", ["A", "a--b", "-a", "a-", "a_b", "x" * 65, "1", "''"])
 def test_wrong_names(write, name):
-    """The rule of Agent Skills, whatever the folder is called."""
+    """Names follow the rule of Agent Skills, whatever the folder is called."""
     (problem,) = problems(SkillFolder(write({"a/SKILL.md": TOP.format(name)}) / "a"))
 
     assert problem.startswith(
@@ -239,7 +239,7 @@ def test_wrong_names(write, name):
 
 
 def test_manifests_of_all_kinds(write):
-    """A manifest that Agent Skills allows passes, unknown fields too."""
+    """A manifest that Agent Skills allows is accepted, with unknown fields, too."""
     more = "a\nallowed-tools: Read Write\ncompatibility: any\nmetadata:\n  a: '1'\nnew: [x]"
     listed = TOP.format("b\nallowed-tools:\n- x")
     write({"all/a/SKILL.md": TOP.format(more), "all/b/SKILL.md": listed})
@@ -257,7 +257,7 @@ def test_manifests_of_all_kinds(write):
 
 
 def test_wrong_folders(write):
-    """No folder, no skill in it, no text in it."""
+    """A missing folder, a folder without skills, and a manifest that is not text are refused."""
     root = write({"file": "x", "none/README.md": "x", "raw/SKILL.md": b"---\xff", **skill("a")})
 
     assert problems(SkillFolder(root / "nowhere")) == [
@@ -275,7 +275,7 @@ def test_wrong_folders(write):
 
 
 def test_what_is_no_folder():
-    """A path alone, the class, and things that belong elsewhere."""
+    """A bare path, a class, and other objects are refused."""
     assert problems("skills", SkillFolder, Someone, Someone()) == [
         "skills[0]: 'skills' is not a skill; write SkillFolder('skills')",
         f"skills[1]: {SkillFolder!r} is not a skill; write SkillFolder('skills')",
@@ -285,7 +285,7 @@ def test_what_is_no_folder():
 
 
 def test_one_skill_is_served_once(write):
-    """Neither twice, nor by itself beside the skill that it lies in."""
+    """A skill is served once, and not again within its outer skill."""
     root = write({**skill("a"), **skill("a/b")})
     folder = SkillFolder(root / "a")
 
@@ -327,19 +327,19 @@ def test_wrong_arguments(given, problem):
     assert found.file.endswith("test_skill.py")
 
 
-# What may lie in a folder beside plain files
+# Other things than plain files in a folder
 
 
 @pytest.fixture
 def links(write):
-    """A skill, and what links in it may lead to."""
+    """A skill, and targets for its links."""
     root = write({**skill("all/a"), "all/a/x.md": "x", "all/b/y.md": "y", "all/.env": "secret"})
     write({"outside.md": "o", "elsewhere/z.md": "z"})
     return root / "all"
 
 
 def test_links_to_files_within(links):
-    """A link to a file of the folder is the file."""
+    """A link to a file of the folder is read as that file."""
     (links / "a" / "y.md").symlink_to(links / "b" / "y.md")
     (links / "b" / "unused.md").symlink_to("/etc/passwd")
     (found,) = SkillFolder(links).skills
@@ -348,7 +348,7 @@ def test_links_to_files_within(links):
 
 
 def test_a_link_to_a_skill(links):
-    """Neither followed nor forgotten; a folder that is named itself may be a link."""
+    """It is reported, not followed; a folder that is given explicitly may be a link."""
     (links.parent / "else" / "c").mkdir(parents=True)
     (links.parent / "else" / "c" / "SKILL.md").write_text(TOP.format("c"))
     (links / "c").symlink_to(links.parent / "else" / "c")
@@ -382,14 +382,14 @@ def test_the_folder_may_be_a_link(links):
     ],
 )
 def test_links_that_lead_elsewhere(links, target, problem):
-    """Nothing outside of the folder is read, and no link is followed in circles."""
+    """Nothing outside of the folder is read, and circular links are not followed."""
     (links / "a" / "link").symlink_to(target)
 
     assert problems(SkillFolder(links)) == [f"skills[0]: all/a/link {problem}"]
 
 
 def test_a_fault_is_said_once(links):
-    """Also of a file that belongs to two skills."""
+    """This includes a file that belongs to two skills."""
     (links / "a" / "b").mkdir()
     (links / "a" / "b" / "SKILL.md").symlink_to("/etc/passwd")
 
@@ -399,14 +399,14 @@ def test_a_fault_is_said_once(links):
 
 
 def test_what_is_no_file(links):
-    """A pipe is not opened: that would wait for its other end."""
+    """A pipe is not opened, since that would wait for its other end."""
     os.mkfifo(links / "a" / "pipe")
 
     assert problems(SkillFolder(links)) == ["skills[0]: all/a/pipe is no file"]
 
 
 def test_names_that_cannot_be_shown(links):
-    """Names go over the wire as texts."""
+    """Names must be encodable as UTF-8."""
     (links / "a" / "x\ny").write_text("x")
     (links / "a" / os.fsdecode(b"\xff")).write_text("x")
 
@@ -417,7 +417,7 @@ def test_names_that_cannot_be_shown(links):
 
 
 def test_files_that_cannot_be_read(links, monkeypatch):
-    """Errors of the system are passed on, once for each file, without a traceback."""
+    """An error of the system is reported once for each file, without a traceback."""
 
     def refuse(path):
         raise PermissionError(13, "Permission denied")
@@ -433,7 +433,7 @@ def test_files_that_cannot_be_read(links, monkeypatch):
 
 
 def test_files_that_go_away(links, monkeypatch):
-    """Between the look at the folder and the look at the file."""
+    """A file may vanish after the folder was listed."""
 
     def refuse(path):
         raise FileNotFoundError(2, "No such file or directory")
@@ -446,7 +446,7 @@ def test_files_that_go_away(links, monkeypatch):
 
 
 def test_limits(links, monkeypatch):
-    """A skill that is larger than hosts must accept is not served."""
+    """A skill above the size that hosts must accept is refused."""
     monkeypatch.setattr(skill_files, "MAX_FILES", 1)
     assert problems(SkillFolder(links)) == ["skills[0]: all/a has 2 files; a skill has at most 1"]
     monkeypatch.setattr(skill_files, "MAX_FILES", 2)
@@ -457,5 +457,5 @@ def test_limits(links, monkeypatch):
 
 
 def test_the_limits_of_the_extension():
-    """SEP-2640 has the numbers."""
+    """They are the numbers of SEP-2640."""
     assert (skill_files.MAX_FILES, skill_files.MAX_BYTES) == (512, 16_777_216)

@@ -1,4 +1,4 @@
-"""Frontmatter is read as every reader of YAML reads it, or refused with what to write instead."""
+"""Frontmatter is read if all YAML parsers agree, and otherwise refused with the correction."""
 
 import pytest
 import yaml
@@ -110,7 +110,7 @@ DOUBTFUL += ("-.INF", ".nan", "=", "<<", "1234567890123456", "1.5e+3", "1.2_3")
 
 @pytest.mark.parametrize(("text", "values"), READ.values(), ids=READ)
 def test_what_is_read(text, values):
-    """Scalars, texts over several lines, mappings and lists."""
+    """Scalars, multi-line texts, mappings and lists are read."""
     assert read(text) == values
 
 
@@ -125,7 +125,7 @@ def test_what_is_refused(text, fault):
 
 @pytest.mark.parametrize("text", DOUBTFUL)
 def test_what_readers_disagree_on(text):
-    """A text that some reader takes for a number, a flag or a date must stand in quotes."""
+    """A text that some parser reads as a number, a boolean or a date must be quoted."""
     for line in (f"a: {text}", f"a: [{text}]", f"a:\n  - {text}"):
         with pytest.raises(BadYaml, match="not every reader takes"):
             read(line)
@@ -134,7 +134,7 @@ def test_what_readers_disagree_on(text):
 
 
 def test_the_places_of_the_keys():
-    """Each key of the outermost mapping has its line; others have none."""
+    """Each key of the outermost mapping has its line; inner keys have none."""
     assert read_yaml("# c\na: b\nc:\n  d: e\n'f': g")[1] == {"a": 2, "c": 3, "f": 5}
 
 
@@ -166,7 +166,7 @@ VALUES = st.one_of(
 @pytest.mark.slow
 @given(st.lists(VALUES, min_size=1, max_size=3))
 def test_agrees_with_pyyaml(values):
-    """A value that is read is the value that PyYAML resolves."""
+    """A value is read as PyYAML resolves it."""
     text = "\n".join(f"{key}: {value}" for key, value in zip("abc", values, strict=False))
     try:
         found = read(text)

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of telemetry; the rest stands in `kit.py`."""
+"""Fixtures of the tests of telemetry; other parts are in `kit.py`."""
 
 import pytest
 

@@ -31,12 +31,12 @@ META = {
     "io.modelcontextprotocol/protocolVersion": STATELESS,
     "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
 }
-#: Seconds after which a wait is a failure.
+#: Seconds after which a wait fails.
 PATIENCE = 60
 
 
 async def soon(event):
-    """Wait for an event that must come."""
+    """Wait for an event that must be set."""
     with trio.fail_after(PATIENCE):
         await event.wait()
 
@@ -166,7 +166,7 @@ class Job(Tool, task="required", timeout=20.0):
 
 
 async def begin(client, name, **arguments):
-    """Call a tool that goes on as a task; gives the task as it was then."""
+    """Call a tool as a task; return the initial task."""
     with pytest.raises(TaskStarted) as caught:
         await client.call_tool(name, arguments)
     return caught.value.task
@@ -185,7 +185,7 @@ class App(Server, name="app", version="1", tool_timeout=5.0):
 
 
 class Heard(list):
-    """A listener that keeps what it hears."""
+    """A listener that records its events."""
 
     def __call__(self, event):
         self.append(event)
@@ -194,7 +194,7 @@ class Heard(list):
         return [e for e in self if e.method == method and e.kind in (kinds or (e.kind,))]
 
     def end(self, method):
-        """Give the one end of the one request of a method."""
+        """Return the one end of the one request of a method."""
         (start,) = self.of(method, "start")
         (end,) = self.of(method, "stop", "error", "cancelled")
         assert end.key == start.key
@@ -203,7 +203,7 @@ class Heard(list):
 
 @asynccontextmanager
 async def raw(server, limits=None):
-    """Speak to a server in bytes: gives what sends one message, and what receives one."""
+    """Connect to a server with raw bytes: yields functions to send and to receive a message."""
     ours, theirs = memory_pair(theirs=limits or Limits())
     inbox = []
 
@@ -227,13 +227,13 @@ async def raw(server, limits=None):
 
 
 class Http:
-    """A client of an ASGI application, without a socket between."""
+    """A client of an ASGI application, without a socket."""
 
     def __init__(self, app):
         self.app = app
 
     async def __call__(self, body=b"", method="POST", path="/mcp", gone=None, **headers):
-        """Send one request; `gone` is set when the client leaves."""
+        """Send one request; setting `gone` disconnects the client."""
         head = {"host": "localhost", "content-type": "application/json", **headers}
         names = [(k.replace("_", "-").encode(), v.encode()) for k, v in head.items()]
         scope = {"type": "http", "method": method, "path": path, "headers": names}
@@ -256,7 +256,7 @@ class Http:
         return sent[0]["status"], dict(sent[0]["headers"]), answer
 
     async def ask(self, method, params=None, **more):
-        """Send one request of 2026-07-28, with the headers that it wants."""
+        """Send one request of 2026-07-28, with its headers."""
         params = {**(params or {}), "_meta": {**META, **(params or {}).get("_meta", {})}}
         headers = {"mcp_protocol_version": STATELESS, "mcp_method": method}
         if "name" in params:
@@ -267,7 +267,7 @@ class Http:
 
 @asynccontextmanager
 async def over_http(server, **options):
-    """Serve a server over HTTP for as long as the block runs."""
+    """Serve a server over HTTP until the end of the block."""
     app = HttpApp(server, HttpOptions(**options))
     async with app.lifespan():
         yield Http(app)

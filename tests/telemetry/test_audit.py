@@ -1,4 +1,4 @@
-"""Audits: the record of a decision is kept before its call is answered."""
+"""Audits: the record of a decision is stored before its call is answered."""
 
 import errno
 import json
@@ -63,7 +63,7 @@ both = pytest.mark.parametrize(("kind", "read"), KINDS.values(), ids=KINDS)
 @both
 @pytest.mark.parametrize("fsync", [False, True])
 async def test_each_decision_is_a_record(tmp_path, kind, read, fsync):
-    """Allow and deny, with the members that are promised, in order."""
+    """Allowed and denied calls have the documented members, in order."""
     path = tmp_path / "audit"
     audit = kind(path, fsync=fsync)
     async with connect(served(audit), principal=ADA) as client:
@@ -98,7 +98,7 @@ async def test_each_decision_is_a_record(tmp_path, kind, read, fsync):
 
 @both
 async def test_calls_that_come_together_are_written_together(tmp_path, kind, read, monkeypatch):
-    """All of them, in batches, and each once."""
+    """Concurrent calls are written in batches, each once."""
     monkeypatch.setattr(_audit, "BATCH", 7)
     path = tmp_path / "audit"
     audit = kind(path)
@@ -111,7 +111,7 @@ async def test_calls_that_come_together_are_written_together(tmp_path, kind, rea
 
 @both
 async def test_a_file_that_was_moved_is_made_again(tmp_path, kind, read):
-    """A program that rotates logs need not tell the server; nor need one that removes them."""
+    """Log rotation and removal need no notice to the server."""
     path, moved = tmp_path / "audit", tmp_path / "audit.1"
     audit = kind(path)
     async with connect(served(audit)) as client:
@@ -129,7 +129,7 @@ async def test_a_file_that_was_moved_is_made_again(tmp_path, kind, read):
 
 
 async def test_two_processes_may_write_to_one_file(tmp_path):
-    """Two objects here; the system keeps their lines apart."""
+    """Two writers of one file do not mix their lines."""
     path = tmp_path / "audit"
     audits = [AuditLog(path), AuditLog(path)]
     for audit in audits:
@@ -140,7 +140,7 @@ async def test_two_processes_may_write_to_one_file(tmp_path):
 
 
 async def test_a_line_that_was_cut_off_is_not_continued(tmp_path):
-    """A full disk may have left it; the next record has a line of its own."""
+    """After a partial line, as a full disk may leave it, the next record begins a new line."""
     path = tmp_path / "audit"
     path.write_text('{"time": "2026')
     audit = AuditLog(path)
@@ -153,7 +153,7 @@ async def test_a_line_that_was_cut_off_is_not_continued(tmp_path):
 
 @both
 async def test_a_name_may_hold_any_character(tmp_path, kind, read):
-    """A client chooses URIs and names that only an override knows; half of a pair is replaced."""
+    """Names and URIs of clients are recorded; half of a surrogate pair is replaced."""
     path = tmp_path / "audit"
 
     class Any(Server, name="any", version="1"):
@@ -177,7 +177,7 @@ async def test_a_name_may_hold_any_character(tmp_path, kind, read):
 
 @both
 async def test_what_cannot_be_kept_is_denied(tmp_path, kind, read, caplog):
-    """The handler does not run; a denial stays one; and it goes on when the disk does."""
+    """The handler does not run; a denial remains one; it recovers with the disk."""
     path = tmp_path / "missing" / "audit"
     audit = kind(path)
     events = []
@@ -195,7 +195,7 @@ async def test_what_cannot_be_kept_is_denied(tmp_path, kind, read, caplog):
 
 @both
 async def test_another_audit_hears_that_one_has_failed(tmp_path, kind, read):
-    """It has kept that the call was let through, and then that it was denied."""
+    """It records that the call was allowed, and then that it was denied."""
     path = tmp_path / "audit"
     good, bad = kind(path), kind(tmp_path / "missing" / "audit")
     async with connect(served(good, bad)) as client:
@@ -208,7 +208,7 @@ async def test_another_audit_hears_that_one_has_failed(tmp_path, kind, read):
 
 
 async def test_a_full_disk_denies_and_leaves_whole_lines(tmp_path, monkeypatch):
-    """After a part of a line was written the next record begins a new one."""
+    """After a partial line the next record begins a new one."""
     path = tmp_path / "audit"
     audit = AuditLog(path)
     write, full = os.write, [True]
@@ -226,14 +226,14 @@ async def test_a_full_disk_denies_and_leaves_whole_lines(tmp_path, monkeypatch):
         assert not (await client.call_tool("echo")).is_error
         monkeypatch.undo()
     audit.close()
-    # The denial of the first call is kept, too.
+    # The denial of the first call is stored, too.
     cut, *whole = path.read_text().splitlines()
     assert cut == '{"tim'
     assert [json.loads(line)["decision"] for line in whole] == ["deny", "allow"]
 
 
 async def test_a_disk_that_hangs_denies_in_bounded_time(tmp_path, monkeypatch, autojump_clock):
-    """No call waits for longer; the records that wait are bounded as well."""
+    """A call waits for a limited time, and the number of waiting records is limited."""
     monkeypatch.setattr(_audit, "MAX_WAITING", 2)
     audit = AuditLog(tmp_path / "audit", patience=3)
     hung, release = threading.Event(), threading.Event()
@@ -257,13 +257,13 @@ async def test_a_disk_that_hangs_denies_in_bounded_time(tmp_path, monkeypatch, a
         finally:
             release.set()
         assert results == ["Denied: audit failed"] * 5
-        # Twice: the denial is offered, too.
+        # Twice: the denial is written, too.
         assert trio.current_time() - before == pytest.approx(6, abs=0.5)
         assert not audit._queue
 
 
 async def test_a_pipe_is_no_file(tmp_path):
-    """Nobody could tell whether it was moved."""
+    """A pipe is refused, since its replacement could not be detected."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
     audit = AuditLog(path)
@@ -273,7 +273,7 @@ async def test_a_pipe_is_no_file(tmp_path):
 
 
 async def test_a_file_that_is_no_database_denies(tmp_path):
-    """It is left as it is."""
+    """The file is not changed."""
     path = tmp_path / "audit"
     path.write_text("no database " * 100)
     audit = AuditTable(path)
@@ -283,7 +283,7 @@ async def test_a_file_that_is_no_database_denies(tmp_path):
     assert path.read_text() == "no database " * 100
 
 
-async def test_a_loop_that_has_ended_is_told_nothing(tmp_path):
+async def test_a_loop_that_has_ended_is_not_notified(tmp_path):
     """A record may be written after its call was cancelled with its loop."""
     audit = AuditLog(tmp_path / "audit")
     event = Event("decision", 1, "tools/call", "memory", name="echo", decision="allow")
@@ -317,7 +317,7 @@ async def test_a_loop_that_has_ended_is_told_nothing(tmp_path):
 
 
 async def test_a_listener_that_fails_to_confirm_denies(caplog):
-    """Each listener that keeps decisions has to; others are not asked."""
+    """Each listener that confirms decisions must succeed; others do not matter."""
 
     class Broken(Listener):
         async def confirm(self, event):
@@ -358,9 +358,9 @@ App().run()
 @pytest.mark.slow
 @both
 async def test_no_answered_call_is_missing_after_a_kill(tmp_path, kind, read):
-    """The process is killed with calls in flight; each that was answered has its record.
+    """If the process is killed during calls, each answered call has its record.
 
-    Its disk is slow, so that an answer which does not wait comes before its record.
+    Its disk is slow, so that an answer which does not wait would precede its record.
     """
     path = tmp_path / "audit"
     app = tmp_path / "app.py"

@@ -85,7 +85,7 @@ class Person(ClientHandler):
 
 
 class Events(list):
-    """A listener that keeps all events."""
+    """A listener that records all events."""
 
     def __call__(self, event):
         self.append(event)
@@ -104,7 +104,7 @@ def events():
 
 @VERSIONS
 async def test_a_call(events, version):
-    """A request has a start and an end, with the names of the tool and the server."""
+    """A request has a start and an end, with the names of tool and server."""
     async with connect(Counter, version=version, telemetry=[events]) as client:
         await client.call_tool("add", {"a": 1, "b": 2})
     start, end = events.of("tools/call")
@@ -126,7 +126,7 @@ async def test_a_call(events, version):
 
 @VERSIONS
 async def test_every_outcome(events, version):
-    """A tool that fails, an error, a timeout, a cancellation and a closed connection differ."""
+    """A failed tool, an error, a timeout, a cancellation and a closed connection differ."""
     async with connect(Counter, version=version, telemetry=[events]) as client:
         await client.call_tool("fail")
         with pytest.raises(McpError):
@@ -153,7 +153,7 @@ async def test_every_outcome(events, version):
 
 @VERSIONS
 async def test_a_question(events, version):
-    """It is a request of the server, in both eras."""
+    """A question is a request of the server, in both eras."""
     async with connect(Counter, version=version, handler=Person(), telemetry=[events]) as client:
         await client.call_tool("ask")
         with pytest.raises(McpError):
@@ -167,7 +167,7 @@ async def test_a_question(events, version):
 
 
 async def test_notifications(events):
-    """Those of both ends are notices."""
+    """Sent and received notifications are events of the kind "notice"."""
     async with connect(Counter, version="2025-11-25", telemetry=[events]) as client:
         await client.set_log_level("warning")
         await client.call_tool("tell")
@@ -180,7 +180,7 @@ async def test_notifications(events):
 
 
 async def test_resources_have_no_target(events):
-    """A URI is no label of a metric: a program may read many."""
+    """URIs are not labels of metrics: a program may read many."""
     async with connect(Counter, telemetry=[events]) as client:
         await client.read_resource("note://x")
         await client.list_tools()
@@ -189,7 +189,7 @@ async def test_resources_have_no_target(events):
 
 
 async def test_an_array(events):
-    """Up to 2025-03-26 a server may send several notifications at once."""
+    """Up to 2025-03-26 a server may send several notifications in an array."""
     ours, theirs = memory_pair()
     notice = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info"}}
 
@@ -219,7 +219,7 @@ async def test_an_array(events):
 
 
 async def test_transports(events):
-    """The transport is that of the connection, also where a tap listens."""
+    """The events have the transport of the connection, also behind a tap."""
     async with trio.open_nursery() as nursery:
         host = await nursery.start(partial(serve_http, Counter(), port=0))
         url = f"{host.urls[0]}/mcp"
@@ -240,14 +240,14 @@ Small().run()
 
 
 async def test_stdio(events):
-    """A command is on stdio; a stream of the program is something else."""
+    """A command is "stdio"; a stream of the program is another transport."""
     async with connect(Stdio(sys.executable, "-c", SERVER), telemetry=[events]):
         pass
     assert {each.transport for each in events} == {"stdio"}
 
 
 async def test_a_renewal(events):
-    """A new session of one connection is an event, and the repeated request has its own start."""
+    """A new session is an event, and the repeated request has its own start."""
     sessions = []
 
     class Forgets(Counter, name="forgets", version="1"):
@@ -268,7 +268,7 @@ async def test_a_renewal(events):
 
 
 async def test_a_listener_that_fails(caplog):
-    """It is logged, and changes nothing."""
+    """The exception is logged, and changes nothing."""
 
     class Broken(Listener):
         def __call__(self, event):
@@ -287,7 +287,7 @@ async def test_a_listener_that_fails(caplog):
 
 
 async def test_a_listener_of_ones_own():
-    """A `Listener` surrounds requests and questions, and sends trace context only if it wants."""
+    """A `Listener` surrounds requests and questions, and sends trace context only on request."""
 
     class Around(Listener):
         @contextmanager
@@ -311,7 +311,7 @@ async def test_a_listener_of_ones_own():
 
 
 async def test_listeners_are_checked():
-    """What cannot listen is an error of the program, before anything is opened."""
+    """An invalid listener raises before a connection is made."""
 
     async def later(event):
         pass
@@ -330,7 +330,7 @@ async def test_listeners_are_checked():
 
 
 async def test_several_servers(events):
-    """One listener hears of all of them, and each event names its server."""
+    """One listener gets the events of all servers, with their names."""
 
     class Other(Counter, name="other", version="1"):
         pass
@@ -345,7 +345,7 @@ async def test_several_servers(events):
 
 
 def test_in_plain_code(events):
-    """The option is one of every client."""
+    """Every client has the option."""
     with SyncClient(Counter, telemetry=[events]) as client:
         client.call_tool("add", {"a": 1, "b": 2})
     assert events.kinds("tools/call") == [("start", None), ("stop", "ok")]
@@ -372,7 +372,7 @@ class Spans:
 
 @VERSIONS
 async def test_one_trace_at_both_ends(version):
-    """The span of the server is the child of that of the client, which is a child of the caller."""
+    """The server's span is a child of the client's, which is a child of the caller's."""
     spans = Spans()
     server = Counter()
     server.telemetry.add(Tracing(tracer_provider=spans.provider))
@@ -391,7 +391,7 @@ async def test_one_trace_at_both_ends(version):
 
 
 def test_the_caller_elsewhere():
-    """A caller on asyncio, or in plain code, is the parent as well."""
+    """A span of a caller on asyncio, or in blocking code, is the parent, too."""
     spans = Spans()
     work = trace.get_tracer("t", tracer_provider=spans.provider).start_as_current_span("work")
     tracing = Tracing(tracer_provider=spans.provider)
@@ -409,8 +409,8 @@ def test_the_caller_elsewhere():
     assert plain.parent.span_id == spans.named("work", SpanKind.INTERNAL)[0].context.span_id
 
 
-async def test_meta_that_is_none():
-    """A request whose `_meta` is malformed is sent as it is: the server judges it."""
+async def test_a_malformed_meta():
+    """A request with a malformed `_meta` is sent unchanged: the server checks it."""
     tracing, sent = Tracing(tracer_provider=Spans().provider), []
     options = {"telemetry": [tracing], "tap": lambda _, message: sent.append(message)}
     async with connect(Counter, version="2025-11-25", **options) as client:
@@ -419,7 +419,7 @@ async def test_meta_that_is_none():
 
 
 async def test_a_trace_of_the_caller_wins():
-    """A `traceparent` that a request has is not replaced."""
+    """A `traceparent` of the caller is not replaced."""
     given = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     server, seen = Counter(), Events()
     server.telemetry.add(seen)
@@ -432,7 +432,7 @@ async def test_a_trace_of_the_caller_wins():
 
 @pytest.mark.parametrize("sends", [False, True])
 async def test_baggage(sends):
-    """It is sent only where that was asked for."""
+    """Baggage is sent only on request."""
     server, seen = Counter(), Events()
     server.telemetry.add(seen)
     tracing = Tracing(tracer_provider=Spans().provider, baggage=sends)
@@ -446,14 +446,14 @@ async def test_baggage(sends):
 
 
 def test_a_span_that_does_not_exist():
-    """A request that began before the listener has no context to send."""
+    """A request that began before the listener was added sends no trace context."""
     tracing = Tracing(tracer_provider=Spans().provider)
     assert tracing.trace_context(Event("start", 1, "ping", "stdio")) == {}
 
 
 @VERSIONS
 async def test_a_span_of_a_question(version):
-    """The handler runs inside of it."""
+    """The handler runs within it."""
     spans, seen = Spans(), []
 
     class Looks(ClientHandler):
@@ -503,7 +503,7 @@ async def test_metrics(version):
 
 
 def test_metrics_of_events():
-    """Notices have directions, renewals a counter, and names an upper bound."""
+    """Notices have directions, renewals a counter, and names a limit."""
     metrics = ClientMetrics(registry=CollectorRegistry())
     metrics(Event("notice", 1, "notifications/message", "http", server="s"))
     metrics(Event("notice", 2, "notifications/initialized", "http", server="s", outbound=True))
@@ -520,7 +520,7 @@ def test_metrics_of_events():
 
 
 def test_metrics_share_no_registry():
-    """Two sets of the same metrics cannot be in one registry."""
+    """Two instances cannot share a registry."""
     registry = CollectorRegistry()
     ClientMetrics(registry=registry)
     with pytest.raises(ValueError, match="Duplicated"):

@@ -1,4 +1,4 @@
-"""Every request has a start and one end, in both eras; what they say, and what they do not."""
+"""Every request has a start and one end, in both eras, with their attributes."""
 
 import json
 import logging
@@ -53,7 +53,7 @@ class Person(ClientHandler):
 
 @ERAS
 async def test_a_call(server, heard, version):
-    """Both events name the tool, the revision and the request; the second says how it went."""
+    """Both events have tool, revision and request; the end has the outcome."""
     async with connect(server, version=version) as client:
         await client.call_tool("echo", {"text": "hi"})
 
@@ -67,8 +67,8 @@ async def test_a_call(server, heard, version):
     assert end.duration >= 0
 
 
-async def test_sizes_are_those_of_the_messages(server, heard):
-    """Bytes in and out are counted as they went over the wire."""
+async def test_sizes_are_measured_on_the_wire(server, heard):
+    """Bytes in and out are the sizes on the wire."""
     call = {"name": "echo", "arguments": {"text": "ß"}, "_meta": META}
     request = {"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": call}
     async with raw(server) as (send, receive):
@@ -90,7 +90,7 @@ async def test_sizes_are_those_of_the_messages(server, heard):
     ],
 )
 async def test_ends_of_tools(server, heard, version, how, kind, outcome, code, autojump_clock):
-    """A tool that fails, raises an error, crashes or takes too long: each end has its name."""
+    """A failed tool, an error, a crash and a timeout have different outcomes."""
     async with connect(server, version=version) as client:
         with suppress(McpError):
             await client.call_tool("fail", {"how": how})
@@ -101,7 +101,7 @@ async def test_ends_of_tools(server, heard, version, how, kind, outcome, code, a
 
 @pytest.mark.parametrize(("how", "outcome"), [("crash", "crashed"), ("time", "timed_out")])
 async def test_ends_of_prompts(server, heard, how, outcome, autojump_clock):
-    """Errors of prompts on the wire have an outcome that tells their cause."""
+    """The outcome of a prompt's error distinguishes the causes."""
     async with connect(server) as client:
         with pytest.raises(McpError):
             await client.get_prompt("review", {"how": how})
@@ -111,7 +111,7 @@ async def test_ends_of_prompts(server, heard, how, outcome, autojump_clock):
 
 
 async def test_a_result_that_is_no_json():
-    """It is the server's fault that it could not be sent."""
+    """It counts as an error of the server."""
 
     class Odd(Server, name="odd", version="1"):
         async def list_tools(self, cursor, ctx):
@@ -127,7 +127,7 @@ async def test_a_result_that_is_no_json():
 
 
 async def test_an_unknown_tool(server, heard):
-    """Nothing registered serves it; its name is cut."""
+    """It has no registration; its name is shortened."""
     async with connect(server) as client:
         with pytest.raises(McpError):
             await client.call_tool("x" * 1000)
@@ -168,7 +168,7 @@ async def test_an_unknown_tool(server, heard):
     ],
 )
 async def test_what_it_is_about(server, heard, method, params, name, target):
-    """The name as it was sent, and the few that are registered."""
+    """The event has the sent name, and the registered one."""
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
     async with raw(server) as (send, receive):
         send(request)
@@ -202,7 +202,7 @@ async def test_a_client_that_cancels(server, heard):
 
 
 async def test_a_connection_that_is_lost(server, heard):
-    """A request that runs when its server is cancelled has its end."""
+    """A request that runs when its server is cancelled has an end."""
     with trio.CancelScope() as scope:
         async with raw(server) as (send, _):
             params = {"name": "hang", "_meta": META}
@@ -216,7 +216,7 @@ async def test_a_connection_that_is_lost(server, heard):
 
 @pytest.mark.parametrize("transport", ["pipe", "http"])
 async def test_a_cancelled_request_of_a_cancelled_task(server, heard, transport):
-    """A request has its end where its task is cancelled, too, while its handler cleans up."""
+    """If its task is cancelled, too, while its handler cleans up, it has one end."""
     params = {"name": "tidy", "_meta": META}
     with trio.CancelScope() as host:
         if transport == "http":
@@ -243,7 +243,7 @@ async def test_a_cancelled_request_of_a_cancelled_task(server, heard, transport)
 
 
 async def test_only_what_is_watched_has_an_end(server):
-    """A request that began before anybody listened has none, also when its connection is lost."""
+    """A request that began before any listener has no end event."""
     heard = Heard()
     with trio.CancelScope() as scope:
         async with raw(server) as (send, _):
@@ -292,7 +292,7 @@ async def test_notices_both_ways(server, heard):
     ],
 )
 async def test_what_is_refused(server, heard, message, method, code):
-    """A request that never reaches a handler has a start and an end, too."""
+    """A request that reaches no handler has a start and an end, too."""
     async with raw(server) as (send, receive):
         send(message)
         answer = json.loads(await receive())
@@ -305,7 +305,7 @@ async def test_what_is_refused(server, heard, message, method, code):
 
 
 async def test_what_no_one_can_answer(server, heard):
-    """Something like an answer to nobody is no request."""
+    """A response without a request causes no event of a request."""
     async with raw(server) as (send, receive):
         send(b'{"jsonrpc":"2.0","id":7,"result":3}')
         send({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": META}})
@@ -315,7 +315,7 @@ async def test_what_no_one_can_answer(server, heard):
 
 
 async def test_a_message_over_the_limit(server, heard):
-    """Its size is not known: its bytes are gone."""
+    """Its size is unknown, as its bytes were dropped."""
     big = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "y" * 2000}}
     async with raw(server, Limits(message_size=1000)) as (send, receive):
         send(big)
@@ -326,7 +326,7 @@ async def test_a_message_over_the_limit(server, heard):
 
 
 async def test_messages_of_an_array(server, heard):
-    """Each message of an array is told by itself; only the array has a size (2025-03-26)."""
+    """Each message of an array has its own events; only the array has a size (2025-03-26)."""
     info = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {}}
     async with raw(server) as (send, receive):
         send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": info})
@@ -355,7 +355,7 @@ async def test_messages_of_an_array(server, heard):
     ],
 )
 async def test_questions_to_the_client(server, heard, answer, kind, outcome, code, autojump_clock):
-    """A request of ours is an event pair of its own, which names the request that asks."""
+    """A question has its own start and end, with the asking request as its parent."""
     async with connect(server, version="2025-11-25", handler=Person(answer), timeout=900) as client:
         with suppress(McpError):
             await client.call_tool("ask")
@@ -366,8 +366,8 @@ async def test_questions_to_the_client(server, heard, answer, kind, outcome, cod
     assert end.key != call.key
 
 
-async def test_a_question_that_nobody_waits_for(server, heard):
-    """Cancelling the call cancels its question, and says so to the client."""
+async def test_a_question_of_a_cancelled_call(server, heard):
+    """Cancelling the call cancels its question, and notifies the client."""
     person = Person()
     async with (
         connect(server, version="2025-11-25", handler=person) as client,
@@ -404,7 +404,7 @@ async def test_a_question_in_rounds(server, heard):
     ],
 )
 async def test_ends_of_tasks(server, heard, how, kind, outcome, code, autojump_clock):
-    """A task has a start and an end beside those of the request, which has its answer by then."""
+    """A task has its own start and end, in addition to its request."""
     server.tools.add(Job)
     async with connect(server, version=STATELESS, capabilities=KNOWS) as client:
         task = await begin(client, "job", how="wait" if how == "cancel" else how)
@@ -424,8 +424,8 @@ async def test_ends_of_tasks(server, heard, how, kind, outcome, code, autojump_c
     assert task.task_id not in repr(heard)
 
 
-async def test_a_task_that_nobody_heard_begin(server, autojump_clock):
-    """It has no end either."""
+async def test_a_task_from_before_the_listener(server, autojump_clock):
+    """It has no end, either."""
     heard = Heard()
     server.tools.add(Job)
     async with connect(server, capabilities=KNOWS) as client:
@@ -437,7 +437,7 @@ async def test_a_task_that_nobody_heard_begin(server, autojump_clock):
 
 
 async def test_a_task_that_lives_too_long(heard, autojump_clock):
-    """One without a timeout of its own ends with its life, and is forgotten then."""
+    """A task without its own timeout ends with its lifetime, and is then dropped."""
 
     class Endless(Tool, task="required"):
         async def call(self):
@@ -457,7 +457,7 @@ async def test_a_task_that_lives_too_long(heard, autojump_clock):
 
 
 async def test_the_work_of_a_task_is_surrounded(server):
-    """Listeners put around it what they want, once."""
+    """The work of a task is surrounded once by the context of a listener."""
     around = Around()
 
     class Look(Tool, task="required"):
@@ -470,12 +470,12 @@ async def test_the_work_of_a_task_is_surrounded(server):
         await begin(client, "look")
         await trio.testing.wait_all_tasks_blocked()
 
-    pairs = ["+tools/call", "-tools/call"] * 2  # the request has its answer at once
+    pairs = ["+tools/call", "-tools/call"] * 2  # the request is answered at once
     assert [said for said in around.said if "tools/call" in said] == pairs
 
 
 async def test_tasks_are_counted_while_they_are_held(server, autojump_clock):
-    """Those that run and those that are kept; no more once they or their connection are gone."""
+    """Running and kept tasks count, until they or their connection are gone."""
     server.tools.add(Job)
     async with connect(server, capabilities=KNOWS) as client:
         await begin(client, "job", how="ok")
@@ -488,7 +488,7 @@ async def test_tasks_are_counted_while_they_are_held(server, autojump_clock):
 
 @ERAS
 async def test_what_is_refused_says_where(server, heard, version):
-    """Errors that reach no handler, and notices, name revision and session like everything else."""
+    """Errors before a handler, and notices, have revision and session, too."""
     async with connect(server, version=version) as client:
         await client.call_tool("talk")
         with pytest.raises(McpError):
@@ -505,7 +505,7 @@ async def test_what_is_refused_says_where(server, heard, version):
 
 
 async def test_progress_says_where(server, heard):
-    """A notice of ours on 2026-07-28 has the revision of its request."""
+    """A server's notice on 2026-07-28 has the revision of its request."""
 
     class Step(Tool):
         async def call(self, args, ctx: Context):
@@ -541,7 +541,7 @@ async def test_progress_says_where(server, heard):
     ],
 )
 async def test_what_comes_before_anything_else(server, heard, message, revision):
-    """A revision is told only where it is known, and served."""
+    """The revision is set only if it is known, and served."""
     async with raw(server) as (send, _):
         send(message)
         await trio.testing.wait_all_tasks_blocked()
@@ -550,7 +550,7 @@ async def test_what_comes_before_anything_else(server, heard, message, revision)
 
 
 async def test_sessions_have_names_and_are_counted(server, heard):
-    """One name for a connection, another for the next; none where there are no sessions."""
+    """Each connection with sessions has its own name; others have no name."""
     for _ in range(2):
         async with connect(server, version="2025-11-25") as client:
             await client.call_tool("now")
@@ -566,7 +566,7 @@ async def test_sessions_have_names_and_are_counted(server, heard):
 
 
 async def test_trace_context(server, heard):
-    """Trace context is handed on if it is text and within bounds."""
+    """Trace context is passed on if it is a string within limits."""
     trace = {"traceparent": "00-aa-bb-01", "tracestate": "x" * 9000, "baggage": 3, "other": "x"}
     async with connect(server, version=STATELESS) as client:
         await client.request("tools/call", {"name": "now", "_meta": trace})
@@ -575,7 +575,7 @@ async def test_trace_context(server, heard):
 
 
 async def test_listeners_come_and_go(server):
-    """They are added and removed while requests come."""
+    """They can be added and removed during requests."""
     heard = Heard()
     async with connect(server) as client:
         await client.call_tool("now")
@@ -592,7 +592,7 @@ async def test_listeners_come_and_go(server):
 
 
 async def test_listeners_of_a_class():
-    """They are declared like everything else that a server has, and listen to each instance."""
+    """They are declared in the class, and listen to each instance."""
     heard = Heard()
 
     class Small(Server, name="small", version="1"):
@@ -607,7 +607,7 @@ async def test_listeners_of_a_class():
 
 
 def test_what_is_no_listener():
-    """A class instead of an instance, and what cannot be called, are found when defined."""
+    """A class, and an object that is not callable, are refused in the definition."""
     with pytest.raises(DefinitionError) as raised:
 
         class Small(Server, name="small", version="1"):
@@ -621,12 +621,12 @@ def test_what_is_no_listener():
 
 
 async def listening(event):
-    """Nobody would await it."""
+    """A listener that would have to be awaited."""
 
 
 class Listening(Listener):
     async def __call__(self, event):
-        """Nobody would await it either."""
+        """Return a coroutine, which would have to be awaited."""
 
 
 @pytest.mark.parametrize("listener", [listening, partial(listening), Listening()])
@@ -644,7 +644,7 @@ def test_listeners_that_would_have_to_be_awaited(listener):
 
 
 async def test_a_listener_that_fails(server, caplog):
-    """It is logged; the request goes on, and the next listener hears."""
+    """The exception is logged; the request goes on, and the next listener is called."""
     heard = Heard()
 
     def broken(event):
@@ -662,7 +662,7 @@ async def test_a_listener_that_fails(server, caplog):
 
 
 class Around(Listener):
-    """Notes when it is entered and left."""
+    """Records when it is entered and left."""
 
     def __init__(self, fails=""):
         self.said = []
@@ -681,7 +681,7 @@ class Around(Listener):
 
 @pytest.mark.parametrize("fails", ["", "enter", "exit"])
 async def test_what_surrounds_handlers(server, caplog, fails):
-    """It is entered where a request is read and again for its handler; a failure is only logged."""
+    """It is entered for a request and for its handler; a failure is only logged."""
     around, quiet = Around(fails), Listener()
     server.telemetry.add(around)
     server.telemetry.add(quiet)
@@ -708,8 +708,8 @@ async def test_a_cancelled_handler_is_left_too(server):
     assert around.said.count("+tools/call") == around.said.count("-tools/call") == 2
 
 
-def test_a_listener_of_ours_hears_nothing_by_itself():
-    """The base class listens to nothing, and surrounds with nothing."""
+def test_the_base_listener_ignores_everything():
+    """The base class ignores events, and surrounds nothing."""
     event = Event("start", 1, "ping", "memory")
 
     Listener()(event)
@@ -717,8 +717,8 @@ def test_a_listener_of_ours_hears_nothing_by_itself():
         pass
 
 
-async def test_nothing_runs_while_nobody_listens(server, monkeypatch):
-    """No event, no record: the first thing that would make one is never called."""
+async def test_nothing_runs_without_listeners(server, monkeypatch):
+    """Without listeners no event is made."""
     monkeypatch.setattr(Recording, "__init__", None)
     for name in ("emit", "around"):
         monkeypatch.setattr(Telemetry, name, None)
@@ -733,7 +733,7 @@ async def test_nothing_runs_while_nobody_listens(server, monkeypatch):
 
 
 async def test_a_call_over_http(server, heard):
-    """The size is that of the body; who is verified is named."""
+    """The size is that of the body; the event has the principal."""
     async with over_http(server) as http:
         status, _, body = await http.ask("tools/call", {"name": "now"})
 
@@ -745,7 +745,7 @@ async def test_a_call_over_http(server, heard):
 
 
 async def test_progress_over_http_says_where(server, heard):
-    """A notice of ours has the transport and the revision of its request, and no session."""
+    """A server's notice has the transport and the revision of its request, and no session."""
 
     class Step(Tool):
         async def call(self, args, ctx: Context):
@@ -761,7 +761,7 @@ async def test_progress_over_http_says_where(server, heard):
 
 
 async def test_the_principal(server, heard, monkeypatch):
-    """Events name the verified caller."""
+    """Events have the authenticated principal."""
     ada = Principal(subject="ada", issuer="https://issuer")
     check = OriginCheck.check
 
@@ -777,7 +777,7 @@ async def test_the_principal(server, heard, monkeypatch):
 
 
 async def test_a_session_over_http(server, heard):
-    """The id of the session, which is a secret, is in no event."""
+    """The id of a session, which is secret, is in no event."""
     info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}
     async with over_http(server) as http:
         _, headers, _ = await http(
@@ -796,7 +796,7 @@ async def test_a_session_over_http(server, heard):
 
 
 async def test_what_http_refuses(server, heard):
-    """A body that is no message, and a revision that is not served, have events."""
+    """An invalid body, and an unsupported revision, cause events."""
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     async with over_http(server) as http:
         await http(b"{")
@@ -807,7 +807,7 @@ async def test_what_http_refuses(server, heard):
 
 
 async def test_what_http_refuses_says_where(server, heard):
-    """On 2026-07-28 the revision is known from the headers, though the body says nothing."""
+    """On 2026-07-28 the revision comes from the headers, if not from the body."""
     post = {"mcp_protocol_version": STATELESS, "mcp_method": "tools/list"}
     async with over_http(server) as http:
         await http({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": META}}, **post)
@@ -820,7 +820,7 @@ async def test_what_http_refuses_says_where(server, heard):
 
 
 async def test_what_http_refuses_unheard(server):
-    """The same is answered when nobody listens."""
+    """The response is the same without listeners."""
     async with over_http(server) as http:
         status, _, _ = await http(b"{")
 
@@ -828,7 +828,7 @@ async def test_what_http_refuses_unheard(server):
 
 
 async def test_a_client_that_leaves(server, heard):
-    """The end of its HTTP request cancels a call of 2026-07-28."""
+    """Closing its HTTP request cancels a call of 2026-07-28."""
     gone = trio.Event()
     async with over_http(server) as http, trio.open_nursery() as nursery:
         nursery.start_soon(partial(http.ask, "tools/call", {"name": "hang"}, gone=gone))
@@ -839,7 +839,7 @@ async def test_a_client_that_leaves(server, heard):
 
 
 async def test_streams_are_counted(server):
-    """An answer that is a stream counts while it is open."""
+    """A streamed response counts while it is open."""
     gone = trio.Event()
     listen = {"notifications": {"toolsListChanged": True}}
     async with over_http(server) as http, trio.open_nursery() as nursery:
@@ -852,7 +852,7 @@ async def test_streams_are_counted(server):
 
 
 async def test_a_session_that_ends_meanwhile(server, heard):
-    """A request that runs when its session is deleted ends then, and only once."""
+    """A request that runs when its session is deleted ends then, once."""
     info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "hang"}}
     async with over_http(server) as http, trio.open_nursery() as nursery:
@@ -872,7 +872,7 @@ async def test_a_session_that_ends_meanwhile(server, heard):
 
 
 async def test_a_notification_of_2026_over_http(server, heard):
-    """It means nothing there, and is told like any other."""
+    """It has no meaning there, and is an event like any other."""
     body = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
     async with over_http(server) as http:
         status, _, _ = await http(body, mcp_protocol_version=STATELESS)
@@ -910,7 +910,7 @@ MESSAGES = st.one_of(
 @settings(deadline=None, max_examples=60)
 @given(st.lists(MESSAGES, max_size=12))
 def test_every_start_has_one_end(messages):
-    """Each start is followed by exactly one end, for any messages in any order."""
+    """Any messages in any order cause exactly one end for each start."""
     heard = Heard()
 
     async def speak():
@@ -943,7 +943,7 @@ def test_every_start_has_one_end(messages):
 
 @ERAS
 async def test_coerced_calls(server, heard, version):
-    """The end of a call says if its arguments had text for other types."""
+    """The end of a call says whether text stood for other types."""
     server.tools.add(count)
     async with connect(server, version=version) as client:
         await client.call_tool("count", {"n": 3})

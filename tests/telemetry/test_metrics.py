@@ -1,4 +1,4 @@
-"""Metrics: their counts, their labels, and the callers who may read them."""
+"""Metrics: counts, labels, and access."""
 
 import sys
 from functools import partial
@@ -20,7 +20,7 @@ from noizu_mcp.types import Principal
 
 from .kit import KNOWS, META, STATELESS, App, Http, Job, begin, over_http, soon
 
-#: Names with series of their own.
+#: Names with their own series.
 MAX_NAMES = 500
 ISSUERS = {"authorization_servers": ["https://issuer.example"]}
 
@@ -35,7 +35,7 @@ def value(metrics, sample, /, **labels):
 
 
 async def test_calls_and_errors(server, metrics):
-    """Requests are counted by what they were about and how they ended, with their time."""
+    """Requests are counted by name and outcome, with their duration."""
     async with connect(server, version="2026-07-28") as client:
         for _ in range(3):
             await client.call_tool("echo", {"text": "hi"})
@@ -54,7 +54,7 @@ async def test_calls_and_errors(server, metrics):
 
 
 async def test_requests_in_flight(server, metrics):
-    """The gauge goes up with a request and down with its end, whatever that is."""
+    """The gauge increases with a request and decreases with its end, whatever the outcome."""
     async with connect(server) as client, trio.open_nursery() as nursery:
         nursery.start_soon(client.call_tool, "hang")
         await soon(server.hanging)
@@ -65,7 +65,7 @@ async def test_requests_in_flight(server, metrics):
 
 
 async def test_labels_take_few_values(server, metrics):
-    """Names, methods and notifications that clients make up are `other`."""
+    """Unknown names, methods and notifications of clients are `other`."""
     async with connect(server, version="2025-11-25") as client:
         for n in range(5):
             for name, method in ((f"tool{n}", "tools/call"), (None, f"made/up{n}")):
@@ -81,7 +81,7 @@ async def test_labels_take_few_values(server, metrics):
 
 
 def test_names_that_come_and_go(server, metrics):
-    """A server that renames its tools for ever fills no memory."""
+    """A server that renames its tools for ever does not fill the memory."""
     for n in range(MAX_NAMES + 3):
         start = Event("start", n, "tools/call", "stdio", name="x", target=f"tool{n}")
         metrics(start)
@@ -93,7 +93,7 @@ def test_names_that_come_and_go(server, metrics):
 
 
 def test_ends_without_a_beginning(metrics):
-    """A request that began before the listener did is not counted: no gauge goes below zero."""
+    """A request that began before the listener does not decrement a gauge."""
     metrics(Event("stop", 1, "ping", "stdio", outcome="ok", duration=0.1))
 
     assert value(metrics, "mcp_requests_in_flight", method="ping") is None
@@ -101,7 +101,7 @@ def test_ends_without_a_beginning(metrics):
 
 
 async def test_notifications_and_sessions(server, metrics):
-    """Notifications have a direction; sessions, streams and what is offered are looked up."""
+    """Notifications have a direction; sessions, streams and components are read on demand."""
     async with connect(server, version="2025-11-25") as client:
         await client.call_tool("talk")
         assert value(metrics, "mcp_sessions") == 1
@@ -120,7 +120,7 @@ async def test_notifications_and_sessions(server, metrics):
 
 
 async def test_a_registry_for_each_server(server, metrics):
-    """Two servers share nothing, unless they are given one registry, which says so."""
+    """Servers share nothing, unless they are given one registry, which raises."""
     other = Metrics(App())
     async with connect(server) as client:
         await client.call_tool("now")
@@ -135,7 +135,7 @@ async def test_a_registry_for_each_server(server, metrics):
 
 
 async def test_the_end_of_counting(server, metrics):
-    """After `close` it counts no more."""
+    """After `close` nothing is counted."""
     metrics.close()
     async with connect(server) as client:
         await client.call_tool("now")
@@ -146,7 +146,7 @@ async def test_the_end_of_counting(server, metrics):
 
 
 async def test_the_end_of_counting_while_a_call_runs(server, metrics):
-    """Nothing that it counted as in flight stays so for ever, whatever still ends."""
+    """Nothing stays in flight, whatever ends later."""
     async with connect(server) as client, trio.open_nursery() as nursery:
         nursery.start_soon(client.call_tool, "hang")
         await soon(server.hanging)
@@ -158,7 +158,7 @@ async def test_the_end_of_counting_while_a_call_runs(server, metrics):
 
 
 def test_the_end_of_counting_in_the_middle_of_an_event(server):
-    """A listener before it may close it with the very event that it would count next."""
+    """An earlier listener may close it during an event that it would count next."""
     server.telemetry.add(lambda _: metrics.close())
     metrics = Metrics(server)
 
@@ -169,20 +169,20 @@ def test_the_end_of_counting_in_the_middle_of_an_event(server):
 
 @pytest.mark.parametrize("wrong", [App, "app", None])
 def test_metrics_of_no_server(wrong):
-    """A class is none: the text says what is wanted."""
+    """A class is refused: the error says what is expected."""
     with pytest.raises(TypeError, match="give an instance, not "):
         Metrics(wrong)
 
 
 def call(metrics, name):
-    """Let metrics hear of a call of a tool."""
+    """Send the events of a tool call to the metrics."""
     start = Event("start", id(name), "tools/call", "stdio", name=name, target=name)
     metrics(start)
     metrics(start._replace(kind="stop", outcome="ok", duration=0.1))
 
 
 async def test_names_are_given_back(server, metrics):
-    """A registered tool has series of its own, however many were there before it and are gone."""
+    """A registered tool has its own series, however many were removed before it."""
     for n in range(MAX_NAMES):
         call(metrics, f"tool{n}")
     call(metrics, "now")
@@ -200,7 +200,7 @@ async def test_names_are_given_back(server, metrics):
 
 
 async def test_what_is_registered_keeps_its_series(server, metrics):
-    """Only the names that are gone are given back."""
+    """Only removed names are given back."""
     call(metrics, "now")
     for n in range(MAX_NAMES - 1):
         call(metrics, f"tool{n}")
@@ -213,7 +213,7 @@ async def test_what_is_registered_keeps_its_series(server, metrics):
 
 
 async def test_tasks(server, metrics, autojump_clock):
-    """Those that have ended are counted by how; those that are held, by their state."""
+    """Ended tasks are counted by outcome, kept ones by state."""
     server.tools.add(Job)
     async with connect(server, capabilities=KNOWS) as client:
         await begin(client, "job", how="ok")
@@ -227,7 +227,7 @@ async def test_tasks(server, metrics, autojump_clock):
         value(metrics, "mcp_tasks_total", name="job", outcome=outcome)
         for outcome in ("ok", "crashed", "cancelled")
     ]
-    assert held == [1, 2, 0, 0]  # who crashed has a result that says so
+    assert held == [1, 2, 0, 0]  # a crash has a result that says so
     assert ended == [1, 1, 1]
     assert value(metrics, "mcp_tasks_held", state="completed") == 0
     labels = {"method": "tools/call", "name": "job", "outcome": "ok"}
@@ -236,7 +236,7 @@ async def test_tasks(server, metrics, autojump_clock):
 
 
 async def test_over_http(server):
-    """`/metrics` gives what Prometheus reads, if it is switched on."""
+    """With the option `/metrics` is in the format of Prometheus."""
     async with over_http(server, metrics=True) as http:
         await http.ask("tools/call", {"name": "now"})
         status, headers, body = await http(method="GET", path="/metrics")
@@ -250,7 +250,7 @@ async def test_over_http(server):
 
 
 async def test_off_by_default(server):
-    """Nothing is there, and nobody listens, unless it is asked for."""
+    """Without the option there is no endpoint and no listener."""
     async with over_http(server) as http:
         status, _, _ = await http(method="GET", path="/metrics")
 
@@ -259,7 +259,7 @@ async def test_off_by_default(server):
 
 
 async def test_metrics_of_ones_own(server, metrics):
-    """Metrics that the application has already are the ones that are shown."""
+    """Metrics of the application are used."""
     async with over_http(server, metrics=metrics) as http:
         await http.ask("tools/call", {"name": "now"})
         _, _, body = await http(method="GET", path="/metrics")
@@ -270,14 +270,14 @@ async def test_metrics_of_ones_own(server, metrics):
 
 @pytest.mark.parametrize("wrong", [5, "yes", None, Metrics])
 def test_what_are_no_metrics(server, wrong):
-    """It is said when the options are made, not to whoever asks for `/metrics`."""
+    """Other values are refused with the options, not in a request for `/metrics`."""
     text = "metrics must be True, False, or telemetry.Metrics of the server, not "
     with pytest.raises(ValueError, match=text):
         server.asgi(metrics=wrong)
 
 
 def test_metrics_of_another_server(server, metrics):
-    """They would show nothing of this one."""
+    """They would show nothing of this server, so they are refused."""
     with pytest.raises(ValueError, match=r"metrics must be those of .*, another server"):
         App().asgi(metrics=metrics)
 
@@ -291,7 +291,7 @@ def test_metrics_of_another_server(server, metrics):
     ],
 )
 async def test_guarded_like_the_rest(server, headers, status):
-    """A page of another site, a host that is not served, and what does not read are refused."""
+    """Foreign origins, unknown hosts and other methods are refused."""
     async with over_http(server, metrics=True) as http:
         got, _, body = await http(path="/metrics", **{"method": "GET", **headers})
 
@@ -308,7 +308,7 @@ def test_without_the_library(server, monkeypatch):
 
 
 async def test_asgi_takes_the_option(server):
-    """`asgi(metrics=True)` switches it on."""
+    """`asgi(metrics=True)` enables the endpoint."""
     app = server.asgi(metrics=True)
     async with app.lifespan():
         status, _, body = await Http(app)(method="GET", path="/metrics")
@@ -318,7 +318,7 @@ async def test_asgi_takes_the_option(server):
 
 
 async def test_over_a_socket(server, nursery):
-    """Prometheus reads it from the port that serves the protocol, whatever its client."""
+    """Prometheus can read the port of the protocol, with any client."""
     host = await nursery.start(partial(serve_http, server, port=0, metrics=True))
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     call["params"] = {"name": "now", "_meta": META}
@@ -334,7 +334,7 @@ async def test_over_a_socket(server, nursery):
 
 @pytest.mark.parametrize(("token", "status"), [("", 401), ("Bearer t0ken", 200)])
 async def test_a_token_like_for_any_request(server, token, status):
-    """Metrics need a token if the server verifies its callers."""
+    """Metrics need a token if the server authenticates its callers."""
     verifier = StaticVerifier({"t0ken": Principal(subject="prometheus", client_id="p")})
     auth = BearerAuth(verifier, resource="https://app.example/mcp", **ISSUERS)
     headers = {"authorization": token} if token else {}
@@ -346,7 +346,7 @@ async def test_a_token_like_for_any_request(server, token, status):
 
 
 async def test_coerced_calls_are_counted(server, metrics):
-    """By the name of the tool."""
+    """They are counted by the name of the tool."""
 
     def count(n: int) -> str:
         return "." * n
@@ -360,7 +360,7 @@ async def test_coerced_calls_are_counted(server, metrics):
 
 
 async def test_decisions_and_abandoned_threads(server, metrics):
-    """Each decision of the policies, by policy; and the threads that go on after their calls."""
+    """Decisions are counted by policy, and so are threads that outlive their calls."""
     server.policies.replace([DenyTools("fail")])
     async with connect(server) as client:
         await client.call_tool("echo", {"text": "hi"})

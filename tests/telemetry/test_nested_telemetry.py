@@ -1,4 +1,4 @@
-"""Calls of tools by handlers, as listeners, spans, metrics and audits see them."""
+"""Nested calls in listeners, spans, metrics and audits."""
 
 from contextlib import suppress
 
@@ -90,14 +90,14 @@ class App(Server, name="app", version="1", task_poll_interval=0.1):
 
 
 def heard(server):
-    """Give a list that fills with the events of the server."""
+    """Return a list that fills with the events of the server."""
     events = []
     server.telemetry.add(events.append)
     return events
 
 
 def calls(events):
-    """Give the ends of all calls of tools: name, outcome, and the name of the call around it."""
+    """Return the ends of all calls of tools: name, outcome, and the name of the outer call."""
     names = {event.key: event.name for event in events}
     return [
         (event.name, event.outcome, names.get(event.parent))
@@ -108,7 +108,7 @@ def calls(events):
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_nested_call_has_a_start_and_an_end(version):
-    """Its parent is the call around it, at each depth; nothing else says that it is a message."""
+    """Its parent is the outer call, at each depth; it has no attributes of a message."""
     server = App()
     events = heard(server)
     async with connect(server, version=version) as client:
@@ -143,13 +143,13 @@ async def test_a_nested_call_has_a_start_and_an_end(version):
         ("wrong", "crashed", None),
     ],
 )
-async def test_each_end_of_a_nested_call_is_told(tool, outcome, code, autojump_clock):
-    """With the outcomes of requests."""
+async def test_each_outcome_of_a_nested_call_is_reported(tool, outcome, code, autojump_clock):
+    """It has the outcomes of requests."""
     server = App()
     server.policies.replace([DenyTools("shell")])
     events = heard(server)
     async with connect(server, principal=Principal(subject="ada")) as client:
-        with suppress(McpError):  # of those that are no results
+        with suppress(McpError):  # outcomes without a result
             await client.call_tool("outer", {"tool": tool})
     ends = [event for event in events if event.nested and event.outcome]
     assert [(event.name, event.outcome, event.code) for event in ends][-1] == (tool, outcome, code)
@@ -162,7 +162,7 @@ async def test_each_end_of_a_nested_call_is_told(tool, outcome, code, autojump_c
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_nested_call_that_is_cancelled_has_an_end(version):
-    """With the request around it."""
+    """It ends with the request around it."""
     server = App()
     events = heard(server)
     async with connect(server, version=version) as client, trio.open_nursery() as nursery:
@@ -174,7 +174,7 @@ async def test_a_nested_call_that_is_cancelled_has_an_end(version):
 
 
 async def test_a_nested_call_that_asks_by_hand_has_an_end_in_each_round():
-    """The first ends with the question, as the request does."""
+    """The first round ends with the question, as the request does."""
     server = App()
     events = heard(server)
     async with connect(server, version=STATELESS) as client:
@@ -187,7 +187,7 @@ async def test_a_nested_call_that_asks_by_hand_has_an_end_in_each_round():
 
 
 async def test_coerced_arguments_belong_to_the_nested_call():
-    """Its end says so, and not that of the request."""
+    """The end of the nested call says so, and not that of the request."""
     server = App()
     async with connect(server) as client:
         assert (await client.call_tool("texts")).text == "1"
@@ -199,7 +199,7 @@ async def test_coerced_arguments_belong_to_the_nested_call():
 
 
 async def test_a_call_of_a_task_belongs_to_the_task():
-    """Whose request has ended."""
+    """Its request has ended."""
     server = App()
     events = heard(server)
     async with connect(server, capabilities=KNOWS) as client:
@@ -212,7 +212,7 @@ async def test_a_call_of_a_task_belongs_to_the_task():
 
 @pytest.mark.parametrize("depth", [0, 1])
 async def test_a_mounted_handler_calls_too(depth):
-    """By the names of the server that listens."""
+    """Events have the names of the listening server."""
     server = App()
     if depth:
         server = type("Front", (Server,), {"providers": [Mount(server)]}, name="f", version="1")()
@@ -223,7 +223,7 @@ async def test_a_mounted_handler_calls_too(depth):
 
 
 async def test_decisions_belong_to_their_call(tmp_path):
-    """Each is audited, and its parent is the nested call that it is about."""
+    """Each is audited, with the nested call as its parent."""
     server = App()
     server.policies.replace([DenyTools("shell")])
     server.telemetry.add(AuditLog(tmp_path / "audit.jsonl"))
@@ -242,7 +242,7 @@ async def test_decisions_belong_to_their_call(tmp_path):
 
 
 async def test_a_nested_call_has_a_span_under_that_of_its_caller():
-    """Also under a span of the handler, and the spans of the inner handler are its children."""
+    """A span of the handler may be in between, and inner handlers have child spans."""
     exporter = InMemorySpanExporter()
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
@@ -283,7 +283,7 @@ async def test_a_nested_call_has_a_span_under_that_of_its_caller():
 
 
 async def test_nested_calls_are_counted_apart_from_requests():
-    """By name and outcome."""
+    """They are counted by name and outcome."""
     server = App()
     metrics = Metrics(server)
     async with connect(server) as client:
@@ -299,7 +299,7 @@ async def test_nested_calls_are_counted_apart_from_requests():
 
 
 async def test_lists_of_providers_are_counted():
-    """By provider and kind, beside what the server registers itself; nested ones by their path."""
+    """They are counted by provider and kind, beside registrations; nested ones by path."""
     inner = App()
     inner.providers.add(Mount(App(), prefix="deep"))
     front = type(

@@ -54,7 +54,7 @@ def spans(server):
 
 
 async def test_a_call(server, spans):
-    """The attributes are those of the semantic conventions."""
+    """The attributes follow the semantic conventions."""
     async with connect(server, version="2025-11-25") as client:
         await client.call_tool("echo", {"text": "hunter2"})
 
@@ -80,7 +80,7 @@ async def test_a_call(server, spans):
 
 
 async def test_the_parent_is_that_of_the_client(server, spans):
-    """The span continues the trace that `_meta` names, with its state."""
+    """The span continues the trace in `_meta`, with its state."""
     meta = {"traceparent": PARENT, "tracestate": "vendor=x"}
     async with connect(server) as client:
         await client.request("tools/call", {"name": "now", "_meta": meta})
@@ -94,7 +94,7 @@ async def test_the_parent_is_that_of_the_client(server, spans):
 
 @pytest.mark.parametrize("parent", ["", "00-0-0-01", "x" * 255, PARENT.replace("4bf9", "ZZZZ"), 7])
 async def test_what_is_no_parent_is_ignored(server, spans, parent):
-    """A value of another form begins a new trace, and harms nothing (SEP-414)."""
+    """A malformed value begins a new trace (SEP-414)."""
     async with connect(server) as client:
         await client.request("tools/call", {"name": "now", "_meta": {"traceparent": parent}})
 
@@ -102,7 +102,7 @@ async def test_what_is_no_parent_is_ignored(server, spans, parent):
 
 
 async def test_the_span_around_it_is_linked_or_the_parent(server, spans):
-    """A span of the HTTP request is the parent, unless the client names one: then it is linked."""
+    """The span of the HTTP request is the parent, or a link if the client sends a parent."""
     tracer = spans.provider.get_tracer("test")
     async with over_http(server) as http:
         with tracer.start_as_current_span("POST") as outer:
@@ -118,7 +118,7 @@ async def test_the_span_around_it_is_linked_or_the_parent(server, spans):
 
 
 def test_the_span_around_it_crosses_to_a_server_of_a_host_on_asyncio(server, spans):
-    """There the server runs in another thread; the span of the HTTP request is found as well."""
+    """The server runs in another thread there, and finds the span of the HTTP request."""
     tracer = spans.provider.get_tracer("test")
 
     async def main():
@@ -199,7 +199,7 @@ async def test_handlers_see_the_span(server, spans, name):
     ],
 )
 async def test_failures(server, spans, call, name, error, status, autojump_clock):
-    """A failed tool is an error, too; names that clients make up are in no name of a span."""
+    """A failed tool is an error, too; unknown names are not in names of spans."""
     async with connect(server) as client:
         try:
             await client.request(*call)
@@ -222,7 +222,7 @@ async def test_methods_that_clients_make_up(server, spans):
 
 
 async def test_resources_are_in_an_attribute(server, spans):
-    """A URI takes too many values for a name."""
+    """A URI has too many values for a name."""
     async with connect(server) as client:
         await client.read_resource("db://users/schema")
 
@@ -230,7 +230,7 @@ async def test_resources_are_in_an_attribute(server, spans):
 
 
 async def test_questions_are_below_the_call(server, spans):
-    """A request to the client is a client's span, below that of the handler that asks."""
+    """A question is a client span below the span of its handler."""
     async with connect(server, version="2025-11-25", handler=Person()) as client:
         await client.call_tool("ask")
 
@@ -242,7 +242,7 @@ async def test_questions_are_below_the_call(server, spans):
 
 @pytest.mark.parametrize("wanted", [False, True])
 async def test_baggage_only_if_wanted(server, wanted):
-    """Baggage of a client goes on to other services only if the author allows it."""
+    """Baggage of a client is passed to other services only if the author allows it."""
 
     class Carry(Tool):
         async def call(self, args, ctx: Context):
@@ -258,7 +258,7 @@ async def test_baggage_only_if_wanted(server, wanted):
 
 
 async def test_a_task_has_a_trace_of_its_own(server, spans):
-    """It is linked to the request that began it, which has ended; its handler sees its span."""
+    """It is linked to the request that created it; its handler sees its span."""
     server.tools.add(Job)
     async with connect(server, capabilities=KNOWS) as client:
         await begin(client, "job", how="ok")
@@ -277,7 +277,7 @@ async def test_a_task_has_a_trace_of_its_own(server, spans):
 
 @pytest.mark.parametrize(("how", "error"), [("crash", "tool_error"), ("time", "timeout")])
 async def test_a_task_that_fails(server, spans, how, error, autojump_clock):
-    """Its span says so, though the request had its answer."""
+    """Its span has the error, though the request was answered."""
     server.tools.add(Job)
     async with connect(server, capabilities=KNOWS) as client:
         await begin(client, "job", how=how)
@@ -290,7 +290,7 @@ async def test_a_task_that_fails(server, spans, how, error, autojump_clock):
 
 
 async def test_what_began_before(server):
-    """A request whose start it did not hear has no span, and nothing around it."""
+    """A request that began before the listener has no span."""
     spans = Spans()
     tracing = Tracing(tracer_provider=spans.provider)
     tracing(Event("stop", 1, "ping", "stdio", outcome="ok"))
@@ -309,7 +309,7 @@ def test_without_the_library(monkeypatch):
 
 
 async def test_coerced_calls(server, spans):
-    """The span of a call says if its arguments had text for other types."""
+    """The span of a call says whether text stood for other types."""
 
     def count(n: int) -> str:
         return "." * n
@@ -322,7 +322,7 @@ async def test_coerced_calls(server, spans):
 
 
 async def test_a_denied_call(server, spans):
-    """Its span says so; a decision has no span of its own."""
+    """Its span has the outcome; a decision has no span of its own."""
     server.policies.replace([DenyTools("fail")])
     async with connect(server) as client:
         await client.call_tool("fail", {"how": "tool"})

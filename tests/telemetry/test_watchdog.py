@@ -1,4 +1,4 @@
-"""Handlers that really block the loop, until the log names them; nothing waits for a clock."""
+"""Handlers that really block the loop, until the log names them; tests do not wait for a clock."""
 
 import asyncio
 import logging
@@ -17,15 +17,15 @@ from noizu_mcp import Context, DefinitionError, Server, Tool, connect, serve_htt
 from noizu_mcp.telemetry import _watchdog as module
 from noizu_mcp.telemetry import watching
 
-#: Seconds; far above what a step of these tests takes by itself, far below `PATIENCE`.
+#: Seconds; far more than a step of these tests needs, far less than `PATIENCE`.
 THRESHOLD = 0.05
-#: Seconds after which a watchdog that says nothing is a failure.
+#: Seconds after which a silent watchdog is a failure.
 PATIENCE = 30.0
 ROOT = str(Path(noizu_mcp.__file__).parents[1])
 
 
 class Barks(logging.Handler):
-    """Keeps what the watchdog says, and lets who blocks the loop wait for it."""
+    """Records what the watchdog logs, and lets the blocking code wait for it."""
 
     def __init__(self):
         super().__init__()
@@ -43,7 +43,7 @@ class Barks(logging.Handler):
                 self.heard.set()
 
     def about(self, culprit):
-        """Give the one line about a culprit: on a busy machine others may take long, too."""
+        """Return the one line about a culprit: on a busy machine others may be slow, too."""
         (line,) = [line for line in self.lines if culprit in line]
         return line
 
@@ -122,7 +122,7 @@ class Slow(Server, name="slow", version="1", watchdog=THRESHOLD):
     ],
 )
 async def test_the_handler_is_named(barks, name, function):
-    """One line has the tool, the function, where it stands, and what it is at."""
+    """One line has the tool, the function, its place, and the current line."""
     with watching(THRESHOLD):
         async with connect(Slow(barks)) as client:
             await client.call_tool(name)
@@ -136,7 +136,7 @@ async def test_the_handler_is_named(barks, name, function):
 
 
 async def test_the_stack_is_there_for_who_debugs(barks):
-    """At level DEBUG the line comes once more, with the stack."""
+    """At level DEBUG the line is logged once more, with the stack."""
     logger = logging.getLogger("noizu_mcp")
     level = logger.level
     logger.setLevel(logging.DEBUG)
@@ -159,7 +159,7 @@ async def test_a_method_without_a_name(barks):
 
 
 async def test_a_task_that_belongs_to_no_request(barks):
-    """Anything else that blocks the loop is named by its function."""
+    """Other code that blocks the loop is named by its function."""
 
     async def blocking():
         assert barks.heard.wait(PATIENCE)
@@ -173,7 +173,7 @@ async def test_a_task_that_belongs_to_no_request(barks):
 
 
 def test_a_guest_is_watched(barks):
-    """Where trio is the guest of asyncio, a blocking task of asyncio is named, too."""
+    """If trio is a guest of asyncio, a blocking asyncio task is named, too."""
 
     async def host():
         done = asyncio.get_running_loop().create_future()
@@ -204,7 +204,7 @@ def in_asyncio(barks):
 
 
 async def test_code_of_this_package_has_a_name_too(barks):
-    """Where no frame is of the user's, the innermost one is named."""
+    """If no frame belongs to the user, the innermost one is named."""
     told = []
 
     def bark(self, about, text, *args):
@@ -221,8 +221,8 @@ async def test_code_of_this_package_has_a_name_too(barks):
     assert "Condition.wait (" in told[0]
 
 
-async def test_each_incident_is_told_once(barks, monkeypatch):
-    """However long it lasts: the thread looks on and says nothing more."""
+async def test_each_incident_is_logged_once(barks, monkeypatch):
+    """However long it lasts, it is logged once."""
     looks = []
     look = module._Pulse.look
 
@@ -250,7 +250,7 @@ async def test_each_incident_is_told_once(barks, monkeypatch):
 
 
 async def test_a_loop_that_waits_is_not_blocked(barks, monkeypatch):
-    """A sync handler in a thread, and a loop with nothing to do, are left alone."""
+    """A sync handler in a thread, and an idle loop, are not reported."""
     idle = []
     look = module._Pulse.look
     server = Slow(barks)
@@ -273,7 +273,7 @@ async def test_a_loop_that_waits_is_not_blocked(barks, monkeypatch):
 
 
 async def test_what_was_read_of_a_loop_that_went_on(barks, monkeypatch):
-    """A report that comes too late is of another moment, and is not made."""
+    """A report that comes too late describes another moment, and is dropped."""
     describe, late = module._describe, threading.Event()
 
     def slowly(frames, seconds):
@@ -291,7 +291,7 @@ async def test_what_was_read_of_a_loop_that_went_on(barks, monkeypatch):
 
 
 async def test_one_loop_is_watched_once(barks):
-    """Several servers in it, or blocks in one another, have one instrument and one thread."""
+    """Several servers in it, or nested blocks, have one instrument and one thread."""
     with watching(THRESHOLD), watching(99.0):
         with watching(THRESHOLD):
             assert len(_threads()) == 1
@@ -307,7 +307,7 @@ def _threads():
 
 
 def test_one_thread_for_all_loops():
-    """It looks at each, and ends with the last of them."""
+    """It watches each loop, and ends with the last of them."""
     alive = []
 
     async def watched(enter, leave):
@@ -327,7 +327,7 @@ def test_one_thread_for_all_loops():
 
 
 async def test_serving_over_http_watches(barks):
-    """By the option of the server, as long as it is served."""
+    """The option of the server enables it, while it is served."""
     async with trio.open_nursery() as nursery:
         host = await nursery.start(partial(serve_http, Slow(barks), port=0))
         async with connect(f"{host.urls[0]}/mcp") as client:
@@ -346,7 +346,7 @@ class Usual(Server, name="usual", version="1"):
 
 
 async def test_who_is_watched():
-    """What is served, one second long by default; not with None, and not in memory."""
+    """By default served servers are watched, with a second; not with None, and not in memory."""
     assert Usual().options.watchdog == 1.0
     for server, threads in ((Unwatched(), 0), (Usual(), 1)):
         async with trio.open_nursery() as nursery:
@@ -394,7 +394,7 @@ Program().run()
 
 @pytest.mark.slow
 def test_a_program_on_stdio(tmp_path):
-    """It says the line on stderr, forks as before, and ends as before."""
+    """The line is written to stderr; forking and the end are not affected."""
     file = tmp_path / "program.py"
     file.write_text(PROGRAM)
     words = [sys.executable, "-m", "noizu_mcp", "call", "--timeout", f"{PATIENCE}"]
@@ -412,7 +412,7 @@ def test_a_program_on_stdio(tmp_path):
 
 
 async def test_a_child_forgets(monkeypatch):
-    """Of the loops of its parent nothing is left."""
+    """After a fork nothing of the parent's loops remains."""
     monkeypatch.setattr(module, "_watch", module._watch)
     with watching(THRESHOLD):
         before = module._watch
@@ -431,7 +431,7 @@ def _in_a_child(found):
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 async def test_a_child_watches_its_own_loops():
-    """A thread does not survive a fork; the child starts one of its own."""
+    """A thread does not survive a fork; the child starts its own."""
     fork = multiprocessing.get_context("fork")
     found = fork.SimpleQueue()
     with watching(THRESHOLD):
@@ -450,7 +450,7 @@ def _in_a_new_thread(found):
 
 @pytest.mark.parametrize("threshold", [0, -1, float("inf"), float("nan"), True, "1"])
 def test_thresholds(threshold):
-    """It must be a time, for the option of a server too."""
+    """A threshold must be positive seconds, in the option of a server, too."""
     with pytest.raises(ValueError, match="threshold must be seconds above 0, or None, not"):
         watching(threshold).__enter__()
     with pytest.raises(DefinitionError, match=r"watchdog: must be seconds above 0, got"):

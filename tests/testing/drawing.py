@@ -1,4 +1,4 @@
-"""Draws examples from strategies, and steps of state machines, the same ones in each run."""
+"""Draw reproducible examples from strategies, and steps of state machines."""
 
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import errors as hypothesis_errors
@@ -14,7 +14,7 @@ QUIET = settings(
 
 
 def draw(strategy, count=20):
-    """Return up to `count` values; none if the strategy gives none."""
+    """Return up to `count` values, or none if the strategy has none."""
     found = []
 
     @settings(QUIET, max_examples=count)
@@ -30,13 +30,13 @@ def draw(strategy, count=20):
 
 
 def least(strategy, condition):
-    """Return the simplest value for which a condition holds."""
+    """Return the simplest value that satisfies a condition."""
     patient = settings(database=None, derandomize=True, max_examples=2_000, deadline=None)
     return find(strategy, condition, settings=patient)
 
 
 def run_machine(machine, count=15, *, shrink=False):
-    """Run a state machine, in so many examples of a few steps."""
+    """Run a state machine with this many examples of a few steps."""
     phases = [Phase.generate, Phase.shrink] if shrink else [Phase.generate]
     few = settings(QUIET, max_examples=count, stateful_step_count=8, phases=phases)
     run_state_machine_as_test(machine, settings=few)

@@ -46,7 +46,7 @@ def login():
 
 
 async def ask(login, path, form=None, headers=(), *, body=None):
-    """Send a form, or read a document; returns the status and the JSON of the answer."""
+    """Send a form, or read a document; return the status and the JSON of the response."""
     request = FetchRequest(url=f"{login.issuer}/{path}", headers=tuple(headers))
     if form is not None or body is not None:
         sent = urlencode(form).encode() if body is None else body
@@ -58,7 +58,7 @@ async def ask(login, path, form=None, headers=(), *, body=None):
 
 
 def authorize(login, **changed):
-    """Let the person approve; returns the parameters that the client gets."""
+    """Let the user approve; return the parameters of the redirect."""
     good = {
         "response_type": "code",
         "client_id": "app",
@@ -110,7 +110,7 @@ def verifier(login):
     ],
 )
 async def test_metadata(login, place):
-    """The metadata is at every place where a client looks for it."""
+    """The metadata is at every URL that clients request."""
     answer = await login.fetch(FetchRequest(url=f"https://login.example.com{place}"))
 
     assert json.loads(answer.body) == login.metadata
@@ -119,18 +119,18 @@ async def test_metadata(login, place):
 
 @pytest.mark.parametrize("path", ["nothing", "metadata", "token/"])
 async def test_other_paths(login, path):
-    """At any other path there is nothing."""
+    """Other paths are not found."""
     assert (await ask(login, path))[0] == 404
 
 
 @pytest.mark.parametrize(("path", "form"), [("token", None), ("jwks", {})])
 async def test_other_methods(login, path, form):
-    """A token is never asked for by GET, nor keys by POST."""
+    """A token cannot be requested by GET, nor keys by POST."""
     assert (await ask(login, path, form))[0] == 405
 
 
 async def test_code(login):
-    """A code is redeemed for a token that our verifier accepts."""
+    """A code is exchanged for a token that our verifier accepts."""
     found = authorize(login)
     status, given = await redeem(login, found["code"])
     principal = await verifier(login).verify(given["access_token"], ANY)
@@ -144,7 +144,7 @@ async def test_code(login):
 
 
 async def test_keys_are_published(login):
-    """A verifier that fetches the keys accepts the tokens, too."""
+    """A verifier that fetches the keys accepts the tokens."""
     token = login.issue_token(MCP, scopes=["read"], subject="bob", department="x")
     fetching = JWTVerifier(
         issuer=ISSUER, audience=MCP, jwks_uri=login.metadata["jwks_uri"], fetcher=login
@@ -155,7 +155,7 @@ async def test_keys_are_published(login):
 
 
 async def test_claims_of_a_token_can_be_wrong(login):
-    """A test of a server can issue a token that has expired."""
+    """A test can issue an expired token."""
     with pytest.raises(InvalidToken, match="expired"):
         await verifier(login).verify(login.issue_token(MCP, exp=0), ANY)
 
@@ -172,7 +172,7 @@ async def test_claims_of_a_token_can_be_wrong(login):
     ],
 )
 async def test_wrong_redemption(login, changed, error):
-    """A code belongs to one client, one verifier, one redirect and one resource."""
+    """A code is bound to a client, a verifier, a redirect and a resource."""
     assert (await redeem(login, authorize(login)["code"], **changed))[1]["error"] == error
 
 
@@ -193,12 +193,12 @@ async def test_a_code_is_used_once(login):
     ],
 )
 def test_refused_authorization(login, changed, error):
-    """The client is told of a wrong parameter by the redirect."""
+    """A wrong parameter is reported in the redirect."""
     assert authorize(login, **changed)["error"] == error
 
 
 def test_the_person_denies():
-    """`approve` decides by the parameters; the client learns that it was denied."""
+    """`approve` decides by the parameters; the redirect reports a denial."""
     login = AuthorizationServer(ISSUER, approve=lambda params: "write" not in params["scope"])
 
     client = "https://app.example.com/client.json"
@@ -207,7 +207,7 @@ def test_the_person_denies():
 
 
 def test_unknown_scope():
-    """A server with a list of scopes refuses others."""
+    """A server with a list of scopes refuses other scopes."""
     login = AuthorizationServer(ISSUER, scopes=["read"])
     login.add_client("app")
 
@@ -223,7 +223,7 @@ def test_unknown_scope():
     ],
 )
 def test_no_redirect_to_strangers(login, changed, text):
-    """A browser is never sent to an unknown place."""
+    """A browser is never redirected to an unregistered URL."""
     with pytest.raises(ValueError, match=text):
         authorize(login, **changed)
 
@@ -235,7 +235,7 @@ def test_browser_elsewhere(login):
 
 
 def test_registered_redirect(login):
-    """A client with redirect URIs is sent to these only; its query is kept."""
+    """Only registered redirect URIs are used; their query is kept."""
     uri = "https://app.example.com/back?a=b"
     login.add_client("web", redirect_uris=[uri])
     query = {"response_type": "code", "client_id": "web", "code_challenge": CHALLENGE}
@@ -248,7 +248,7 @@ def test_registered_redirect(login):
 
 
 def test_wrong_redirect_parameters(login):
-    """A test can change or leave out a parameter of the redirect."""
+    """A test can change or omit a parameter of the redirect."""
     login.redirect = {"iss": "https://evil.example.com", "state": None}
     found = authorize(login)
 
@@ -257,7 +257,7 @@ def test_wrong_redirect_parameters(login):
 
 
 async def test_refresh_rotates(login):
-    """Each use of a refresh token gives a new one; an old one revokes all."""
+    """Each use of a refresh token returns a new one; an old one revokes all."""
     first = (await redeem(login, authorize(login)["code"]))[1]["refresh_token"]
     second = (await refresh(login, first, scope="read"))[1]
     again = (await refresh(login, second["refresh_token"]))[1]
@@ -271,7 +271,7 @@ async def test_refresh_rotates(login):
 
 
 async def test_refresh_without_rotation():
-    """A server that does not rotate accepts a refresh token for ever."""
+    """Without rotation a refresh token is always accepted."""
     login = AuthorizationServer(ISSUER, rotate=False)
     login.add_client("app")
     token = (await redeem(login, authorize(login)["code"]))[1]["refresh_token"]
@@ -281,7 +281,7 @@ async def test_refresh_without_rotation():
 
 
 async def test_credentials_in_the_form_and_as_basic(login):
-    """A client proves its secret in either way."""
+    """A client can send its secret in either way."""
     basic = base64.b64encode(b"robot:s3cret").decode()
     form = {"grant_type": "client_credentials", "resource": MCP}
     posted = await credentials(login, scope="read")
@@ -294,7 +294,7 @@ async def test_credentials_in_the_form_and_as_basic(login):
 
 @pytest.mark.parametrize("header", ["Basic !", "Basic " + base64.b64encode(b"robot").decode()])
 async def test_malformed_basic(login, header):
-    """Whatever is not a pair of name and secret is refused."""
+    """Credentials that are not a pair of id and secret are refused."""
     form = {"grant_type": "client_credentials"}
     status, answer = await ask(login, "token", form, [("Authorization", header)])
 
@@ -302,12 +302,12 @@ async def test_malformed_basic(login, header):
 
 
 async def test_wrong_secret(login):
-    """A client with another secret is refused."""
+    """A wrong secret is refused."""
     assert (await credentials(login, client_secret="other"))[1]["error"] == "invalid_client"
 
 
 async def test_credentials_need_a_secret(login):
-    """A public client has no credentials of its own."""
+    """A public client cannot use client credentials."""
     answer = await credentials(login, client_id="app")
 
     assert answer[1]["error"] == "unauthorized_client"
@@ -319,7 +319,7 @@ def client_assertion(key, **changed):
 
 
 async def test_private_key_jwt(login):
-    """A client proves that it has its key."""
+    """A client proves possession of its key."""
     key = generate_private_key(SECP256R1())
     login.add_client("signer", key=key.public_key())
     form = {"grant_type": "client_credentials", "client_assertion_type": ASSERTION}
@@ -365,7 +365,7 @@ async def test_trust_of_a_key(login):
 
 
 async def test_identity_assertion(login):
-    """An ID token becomes an ID-JAG at the identity provider, and a token at the other server."""
+    """The identity provider turns an ID token into an ID-JAG, which the other server exchanges."""
     provider = AuthorizationServer("https://idp.example.com")
     provider.add_client("robot", secret="s3cret")
     login.trust(provider)
@@ -419,7 +419,7 @@ async def test_dpop(login):
 
 
 async def test_dpop_of_a_refresh(login):
-    """A refresh token of a bound grant needs a proof of its key."""
+    """Refreshing a bound grant needs a proof with its key."""
     key = generate_private_key(SECP256R1())
     code = authorize(login)["code"]
     form = {"grant_type": "authorization_code", "client_id": "app", "code": code}
@@ -431,7 +431,7 @@ async def test_dpop_of_a_refresh(login):
 
 
 async def test_dpop_nonce():
-    """A server that demands nonces names one in a header, and accepts it."""
+    """A server that demands nonces sends one in a header, and accepts it."""
     login = AuthorizationServer(ISSUER, dpop_nonces=True)
     login.add_client("robot", secret="s3cret")
     key = generate_private_key(SECP256R1())
@@ -448,7 +448,7 @@ async def test_dpop_nonce():
 
 @pytest.mark.parametrize(("method", "has_secret"), [("none", False), ("client_secret_post", True)])
 async def test_registration(login, method, has_secret):
-    """A client that registers itself is known from then on."""
+    """A client that registers itself is known afterwards."""
     wanted = {"redirect_uris": [BACK], "token_endpoint_auth_method": method}
     status, given = await ask(login, "register", body=json.dumps(wanted).encode())
 
@@ -467,14 +467,14 @@ async def test_registration(login, method, has_secret):
     ],
 )
 async def test_wrong_registration(login, body, error):
-    """A registration without redirect URIs, or that is no JSON object, is refused."""
+    """A registration without redirect URIs, or that is not an object, is refused."""
     status, answer = await ask(login, "register", body=body)
 
     assert (status, answer["error"]) == (400, error)
 
 
 async def test_no_registration():
-    """A server may know only clients that are registered in advance."""
+    """Registration can be disabled."""
     login = AuthorizationServer(ISSUER, registration=False)
 
     assert "registration_endpoint" not in login.metadata
@@ -487,7 +487,7 @@ async def introspect(login, token):
 
 
 async def test_introspection(login):
-    """A verifier that asks about each token accepts it until it is revoked."""
+    """An introspecting verifier accepts a token until it is revoked."""
     asking = IntrospectionVerifier(
         login.metadata["introspection_endpoint"],
         client_id="robot",
@@ -519,7 +519,7 @@ async def test_revocation(login, kind):
 
 
 async def test_faults(login):
-    """The next requests to an endpoint fail as the test says."""
+    """The next requests to an endpoint fail as the test defines."""
     login.fail("token", status=503, error="temporarily_unavailable", times=2)
     answers = [await credentials(login) for _ in range(3)]
 
@@ -530,7 +530,7 @@ async def test_faults(login):
 
 
 async def test_hanging(login, autojump_clock):
-    """Requests to an endpoint that hangs wait until the test lets them go."""
+    """Requests to an endpoint that hangs wait until the test releases them."""
     login.hang("token")
     with trio.move_on_after(10) as patience:
         await credentials(login)
@@ -541,7 +541,7 @@ async def test_hanging(login, autojump_clock):
 
 
 def test_unknown_endpoint(login):
-    """A fault of an endpoint that does not exist is a mistake of the test."""
+    """A fault of an unknown endpoint is a mistake of the test."""
     with pytest.raises(ValueError, match="no endpoint 'tokens'; there are: metadata, authorize"):
         login.fail("tokens")
 
@@ -556,7 +556,7 @@ async def test_tables_are_bounded(login, monkeypatch):
 
 
 def test_without_pyjwt(monkeypatch):
-    """The extra that it needs is named."""
+    """The error names the extra."""
     monkeypatch.setitem(sys.modules, "jwt", None)
 
     with pytest.raises(ImportError, match=r"pip install 'noizu-mcp\[auth\]'"):
@@ -576,7 +576,7 @@ class Docs(Server, name="docs", version="1"):
 
 @pytest.mark.parametrize("server", [Docs, Docs()])
 async def test_served(server):
-    """Both servers listen on free ports, and a token of the one opens the other."""
+    """Both servers listen on free ports, and a token of one is valid for the other."""
     async with (
         serve_authorization(subject="eve") as login,
         serve_protected(server, partial(login.auth_for, required_scopes=["read"])) as url,
@@ -584,7 +584,7 @@ async def test_served(server):
         token = login.issue_token(url, scopes=["read"])
         async with connect(url, auth=Bearer(token)) as client:
             result = await client.call_tool("whoami")
-        # Requests to other addresses pass through it.
+        # Requests to other addresses are passed on.
         place = url.replace("/mcp", "/.well-known/oauth-protected-resource/mcp")
         document = await login.fetch(FetchRequest(url=place))
         again = await login.fetch(FetchRequest(url=place))

@@ -1,4 +1,4 @@
-"""Cassettes: recorded, played back, redacted; what differs from the recording is told."""
+"""Cassettes: recording, replay, redaction, and differences from the recording."""
 
 import base64
 import json
@@ -68,7 +68,7 @@ class Docs(Server, name="docs", version="1.0.0"):
 
 
 async def talk(client: Any, operations: Any) -> list[Any]:
-    """Do what a user of a server would do, and note all that comes back."""
+    """Perform operations of a user, and record all results."""
     seen: list[Any] = []
     for name, value in operations:
         try:
@@ -102,11 +102,11 @@ EVERYTHING = [
 
 
 def check_replay(version: str, operations: Any, path: Path) -> None:
-    """Record a session, and check that it is the same on the replay."""
+    """Record a session, and check that it is the same in the replay."""
     answers = [{"name": "Ada"}] * len(operations)
 
     async def session(target: Any, **options: Any) -> list[Any]:
-        # Before 2025-06-18 nobody can be asked.
+        # Before 2025-06-18 there are no questions.
         handler = ScriptedHandler(elicitation=answers) if version > "2025-06" else None
         async with connect(target, version=version, handler=handler, **options) as client:
             return await talk(client, operations)
@@ -121,7 +121,7 @@ def check_replay(version: str, operations: Any, path: Path) -> None:
 
 @pytest.mark.parametrize("version", REVISIONS)
 def test_a_replay_says_what_the_server_said(version: str, tmp_path: Path) -> None:
-    """Results, errors, progress and questions are those of the recording."""
+    """Results, errors, progress and questions are the recorded ones."""
     check_replay(version, EVERYTHING, tmp_path / "a.jsonl")
 
 
@@ -130,11 +130,11 @@ def test_a_replay_says_what_the_server_said(version: str, tmp_path: Path) -> Non
 def test_every_session_can_be_replayed(
     version: str, operations: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """The same holds for any session, on any revision."""
+    """Any session on any revision can be replayed."""
     check_replay(version, operations, tmp_path_factory.getbasetemp() / "any.jsonl")
 
 
-@settings(max_examples=10)  # each runs two connections
+@settings(max_examples=10)  # each uses two connections
 @given(numbers=st.lists(st.integers(0, 9), min_size=1, max_size=8), order=st.randoms())
 def test_the_order_of_requests_may_differ(
     numbers: list[int], order: Any, tmp_path_factory: pytest.TempPathFactory
@@ -175,7 +175,7 @@ def recorded(path: Path, *calls: tuple[str, dict[str, Any]], **options: Any) -> 
 
 
 def test_what_is_not_recorded_is_refused(tmp_path: Path) -> None:
-    """The error names the request and the one that the cassette has; `done` lists both."""
+    """The error has the request and the recorded one; `done` lists both."""
     played = replay(recorded(tmp_path / "a.jsonl", ("add", {"a": 1})))
     with SyncClient(played, version="2025-11-25") as client:
         with pytest.raises(McpError, match="no such request: tools/call") as caught:
@@ -198,7 +198,7 @@ def test_what_is_not_recorded_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_step_is_taken_once(tmp_path: Path) -> None:
-    """A request that was sent once is answered once; true is not 1."""
+    """A request that was recorded once is answered once; true differs from 1."""
     played = replay(recorded(tmp_path / "a.jsonl", ("add", {"a": 1})))
     with SyncClient(played, version="2025-11-25") as client:
         with pytest.raises(McpError, match="no such request"):
@@ -209,7 +209,7 @@ def test_a_step_is_taken_once(tmp_path: Path) -> None:
 
 
 def test_steps_may_be_repeated(tmp_path: Path) -> None:
-    """The recorded answers come in turn, then the last one again; other requests are refused."""
+    """The recorded answers are used in turn, then the last one again; others are refused."""
     path = tmp_path / "a.jsonl"
     with record(path) as tap, SyncClient(Counter, tap=tap) as client:
         counts = [client.call_tool("count").structured for _ in range(2)]
@@ -224,7 +224,7 @@ def test_steps_may_be_repeated(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", REVISIONS)
 def test_a_replay_has_the_revision_of_its_recording(version: str, tmp_path: Path) -> None:
-    """A client that asks for none gets it, also where it would begin otherwise."""
+    """A client without a pinned version gets that of the recording."""
     path = tmp_path / "a.jsonl"
     with record(path) as tap, SyncClient(Counter, version=version, tap=tap) as client:
         client.call_tool("count")
@@ -234,7 +234,7 @@ def test_a_replay_has_the_revision_of_its_recording(version: str, tmp_path: Path
 
 
 def test_secrets_are_not_written(tmp_path: Path) -> None:
-    """A password is hidden in the file, and a replay takes any; the answer shows none."""
+    """A password is hidden in the file, and a replay accepts any; the result shows none."""
     path = recorded(tmp_path / "a.jsonl", ("log_in", {"password": "hunter22"}))
 
     assert "hunter22" not in path.read_text()
@@ -244,7 +244,7 @@ def test_secrets_are_not_written(tmp_path: Path) -> None:
 
 
 def test_redaction_is_a_function(tmp_path: Path) -> None:
-    """It changes what is written, and what is compared."""
+    """A function changes what is written, and what is compared."""
 
     def hide_numbers(message: dict[str, Any]) -> dict[str, Any]:
         text = json.dumps(message)
@@ -275,7 +275,7 @@ NAMES = (
 
 @given(around=JSON, name=st.sampled_from(NAMES))
 def test_hiding_keeps_the_shape(around: Any, name: str) -> None:
-    """What is no secret stays; hiding twice is hiding once; a schema keeps its property."""
+    """Other values stay; redaction is idempotent; properties of schemas stay."""
     value = {"kept": around, name: "s3cret-text", "schema": {name: {"type": "string"}}}
     hidden = hide_secrets(value)
 
@@ -345,7 +345,7 @@ WITH_SECRETS = [
 
 
 def test_secrets_are_found_by_name_and_form() -> None:
-    """In objects, headers, texts and URLs, and in base64 of them; hidden once is hidden twice."""
+    """They are found in objects, headers, texts, URLs and base64; redaction is idempotent."""
     for value in WITH_SECRETS:
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
             text = json.dumps({"\u00ff?>~": "~~~???>>>", "value": value}, ensure_ascii=False)
@@ -380,7 +380,7 @@ def test_secrets_are_found_by_name_and_form() -> None:
     ],
 )
 def test_what_is_no_secret_stays(value: Any) -> None:
-    """Prose, names of the protocol, schemas and other texts are written as they are."""
+    """Prose, names of the protocol, schemas and other texts are written unchanged."""
     assert hide_secrets(value) == value
 
 
@@ -430,7 +430,7 @@ PLACES: tuple[Callable[[str, str], Any], ...] = (
 def test_what_stands_under_such_a_name_is_hidden(
     prefix: str, base: Any, case: Any, end: str, place: Any, value: str
 ) -> None:
-    """Whatever the spelling of the name, of one or of several, and wherever it stands."""
+    """The name may be spelled in any way, have several words, and be in any place."""
     name = case([*filter(None, [prefix]), *base[:-1], base[-1] + end])
     hidden = json.dumps(hide_secrets(place(name, value)))
 
@@ -440,7 +440,7 @@ def test_what_stands_under_such_a_name_is_hidden(
 
 
 def decoded(text: str) -> str:
-    """Decode base64, if it is such."""
+    """Decode a text if it is base64."""
     try:
         return base64.b64decode(text).decode()
     except ValueError:
@@ -472,13 +472,13 @@ def decoded(text: str) -> str:
     ],
 )
 def test_long_texts_are_redacted(part: str) -> None:
-    """A text of a peer is read once, or a few times, and not once for each of its characters."""
+    """A text of a peer is read a constant number of times."""
     long = part * (100_000 // len(part))
     assert hide_secrets(hide_secrets(long)) == hide_secrets(long)
 
 
 def test_an_error_shows_no_secret(tmp_path: Path) -> None:
-    """A request that was not recorded is told as it would be written."""
+    """A request that was not recorded is redacted in the error."""
     path = recorded(tmp_path / "a.jsonl", ("add", {"a": 1}))
     played = replay(path)
 
@@ -491,7 +491,7 @@ def test_an_error_shows_no_secret(tmp_path: Path) -> None:
 
 
 def test_a_file_is_written_line_by_line(tmp_path: Path) -> None:
-    """A program that ends early leaves what it has sent; bytes that are no JSON are left out."""
+    """A program that ends early leaves what it has sent; bytes that are not JSON are left out."""
     path = tmp_path / "new" / "a.jsonl"
     with record(path) as tap:
         tap("sent", b'[{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","method":"b"},3]')
@@ -516,7 +516,7 @@ def test_a_file_is_written_line_by_line(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_is_no_cassette_is_refused(tmp_path: Path, text: str, problem: str) -> None:
-    """With its name, and the line."""
+    """The error has the name of the file and the line."""
     path = tmp_path / "a.jsonl"
     path.write_text(text)
 
@@ -525,7 +525,7 @@ def test_a_file_that_is_no_cassette_is_refused(tmp_path: Path, text: str, proble
 
 
 async def test_notices_belong_to_their_causes(tmp_path: Path) -> None:
-    """What the server says first comes first; a notice comes after the message before it."""
+    """Messages of the server are replayed in order; a notice follows the message before it."""
     path = tmp_path / "a.jsonl"
     lines = [
         {"cassette": 1},

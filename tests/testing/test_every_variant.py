@@ -1,4 +1,4 @@
-"""The fixtures of the plugin in this suite: an example answers alike on every version."""
+"""The fixtures of the plugin in this suite: an example behaves the same on every version."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ async def test_results(mcp_client: Any) -> None:
 
 
 async def test_lists(mcp_client: Any, mcp_transcript: Any) -> None:
-    """Every list is there, in the same order when it is asked for again."""
+    """Every list is complete, in the same order each time."""
     for fetch in (mcp_client.list_tools, mcp_client.list_prompts, mcp_client.list_resources):
         first = [each.name for each in await fetch()]
         assert first
@@ -36,6 +36,6 @@ async def test_lists(mcp_client: Any, mcp_transcript: Any) -> None:
 
 
 def test_plain_code(mcp_client: Any, mcp_variant: Any) -> None:
-    """A plain test has the same client, on the version and transport that it names."""
+    """A plain test has the same client, on its version and transport."""
     assert mcp_client.protocol_version == mcp_variant.version
     assert mcp_client.call_tool("test_simple_text").content[0].text.startswith("This is a simple")

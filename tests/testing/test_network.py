@@ -1,4 +1,4 @@
-"""`Network`: what a client sees of delays, other orders, broken and half-closed connections."""
+"""`Network`: delays, reordering, and broken and half-closed connections for a client."""
 
 import asyncio
 import socket
@@ -32,7 +32,7 @@ REVISIONS = ("2025-11-25", "2026-07-28")
 
 
 async def echo(number: int, ctx: Context) -> int:
-    """Give a number back."""
+    """Return the number."""
     await ctx.report_progress(number)
     return number
 
@@ -42,7 +42,7 @@ class Demo(Server, name="demo", version="1.0.0"):
 
 
 async def call_many(client: Any, count: int) -> dict[int, object]:
-    """Call a tool many times at once, and note how each call has ended."""
+    """Call a tool many times at once, and record how each call ends."""
     endings: dict[int, object] = {}
 
     async def call(number: int) -> None:
@@ -60,7 +60,7 @@ async def call_many(client: Any, count: int) -> dict[int, object]:
 
 
 async def talk(network: Network, version: str, count: int = 5) -> tuple[Any, Transcript]:
-    """Use a server through a network; returns how it has ended, and all messages."""
+    """Use a server through a network; return how each call ended, and all messages."""
     transcript = Transcript()
     try:
         async with connect(
@@ -76,7 +76,7 @@ def virtually(function: Any, *args: Any) -> Any:
     return trio.run(function, *args, clock=MockClock(autojump_threshold=0))
 
 
-@settings(max_examples=30)  # each runs a connection
+@settings(max_examples=30)  # each uses a connection
 @given(
     seed=st.integers(0, 99),
     most=st.sampled_from([0.0, 3.0]),
@@ -87,7 +87,7 @@ def virtually(function: Any, *args: Any) -> Any:
 def test_each_call_ends_once(
     seed: int, most: float, reorder: bool, drop: float, version: str
 ) -> None:
-    """In its own answer, or in a closed connection."""
+    """A call ends with its own answer, or with a closed connection."""
     network = Network(seed, delay=(0.0, most), reorder=reorder, drop=drop)
     endings, _ = virtually(talk, network, version)
 
@@ -101,7 +101,7 @@ def test_each_call_ends_once(
 
 
 def test_a_seed_gives_the_same_faults_again() -> None:
-    """One call after the other arrives at the same times, and breaks at the same message."""
+    """Sequential calls arrive at the same times, and break at the same message."""
 
     async def session(seed: int) -> list[float]:
         arrivals: list[float] = []
@@ -120,7 +120,7 @@ def test_a_seed_gives_the_same_faults_again() -> None:
 
 
 def test_answers_overtake_each_other() -> None:
-    """With `reorder` they come in another order for some seed, without it never."""
+    """With `reorder` and some seeds answers arrive in another order, without it never."""
 
     def are_in_order(seed: int, reorder: bool) -> bool:
         network = Network(seed, delay=(0.0, 1.0), reorder=reorder)
@@ -143,7 +143,7 @@ async def test_time_passes(autojump_clock: MockClock) -> None:
 
 
 async def test_cut_breaks_the_connection(autojump_clock: MockClock) -> None:
-    """Calls that are under way fail, and so do later ones."""
+    """Open calls fail, and so do later ones."""
     network = Network(delay=(1.0, 1.0))
     async with connect(network.between(Demo)) as client:
         async with trio.open_nursery() as nursery:
@@ -157,12 +157,12 @@ async def test_cut_breaks_the_connection(autojump_clock: MockClock) -> None:
             network.cut()
         with pytest.raises(ConnectionClosed):
             await client.call_tool("echo", {"number": 2})
-    network.cut()  # nothing is left to be cut
+    network.cut()  # nothing remains to be cut
 
 
 @pytest.mark.parametrize("version", REVISIONS)
 async def test_a_server_that_sends_no_more(autojump_clock: MockClock, version: str) -> None:
-    """What it has sent arrives, and then the end."""
+    """What it has sent arrives, and then EOF."""
     network = Network(delay=(1.0, 1.0))
     async with connect(network.between(Demo), version=version) as client:
         async with trio.open_nursery() as nursery:
@@ -185,7 +185,7 @@ async def test_a_server_that_sends_no_more(autojump_clock: MockClock, version: s
 
 
 async def test_a_client_that_sends_no_more(autojump_clock: MockClock) -> None:
-    """The server answers what has reached it, and ends."""
+    """The server answers what has arrived, and ends."""
     network = Network(delay=(1.0, 1.0))
     async with connect(network.between(Demo)) as client:
         async with trio.open_nursery() as nursery:
@@ -203,18 +203,18 @@ async def test_a_client_that_sends_no_more(autojump_clock: MockClock) -> None:
 
 @pytest.mark.parametrize("version", REVISIONS)
 async def test_pieces_over_http_arrive_whole(version: str) -> None:
-    """The bytes are cut anywhere, and every answer is the right one."""
+    """The bytes may be split anywhere, and every answer is right."""
     network = Network(7, delay=(0.0, 0.001))
     target = network.between(serve_over(Demo, "http"))
     async with connect(target, version=version) as client:
         assert await call_many(client, 4) == {1: 1, 2: 2, 3: 3, 4: 4}
 
 
-@pytest.mark.slow  # a client waits before it comes back to a broken stream
+@pytest.mark.slow  # a client waits before it resumes a broken stream
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("version", REVISIONS)
 async def test_each_call_ends_once_over_http(version: str, seed: int) -> None:
-    """Through connections that break, too: in its own answer, or in one exception."""
+    """With broken connections a call ends with its own answer, or with one exception."""
     network = Network(seed, delay=(0.0, 0.002), drop=0.03)
     with trio.fail_after(60), suppress(ConnectionClosed, TransportError):
         async with connect(
@@ -228,20 +228,20 @@ async def test_each_call_ends_once_over_http(version: str, seed: int) -> None:
 
 @pytest.mark.parametrize("version", REVISIONS)
 async def test_a_client_comes_back_over_http(version: str) -> None:
-    """A broken connection costs what was under way; the next call has a connection of its own."""
+    """Open calls of a broken connection fail; the next call has a new connection."""
     network = Network()
     async with connect(network.between(serve_over(Demo, "http")), version=version) as client:
         for side in ("client", "server"):
             network.half_close(side)
             network.cut()
-            # The first call may take an idle connection that has just ended.
+            # The first call may use an idle connection that has just ended.
             endings = [await call_many(client, 1) for _ in range(3)]
             assert endings[-1] == {1: 1}
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_a_network_that_is_down_over_http(version: str) -> None:
-    """Every call fails until it is up again; then the same client goes on."""
+    """Every call fails until it is up again; then the same client can be used."""
     network = Network()
     async with connect(network.between(serve_over(Demo, "http")), version=version) as client:
         network.down()
@@ -253,7 +253,7 @@ async def test_a_network_that_is_down_over_http(version: str) -> None:
 
 
 async def test_a_network_that_is_down_in_memory() -> None:
-    """The connection ends, and there is no new one until it is up again."""
+    """The connection ends, and a new one fails until the network is up again."""
     network = Network()
     async with connect(network.between(Demo)) as client:
         network.down()
@@ -268,7 +268,7 @@ async def test_a_network_that_is_down_in_memory() -> None:
 
 
 async def test_all_is_dropped_over_http() -> None:
-    """A network that breaks every connection is told by `connect`."""
+    """If the network breaks every connection, `connect` raises."""
     network = Network(drop=1.0)
     with pytest.raises(TransportError, match=r"http://127\.0\.0\.1"):
         async with connect(network.between(serve_over(Demo, "http"))):
@@ -276,7 +276,7 @@ async def test_all_is_dropped_over_http() -> None:
 
 
 async def test_a_server_that_is_not_there() -> None:
-    """The relay takes the connection, and ends it."""
+    """The relay accepts the connection, and closes it."""
     async with Network().between("http://127.0.0.1:1/mcp") as reached:
         with pytest.raises(TransportError):
             async with connect(reached):
@@ -284,7 +284,7 @@ async def test_a_server_that_is_not_there() -> None:
 
 
 async def test_a_server_that_resets_its_connections() -> None:
-    """The relay breaks that of the client, too."""
+    """The relay resets the connection of the client, too."""
 
     async def reset(stream: trio.SocketStream) -> None:
         await stream.receive_some(1)
@@ -302,7 +302,7 @@ async def test_a_server_that_resets_its_connections() -> None:
 
 
 def test_plain_code_uses_it() -> None:
-    """The link lives on the loop of a `SyncClient`; any thread may break it."""
+    """The link uses the loop of a `SyncClient`; any thread may break it."""
     network = Network(1, reorder=True)
     with SyncClient(network.between(Demo())) as client:
         assert client.call_tool("echo", {"number": 1}).content[0].text == "1"
@@ -313,7 +313,7 @@ def test_plain_code_uses_it() -> None:
 
 
 def test_asyncio_uses_it() -> None:
-    """The same on asyncio, whose tasks are not those of the loop of the link."""
+    """It works for asyncio tasks, though the link has its own trio loop."""
     network = Network()
 
     async def main() -> None:
@@ -325,7 +325,7 @@ def test_asyncio_uses_it() -> None:
 
 
 async def test_targets_without_a_network_are_refused() -> None:
-    """A command and a stream have no network in between; TLS does not let anybody in."""
+    """Commands and streams have no network in between; TLS cannot be relayed."""
     network = Network()
     for target in (Stdio(sys.executable), serve_over(Demo, "stdio")):
         with pytest.raises(TransportError, match="no network can stand before"):
@@ -345,13 +345,13 @@ async def test_targets_without_a_network_are_refused() -> None:
     ],
 )
 def test_settings_out_of_range_are_refused(options: Any, text: str) -> None:
-    """When the network is made."""
+    """They are refused when the network is made."""
     with pytest.raises(ValueError, match=text):
         Network(**options)
 
 
 async def test_a_full_link_holds_the_sender_up(autojump_clock: MockClock) -> None:
-    """A server that sends more than is under way at most waits, and loses nothing."""
+    """A server that sends more than the capacity waits, and loses nothing."""
 
     async def flood(ctx: Context) -> str:
         """Send much."""
@@ -371,7 +371,7 @@ async def test_a_full_link_holds_the_sender_up(autojump_clock: MockClock) -> Non
 
 
 async def test_bytes_that_are_no_request_travel_too(autojump_clock: MockClock) -> None:
-    """Whatever a raw client sends arrives in its order, and is answered."""
+    """Bytes of a raw client arrive in order, and are answered."""
     async with Network(3, delay=(0.0, 2.0), reorder=True).between(Demo) as stream:
         await stream.send([b"no JSON", b"[3]", b'{"jsonrpc":"2.0","id":1,"method":"ping"}'])
         answers = [(await stream.receive())[0].data for _ in range(3)]

@@ -53,7 +53,7 @@ ONCE = "import pytest\n@pytest.mark.mcp(versions='2026-07-28', transports='memor
 
 @pytest.fixture(scope="module", autouse=True)
 def loaded() -> None:
-    """Load everything in this process: a session in it forgets the modules that it has loaded."""
+    """Import everything in this process: a session in it forgets its imported modules."""
 
     class Nothing(Server, name="nothing", version="1"):
         pass
@@ -64,10 +64,10 @@ def loaded() -> None:
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A project with a server, whose tests are given as text; returns the outcome of a run."""
+    """A project with a server, whose tests are given as text; returns the result of a run."""
     pytester.makepyfile(plugin_app=APP)
     pytester.makeconftest(CONFTEST)
-    # The options of this run are no options of that one.
+    # The options of this run do not apply to that one.
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
 
     def run(
@@ -84,7 +84,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 @pytest.mark.parametrize("text", [PLAIN, ASYNC], ids=["plain", "trio"])
 def test_a_test_runs_on_each_revision_and_transport(project: Any, text: str) -> None:
-    """Twelve runs, whose names say what they are: plain code, and on pytest-trio."""
+    """It runs twelve times, with ids for each variant: as plain test, and on pytest-trio."""
     result = project(text, "-v")
 
     result.assert_outcomes(passed=12)
@@ -93,7 +93,7 @@ def test_a_test_runs_on_each_revision_and_transport(project: Any, text: str) -> 
 
 
 def test_anyio(project: Any) -> None:
-    """A client for the loop that anyio runs: trio, and asyncio."""
+    """The client uses the loop that anyio runs: trio or asyncio."""
     text = f"{ONCE}\n@pytest.mark.anyio\n{ASYNC.strip()}\n"
     backends = "@pytest.fixture(params=['trio', 'asyncio'])\ndef anyio_backend(request):\n"
     result = project(f"{text}\n{backends}    return request.param\n", ini="")
@@ -102,7 +102,7 @@ def test_anyio(project: Any) -> None:
 
 
 def test_pytest_asyncio(pytester: pytest.Pytester, project: Any) -> None:
-    """Its strict and its automatic mode give a client for asyncio."""
+    """In its strict and its auto mode the client is on asyncio."""
     pytest.importorskip("pytest_asyncio")
     for mode, mark in (("strict", "@pytest.mark.asyncio\n"), ("auto", "")):
         ini = f"asyncio_mode = {mode}\nasyncio_default_fixture_loop_scope = function"
@@ -123,7 +123,7 @@ def test_pytest_asyncio_with_a_loop_for_a_file(project: Any) -> None:
 
 
 def test_hypothesis(project: Any) -> None:
-    """One connection serves all examples of a property; on trio it cannot, and says so."""
+    """One connection serves all examples of a property; on trio the error says that it cannot."""
     text = """
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -151,7 +151,7 @@ async def test_trio(mcp_client, a):
 
 
 def test_marks_and_the_configuration_narrow(project: Any) -> None:
-    """A mark wins over the configuration, which is for the whole project."""
+    """A mark overrides the configuration of the project."""
     ini = "trio_mode = true\nmcp_versions = 2025-11-25 2026-07-28\nmcp_transports = memory"
 
     project(PLAIN, ini=ini).assert_outcomes(passed=2)
@@ -159,8 +159,8 @@ def test_marks_and_the_configuration_narrow(project: Any) -> None:
     project(f"{text}{PLAIN}", ini=ini).assert_outcomes(passed=4)
 
 
-def test_a_wrong_mark_is_told(project: Any) -> None:
-    """When the tests are collected, in one line."""
+def test_a_wrong_mark_is_reported(project: Any) -> None:
+    """A wrong mark is reported in one line, at collection."""
     result = project(f"import pytest\n@pytest.mark.mcp(version=[])\n{PLAIN.strip()}\n")
 
     result.assert_outcomes(errors=1)
@@ -171,7 +171,7 @@ def test_a_wrong_mark_is_told(project: Any) -> None:
 
 
 def test_other_fixtures_use_the_client(project: Any) -> None:
-    """Fixtures of the user stand between the test, the client, the server and its options."""
+    """Fixtures of the user can use the client, the server and its options."""
     text = """
 import pytest
 from plugin_app import Calculator
@@ -201,7 +201,7 @@ async def test_add(ready, mcp_transcript):
 
 
 def test_an_async_server_fixture(project: Any) -> None:
-    """pytest-trio runs `mcp_server`, and with it everything that depends on it."""
+    """pytest-trio runs `mcp_server`, and everything that depends on it."""
     text = """
 import pytest, trio
 from plugin_app import Calculator
@@ -219,7 +219,7 @@ async def test_add(mcp_client):
 
 
 def test_a_virtual_clock(project: Any) -> None:
-    """`autojump_clock` of pytest-trio makes a test wait in no time; it then runs in memory."""
+    """With pytest-trio's `autojump_clock` a test runs in memory, without real waits."""
     text = """
 async def test_nap(mcp_client, autojump_clock):
     assert (await mcp_client.call_tool("nap")).content[0].text == "awake"
@@ -228,7 +228,7 @@ async def test_nap(mcp_client, autojump_clock):
 
 
 def test_a_virtual_clock_is_of_trio(project: Any) -> None:
-    """Elsewhere it would not move, and the error says so; over HTTP it would not wait."""
+    """On other loops and over HTTP the error says that the clock would not move."""
     text = """
 import pytest
 
@@ -240,7 +240,7 @@ async def test_http(mcp_client, mock_clock): pass
 """
     result = project(text)
 
-    result.assert_outcomes(errors=1)  # of the collection
+    result.assert_outcomes(errors=1)  # at collection
     result.stdout.fnmatch_lines(["*::test_http: a virtual clock needs the transport memory: *"])
     result = project(text.partition("@pytest.mark.mcp(transports")[0])
     result.assert_outcomes(errors=1)
@@ -282,7 +282,7 @@ def test_the_contract_of_a_server(project: Any, pytester: pytest.Pytester) -> No
 
 
 def test_the_tools_of_a_server(project: Any) -> None:
-    """A test fails with the findings; without bad ones it has the report."""
+    """`mcp_lint` fails the test with its findings, or returns the report."""
     text = """
 def test_sizes(mcp_lint):
     assert set(mcp_lint().tokens) == {"add", "nap"}
@@ -297,7 +297,7 @@ def test_descriptions(mcp_lint):
 
 
 def test_a_failure_shows_the_messages(project: Any) -> None:
-    """Those of the connection, with the revision and the transport; none without a connection."""
+    """The messages have their revision and transport; without a connection there are none."""
     text = f"{ONCE}\n{PLAIN.strip()[:-3]}'4'\ndef test_other(): assert not 'unrelated'\n"
     result = project(text)
 
@@ -340,7 +340,7 @@ def test_no_server(project: Any, pytester: pytest.Pytester) -> None:
 
 
 def test_an_async_test_that_nothing_runs(project: Any) -> None:
-    """The error names the marks; pytest's own would come later."""
+    """The error names the marks, before pytest's own error."""
     result = project(f"{ONCE}\n{ASYNC.strip()}\n", ini="")
 
     result.assert_outcomes(errors=1)
@@ -351,7 +351,7 @@ def test_an_async_test_that_nothing_runs(project: Any) -> None:
 def test_an_async_test_that_two_plugins_take(
     pytester: pytest.Pytester, project: Any, workers: int
 ) -> None:
-    """One would run the test and the other one its fixtures: the error names both."""
+    """The error names both plugins: one would run the test and the other one its fixtures."""
     pytest.importorskip("pytest_asyncio")
     pytest.importorskip("xdist")
     text = "".join(
@@ -373,7 +373,7 @@ def test_an_async_test_that_two_plugins_take(
 
 
 def test_targets_with_one_transport_are_skipped(project: Any) -> None:
-    """A URL is not tested in memory, nor over pipes; the reason is told."""
+    """A URL is tested neither in memory nor over pipes; the skip has the reason."""
     text = f"""
 import pytest
 from noizu_mcp import Stdio
@@ -412,7 +412,7 @@ def mcp_server():
 
 
 def test_a_network_stands_between(project: Any) -> None:
-    """`mcp_network` gives faults, in memory and over HTTP; pipes have none."""
+    """`mcp_network` makes faults, in memory and over HTTP; pipes have none."""
     text = f"""
 import pytest
 from noizu_mcp.testing import Network
@@ -464,7 +464,7 @@ def test_add(mcp_client):
 
 
 def test_a_cassette_is_recorded_once(project: Any, pytester: pytest.Pytester) -> None:
-    """A test that fails records nothing; later runs need no server; an option records again."""
+    """A failing test records nothing; later runs need no server; an option records again."""
     nowhere = '"http://127.0.0.1:1/mcp"'
     folder = pytester.path / "cassettes"
 
@@ -480,7 +480,7 @@ def test_a_cassette_is_recorded_once(project: Any, pytester: pytest.Pytester) ->
 
 
 def test_a_session_without_it_loads_little(pytester: pytest.Pytester) -> None:
-    """Neither the test kit nor the client is imported for tests that do not use the fixtures."""
+    """Test kit and client are only imported for tests that use the fixtures."""
     pytester.makepyfile("def test_it(): pass")
     code = (
         "import sys, pytest\n"
@@ -497,7 +497,7 @@ def test_a_session_without_it_loads_little(pytester: pytest.Pytester) -> None:
 
 
 def test_it_is_installed(pytester: pytest.Pytester) -> None:
-    """A session finds the plugin by itself, and can leave it out."""
+    """A session finds the plugin by itself, and can disable it."""
     options = ("--markers", "-pno:xdist", "-pno:asyncio")
     result = pytester.runpytest_inprocess(*options)
     result.stdout.fnmatch_lines(["@pytest.mark.mcp(versions=…, transports=…): *"])

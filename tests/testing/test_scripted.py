@@ -66,7 +66,7 @@ class Curious(Server, name="curious", version="1"):
 
 
 async def text(client, tool, *questions):
-    """Call a tool with each question; gives the texts."""
+    """Call a tool with each question; return the texts."""
     return [
         (await client.call_tool(tool, {"question": each})).content[0].text for each in questions
     ]
@@ -74,7 +74,7 @@ async def text(client, tool, *questions):
 
 @VERSIONS
 async def test_answers_in_order(version):
-    """A list answers one question each; every kind of answer does what it says."""
+    """Each item of a list answers one question; every kind of answer works."""
 
     async def later(params):
         return {"name": params["message"].upper()}
@@ -101,7 +101,7 @@ async def test_answers_in_order(version):
 
 @VERSIONS
 async def test_answers_by_pattern(version):
-    """A single answer serves any number of questions, a list is used up."""
+    """A single answer serves any number of questions; a list is used up."""
     handler = ScriptedHandler(
         elicitation={"^name": {"name": "Ada"}, "city|town": [{"name": "Ulm"}, {"name": "Bonn"}]}
     )
@@ -113,7 +113,7 @@ async def test_answers_by_pattern(version):
 
 @VERSIONS
 async def test_sampling(version):
-    """A text is the answer of a model; a result and a mapping go as they are."""
+    """A string is the answer of a model; a result and a mapping are sent unchanged."""
     said = SamplingResult(role="assistant", content="two", model="mine")
     handler = ScriptedHandler(
         sampling=["one", said, said.to_wire(), lambda params: str(params["maxTokens"])]
@@ -127,7 +127,7 @@ async def test_sampling(version):
 
 @VERSIONS
 async def test_roots_and_notifications(version):
-    """Roots are given each time; notifications are recorded."""
+    """Roots are sent each time; notifications are recorded."""
     handler = ScriptedHandler(roots=["file:///a", Root("file:///b")])
     async with connect(Curious, handler=handler, version=version) as client:
         await client.set_log_level("warning")
@@ -141,7 +141,7 @@ async def test_roots_and_notifications(version):
 
 
 async def test_what_is_not_given_is_not_offered():
-    """Each argument offers its capability, and no other one."""
+    """Each argument offers its own capability only."""
     for given in ({}, {"elicitation": []}, {"sampling": []}, {"roots": []}):
         handler = ScriptedHandler(**given)
         async with connect(Curious, handler=handler) as client:
@@ -151,7 +151,7 @@ async def test_what_is_not_given_is_not_offered():
 
 
 async def test_an_exception():
-    """It is raised in the handler: the server gets an `McpError` as it is, and no other."""
+    """It is raised in the handler: the server gets an `McpError` unchanged, and no other."""
     handler = ScriptedHandler(elicitation=[McpError(-1, "not now"), ValueError("a secret")])
     async with connect(Curious, handler=handler, version="2025-11-25") as client:
         assert await text(client, "greet", "a", "b") == ["-1: not now", "-32603: Handler failed"]
@@ -159,7 +159,7 @@ async def test_an_exception():
 
 
 async def test_an_exception_on_2026_07_28():
-    """There is no way to tell the server: the call raises it."""
+    """It cannot be sent to the server: the call raises it."""
     handler = ScriptedHandler(elicitation=[McpError(-1, "not now")])
     async with connect(Curious, handler=handler, version="2026-07-28") as client:
         with pytest.raises(McpError, match="not now"):
@@ -168,7 +168,7 @@ async def test_an_exception_on_2026_07_28():
 
 
 async def test_a_question_that_was_not_expected():
-    """It fails, and `done` names it."""
+    """It fails, and `done` reports it."""
     handler = ScriptedHandler(elicitation={"name": {"name": "Ada"}})
     async with connect(Curious, handler=handler, version="2025-11-25") as client:
         found = await text(client, "greet", "how old?")
@@ -181,7 +181,7 @@ async def test_a_question_that_was_not_expected():
 
 
 def test_answers_that_are_left():
-    """`done` lists the answers that no question came for."""
+    """`done` lists the unused answers."""
     handler = ScriptedHandler(elicitation=[Decline()], sampling={"x": ["a", "b"]})
     with pytest.raises(AssertionError) as caught:
         handler.done()
@@ -190,7 +190,7 @@ def test_answers_that_are_left():
     )
 
 
-def test_a_script_that_is_none():
+def test_an_invalid_script():
     """A single answer is not a script."""
     with pytest.raises(TypeError, match="elicitation must be a list of answers, or a mapping"):
         ScriptedHandler(elicitation="yes")
@@ -199,7 +199,7 @@ def test_a_script_that_is_none():
 
 
 async def test_a_subclass_that_offers_more():
-    """A method of the subclass that calls the base without a script gets no answer."""
+    """A method of a subclass that calls the base without a script gets no answer."""
 
     class Mine(ScriptedHandler):
         def __init__(self):
@@ -213,7 +213,7 @@ async def test_a_subclass_that_offers_more():
 
 @VERSIONS
 def test_under_asyncio_and_in_plain_code(version):
-    """The same script serves every client."""
+    """The same script works for every client."""
 
     async def main():
         handler = ScriptedHandler(elicitation=[{"name": "Ada"}])

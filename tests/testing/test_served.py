@@ -27,7 +27,7 @@ TRANSPORTS = ("memory", "stdio", "http")
 
 
 def where(ctx: Context) -> str:
-    """Name the transport."""
+    """Return the transport."""
     return ctx.transport
 
 
@@ -42,7 +42,7 @@ async def ask(client: Any) -> str:
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_server_is_served_over_each_transport(transport: Any) -> None:
-    """A class, an instance and a target for it: the handler sees the transport."""
+    """With a class, an instance or a target for it the handler sees the transport."""
     for target in (Demo, Demo(), serve_over(Demo, "memory")):
         async with connect(serve_over(target, transport)) as client:
             assert await ask(client) == transport
@@ -68,7 +68,7 @@ def test_asyncio_uses_it(transport: Any) -> None:
 
 
 async def test_a_text_names_a_server(tmp_path: Any) -> None:
-    """The forms of `connect` are those of `serve_over`."""
+    """`serve_over` accepts the same targets as `connect`."""
     file = tmp_path / "served_app.py"
     file.write_text("from noizu_mcp import Server\nclass A(Server, name='a', version='1'): pass\n")
 
@@ -77,7 +77,7 @@ async def test_a_text_names_a_server(tmp_path: Any) -> None:
 
 
 async def test_a_stream_is_used_as_it_is() -> None:
-    """It has a server at its other end already."""
+    """A stream already has a server at its other end."""
     ours, theirs = memory_pair()
     async with serve_over(ours, "http") as reached:
         assert reached is ours
@@ -85,7 +85,7 @@ async def test_a_stream_is_used_as_it_is() -> None:
 
 
 async def test_a_command_and_a_url_have_one_transport() -> None:
-    """They are handed on, or refused."""
+    """They are passed on, or refused."""
     command, url = Stdio(sys.executable), Http("http://127.0.0.1:1/mcp")
     async with serve_over(command, "stdio") as first, serve_over(url, "http") as second:
         assert (first, second) == (command, url)
@@ -96,7 +96,7 @@ async def test_a_command_and_a_url_have_one_transport() -> None:
 
 
 async def test_what_is_no_server_is_refused() -> None:
-    """At once for the transport, and when it is entered for the target."""
+    """A wrong transport is refused at once, a wrong target when it is entered."""
     with pytest.raises(ValueError, match="no transport 'sse'; there are: memory, stdio, http"):
         serve_over(Demo, "sse")  # type: ignore[arg-type]  # that is the mistake
     with pytest.raises(TransportError, match="cannot serve 3: give a Server"):
@@ -131,7 +131,7 @@ async def test_a_context_manager_surrounds_the_connection() -> None:
 
 
 async def test_its_failure_is_the_failure_of_connect() -> None:
-    """An error of the context manager leaves as it is, and nothing else with it."""
+    """An exception of the context manager is raised unchanged and alone."""
 
     @asynccontextmanager
     async def target() -> AsyncIterator[type[Server]]:
@@ -159,8 +159,8 @@ async def test_a_server_that_is_a_context_manager_is_a_server() -> None:
 
 
 @pytest.mark.parametrize("transport", ["memory", "stdio"])
-async def test_a_crash_of_the_server_is_told(transport: Any) -> None:
-    """A lifespan that fails ends the block with its own error."""
+async def test_a_crash_of_the_server_is_raised(transport: Any) -> None:
+    """A lifespan that fails ends the block with its own exception."""
 
     class Broken(Server, name="broken", version="1"):
         @asynccontextmanager
@@ -176,7 +176,7 @@ async def test_a_crash_of_the_server_is_told(transport: Any) -> None:
 
 
 async def test_a_connection_in_a_cancelled_scope_ends() -> None:
-    """A target may fail before `connect` has begun, and cancel it."""
+    """A target may fail and cancel `connect` before it has begun."""
     with trio.CancelScope() as scope:
         scope.cancel()
         async with connect(Demo):
@@ -187,7 +187,7 @@ async def test_a_connection_in_a_cancelled_scope_ends() -> None:
 
 @pytest.mark.slow
 def test_nothing_is_left_behind() -> None:
-    """Each descriptor is closed again; a program that is warned of one would print it."""
+    """Each descriptor is closed; otherwise the interpreter would print a warning."""
     code = (
         "import os, trio\n"
         "from noizu_mcp import Server, connect\n"

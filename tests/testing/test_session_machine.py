@@ -1,4 +1,4 @@
-"""`SessionMachine`: sessions whose steps are drawn, on both eras, and the bugs that they find."""
+"""`SessionMachine`: generated sessions on both eras, and the bugs that they find."""
 
 import json
 import sys
@@ -99,7 +99,7 @@ class Store(Server, name="store", version="1"):
 @pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_server_without_bugs(version):
-    """Steps of every kind are taken, and what a subclass demands of the results holds."""
+    """Steps of every kind are run, and assertions of a subclass hold."""
     methods = set()
 
     class Sessions(SessionMachine):
@@ -130,7 +130,7 @@ def test_a_server_without_bugs(version):
 
 
 def serving(call, tools=("count",)):
-    """Make a machine for a server that lists tools, and leaves all calls to a function."""
+    """Make a machine for a server that lists tools, and passes all calls to a function."""
 
     class Wrong(Server, name="wrong", version="1"):
         async def list_tools(self, cursor, ctx):
@@ -157,7 +157,7 @@ def crash(count):
 
 
 def fail(count):
-    """Answer a large number with an error of JSON-RPC."""
+    """Answer a large number with a JSON-RPC error."""
     check(count)
     if count > 1_000:
         raise McpError(-32603, "no such shelf")
@@ -165,7 +165,7 @@ def fail(count):
 
 
 def refuse_badly(count):
-    """Answer wrong arguments with an internal error."""
+    """Answer invalid arguments with an internal error."""
     try:
         check(count)
     except McpError as error:
@@ -174,7 +174,7 @@ def refuse_badly(count):
 
 
 def failure(machine, *, shrink=False):
-    """Run a machine; give the text of the failure, and the steps that lead to it."""
+    """Run a machine; return the text of the failure, and its steps."""
     with pytest.raises((AssertionError, McpError, ExceptionGroup)) as caught:
         run_machine(machine, 60, shrink=shrink)
     found = caught.value
@@ -197,14 +197,14 @@ def failure(machine, *, shrink=False):
     ids=["fails", "refuses badly", "takes all"],
 )
 def test_bugs_are_found(call, error, told):
-    """A step fails, and the keyword that wrong arguments break is told."""
+    """A step fails, and its comment has the keyword that the arguments break."""
     text, steps = failure(serving(call))
     assert error in text
     assert [part for part in told if part not in steps] == []
 
 
-def test_the_least_session_is_told():
-    """Steps that do not matter are left out, and the value is the least one."""
+def test_the_least_session_is_reported():
+    """Irrelevant steps are removed, and the value is the smallest one."""
     text, steps = failure(serving(crash), shrink=True)
     assert text == "count crashed with {'count': 1001}"
     assert steps.count("state.") == 2  # and the end of the session
@@ -227,14 +227,14 @@ class Splitting(Server, name="splitting", version="1"):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_broken_output_contract(version):
-    """The server sends an error instead of the value, which no tool chooses."""
+    """The server sends an error instead of the value, which tools cannot raise."""
     machine = type("Sessions", (SessionMachine,), {"target": Splitting, "version": version})
     text, _ = failure(machine, shrink=True)
     assert text == "stats broke its output schema with {'text': ''}"
 
 
 def test_a_broken_output_schema_of_another_server():
-    """It sends the value as it is, and the client sees what is wrong."""
+    """It sends the value unchanged, and the client finds the violation."""
 
     class Wrong(Server, name="wrong", version="1"):
         async def list_tools(self, cursor, ctx):
@@ -248,7 +248,7 @@ def test_a_broken_output_schema_of_another_server():
 
 
 def test_resources_that_fail():
-    """An internal error for a resource that is listed is a bug."""
+    """An internal error for a listed resource is a bug."""
 
     class Broken(Resource, uri="broken://now"):
         """Fails when it is read."""
@@ -267,7 +267,7 @@ def test_resources_that_fail():
 
 
 def test_only_some_tools():
-    """A subclass says which tools may be called with any arguments, and calls others by rules."""
+    """A subclass selects the tools for any arguments, and calls others by rules."""
     called = set()
 
     class Sessions(SessionMachine):
@@ -288,7 +288,7 @@ def test_only_some_tools():
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_tools_that_come_and_go(version):
-    """A tool that is gone is no bug, and new ones are called."""
+    """A removed tool is not a bug, and new ones are called."""
     called = set()
 
     class Other(Tool):
@@ -346,7 +346,7 @@ def test_a_tool_that_is_gone():
 
 
 def test_hypothesis_is_an_extra(monkeypatch):
-    """Without it the name is there, and a subclass says what to install."""
+    """Without Hypothesis the name exists, and subclassing it says what to install."""
     monkeypatch.setitem(sys.modules, "noizu_mcp.testing.strategies._machine", None)
     missing = _session_machine._load()
 
@@ -372,7 +372,7 @@ class Overdrawn(SessionMachine):
 
 
 def test_nothing_is_said_of_other_arguments():
-    """The failing step has its arguments, without a word of others, which may not fail."""
+    """The failing step has its arguments, without a comment about others."""
     explaining = settings(
         QUIET, max_examples=60, phases=[Phase.generate, Phase.shrink, Phase.explain]
     )

@@ -1,4 +1,4 @@
-"""Strategies for JSON Schemas: values that fit, near misses, limits, and small examples."""
+"""Strategies for JSON Schemas: valid values, near misses, limits, and small examples."""
 
 import math
 from collections import Counter
@@ -60,7 +60,7 @@ DYNAMIC = {
         },
     },
 }
-# Schemas with values that fit and values that do not.
+# Schemas with valid and invalid values.
 SCHEMAS = {
     "false in a place": {"properties": {"a": False}},
     "types": {"type": ["null", "boolean", "array"]},
@@ -320,7 +320,7 @@ SCHEMAS = {
         },
     },
 }
-# The other implementation has the patterns of Python, multiplies floats, and is ended by a schema
+# The other implementation uses Python's patterns, multiplies floats, and cannot handle a schema
 # that refers to itself.
 UNJUDGED = {
     *("itself", "multiples", "groups"),
@@ -331,7 +331,7 @@ params = pytest.mark.parametrize("name", SCHEMAS)
 
 @params
 def test_values_that_fit(name):
-    """Each value fits, also by another implementation of JSON Schema."""
+    """Each value is valid, also by another implementation of JSON Schema."""
     values = draw(from_schema(SCHEMAS[name]), 6)
     assert values
     judge = jsonschema.validators.validator_for(SCHEMAS[name], jsonschema.Draft202012Validator)
@@ -341,14 +341,14 @@ def test_values_that_fit(name):
 
 @params
 def test_values_that_break(name):
-    """Each near miss breaks the schema, and its label names a keyword and a place of its own."""
+    """Each near miss violates the schema, and its label has the keyword and the path."""
     values = draw(violating(SCHEMAS[name], labelled=True), 6)
     assert values
     for value, keyword, path in values:
-        # The report has no words for a limit that draft 4 marks as exclusive.
+        # The report has no message for a limit that draft 4 marks as exclusive.
         assert keyword or name == "limits of draft 4"
         part = value
-        # The last step may be the name that is missing.
+        # The last step may be the missing name.
         for step in path[:-1]:
             part = part[step]
 
@@ -392,7 +392,7 @@ def test_values_that_break(name):
     ids=str,
 )
 def test_schemas_without_values(schema):
-    """A schema that no value fits is refused at once."""
+    """An unsatisfiable schema is refused at once."""
     with pytest.raises(Unsatisfiable, match=r"^no value fits the schema$"):
         from_schema(schema)
 
@@ -412,20 +412,20 @@ def test_schemas_without_values(schema):
     ids=str,
 )
 def test_schemas_that_nothing_breaks(schema):
-    """A schema that every value fits has no near misses."""
+    """A schema that accepts everything has no near misses."""
     with pytest.raises(Unsatisfiable, match=r"^no value breaks the schema$"):
         violating(schema)
 
 
 def test_schemas_that_contradict_themselves_out_of_sight():
-    """What only the engine sees is said when a value is drawn."""
+    """What only the engine finds is reported when a value is drawn."""
     schema = {"type": "integer", "$ref": "https://json-schema.org/draft/2020-12/schema"}
     with pytest.raises(Unsatisfiable, match="none was found in 40 tries"):
         draw(from_schema(schema), 1_000)
 
 
 def test_wrong_schemas():
-    """A schema that is not valid is an error of its own."""
+    """An invalid schema raises its own error."""
     with pytest.raises(SchemaError, match="minimum"):
         from_schema({"minimum": "1"})
     with pytest.raises(SchemaError, match="type"):
@@ -442,12 +442,12 @@ def test_wrong_schemas():
     ids=["limits", "any", "multiples"],
 )
 def test_numbers_at_the_limits(schema, expected):
-    """The least and the greatest number, and the edges of machine words, are drawn often."""
+    """The minimum and the maximum, and limits of machine words, are drawn often."""
     assert expected - set(draw(from_schema(schema), 300)) == set()
 
 
 def test_integers_with_a_fraction_of_zero():
-    """1.0 is an integer, and some are drawn so, but for draft 4."""
+    """1.0 is an integer, and drawn sometimes, except for draft 4."""
     schema = {"type": "integer", "minimum": 1, "maximum": 9}
     kinds = set(map(type, draw(from_schema(schema), 100)))
     assert kinds == {int, float}
@@ -463,7 +463,7 @@ def test_near_misses_at_the_limits():
 
 
 def test_texts_at_the_limits():
-    """The shortest, the longest, and characters outside the Basic Multilingual Plane."""
+    """The shortest and longest strings, and characters outside of the BMP, are drawn."""
     values = draw(from_schema({"type": "string", "maxLength": 30}), 150)
     assert {0, 29, 30} <= set(map(len, values))
     assert any(max(value, default="") > "\uffff" for value in values)
@@ -481,13 +481,13 @@ def test_texts_at_the_limits():
 
 
 def test_arrays_at_the_limits():
-    """The shortest and the longest."""
+    """The shortest and the longest arrays are drawn."""
     values = draw(from_schema({"type": "array", "items": {"type": "null"}, "maxItems": 20}), 200)
     assert {0, 20} <= set(map(len, values))
 
 
 def test_floats_at_the_limits():
-    """The greatest float, and none that JSON cannot express."""
+    """The largest float is drawn, and none that JSON cannot express."""
     values = draw(from_schema({"type": "number", "maximum": 10**400}), 100)
     floats = [value for value in values if isinstance(value, float)]
     assert all(map(math.isfinite, floats))
@@ -511,7 +511,7 @@ def test_floats_at_the_limits():
     ids=["integer", "text", "array", "object", "tree", "anything"],
 )
 def test_examples_are_small(schema, condition, expected):
-    """A failing example shrinks to the least value, without members that do not matter."""
+    """A failing example shrinks to the smallest value, without irrelevant members."""
     if expected is False:
         condition = lambda value: value is False  # noqa: E731 - the simplest value by name
     assert least(from_schema(schema), condition) == expected
@@ -528,7 +528,7 @@ def test_examples_are_small(schema, condition, expected):
     ids=["maximum", "closed", "object", "tree"],
 )
 def test_near_misses_are_small(schema, expected):
-    """Each keyword has a near miss, and the least one is short."""
+    """Each keyword has a near miss, and the smallest one is short."""
     keyword, path, value = expected
     found = least(violating(schema, labelled=True), lambda drawn: drawn[1:] == (keyword, path))
     assert Violation(value, keyword, path) == found
@@ -552,7 +552,7 @@ DEEP = closed(
         d={"type": "array", "minItems": 1, "maxItems": 3, "items": ITEM},
     ),
 )
-#: Its keywords, by the members on the way to the value that they judge.
+#: Its keywords, by the path of the value that they apply to.
 OBJECT = ["type", "required", "additionalProperties"]
 PLACES = {
     "": OBJECT,
@@ -567,10 +567,10 @@ PLACES = {
 
 
 def places_of(drawn):
-    """Count the keywords that near misses break, by their places."""
+    """Count the keywords that near misses violate, by their paths."""
     found = Counter()
     for _, keyword, path in drawn:
-        # The path of `required` names the member that is missing.
+        # The path of `required` ends with the missing member.
         steps = path[:-1] if keyword == "required" else path
         found["/".join("*" if type(each) is int else each for each in steps), keyword] += 1
     return found
@@ -578,10 +578,10 @@ def places_of(drawn):
 
 @pytest.mark.slow
 def test_no_keyword_is_too_deep():
-    """Each keyword is broken about as often as any other, in whatever place it is."""
+    """Each keyword is violated about as often as any other, at any depth."""
     found = places_of(draw(violating(DEEP, labelled=True), 300))
 
-    # A fair share is 300 / 20; Hypothesis prefers some numbers of a choice to others.
+    # A fair share is 300 / 20; Hypothesis prefers some branches to others.
     wanted = [(place, keyword) for place in PLACES for keyword in PLACES[place]]
     assert {each: found[each] for each in wanted if not 1 <= found[each] <= 75} == {}
 
@@ -598,7 +598,7 @@ def test_a_place_within_itself_counts_once():
 @settings(max_examples=50)
 @given(violating(SHAPE, labelled=True))
 def test_a_near_miss_of_an_alternative(violation):
-    """A branch is nearly fitted: most near misses are objects of one of the kinds."""
+    """Most near misses are objects that almost fit one of the branches."""
     assert violation.keyword in {
         "oneOf",
         "type",
@@ -631,7 +631,7 @@ def test_a_near_miss_of_an_alternative(violation):
     ],
 )
 def test_formats_on_request(name):
-    """Texts have their format if it is asked for, also by the rules of the specification."""
+    """Strings have their format on request, also by the rules of the specification."""
     import jsonschema_rs
 
     schema = {"type": "string", "format": name}
@@ -641,7 +641,7 @@ def test_formats_on_request(name):
 
 
 def test_formats_of_a_caller():
-    """A strategy for another format is used, and the other keywords hold beside it."""
+    """A strategy for another format is used, together with the other keywords."""
     schema = {"type": "string", "format": "colour", "maxLength": 4}
     formats = {"colour": st.sampled_from(["red", "blue", "green"])}
     assert {"red", "blue"} == set(draw(from_schema(schema, formats=formats)))
@@ -649,7 +649,7 @@ def test_formats_of_a_caller():
 
 
 def test_other_documents():
-    """A reference to another document is followed if it is at hand."""
+    """A reference to another document is followed if that is given."""
     documents = {"https://example.com/count": {"type": "integer", "minimum": 1}}
     schema = {"$ref": "https://example.com/count"}
     assert all(value >= 1 for value in draw(from_schema(schema, documents=documents)))
@@ -657,7 +657,7 @@ def test_other_documents():
 
 
 def test_values_are_new_each_time():
-    """A test may change what it gets."""
+    """A test may modify a drawn value."""
     schema = {"enum": [[1]]}
     for value in draw(from_schema(schema)):
         value.append(2)

@@ -1,4 +1,4 @@
-"""Every tool of the examples takes the arguments that its schema allows, and no others."""
+"""Every tool of the examples accepts the arguments that its schema allows, and no others."""
 
 import re
 from pathlib import Path
@@ -10,8 +10,8 @@ from noizu_mcp.testing import SessionMachine
 from .drawing import run_machine
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
-# An application serves that of `fastapi_app.py`: the tools need its state. The tools of the other
-# two are those of other servers.
+# `fastapi_app.py` is served by an application: its tools need the state of that. The other two have
+# the tools of other servers.
 SERVERS = [
     f"{path.name}:{name}"
     for path in sorted(EXAMPLES.glob("*.py"))

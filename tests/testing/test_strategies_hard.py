@@ -129,7 +129,7 @@ def test_hard_schemas_pass_the_health_checks(name, make):
     ],
 )
 def test_too_few_values(schema):
-    """More different items or names than there are is said so at once."""
+    """Demanding more different items or names than exist is refused at once."""
     with pytest.raises(Unsatisfiable, match=r"^no value fits the schema$"):
         from_schema(schema)
 
@@ -148,7 +148,7 @@ def test_too_few_values(schema):
     ],
 )
 def test_contradictions_that_only_draws_show(schema):
-    """A schema without values is named as the cause, not a filter of ours."""
+    """The error names the schema without values as the cause, not a filter of the strategy."""
     with pytest.raises(Unsatisfiable, match="none was found in 40 tries"):
         draw(from_schema(schema), 100)
 
@@ -163,7 +163,7 @@ def test_contradictions_that_only_draws_show(schema):
     ],
 )
 def test_all_names_of_a_pattern_are_drawn(pattern, names):
-    """A pattern with few texts is a list of names: an object may have all of them, and no more."""
+    """A pattern with few matches becomes a list of names: an object may have all of them."""
     every = frozenset(names.split())
     schema = {"propertyNames": {"pattern": pattern}, "minProperties": len(every)}
     values = draw(from_schema({"type": "object", **schema}), 20)
@@ -174,18 +174,18 @@ def test_all_names_of_a_pattern_are_drawn(pattern, names):
     "pattern", ["^[a-z]{2}$", r"^\p{Lu}$", "^a", r"^(a)\1$", "^.$", "^a*$", "^[^a]$"]
 )
 def test_names_of_a_pattern_that_are_not_listed(pattern):
-    """The names of a pattern with many texts, or with unknown ones, are drawn one by one."""
+    """Names of a pattern with many or unknown matches are drawn one by one."""
     schema = {"type": "object", "propertyNames": {"pattern": pattern}, "minProperties": 1}
     assert all(draw(from_schema(schema), 10))
 
 
 def test_the_empty_text_alone():
-    """A text without room is the empty one."""
+    """A string of length 0 is the empty string."""
     assert set(draw(from_schema({"type": "string", "maxLength": 0}), 5)) == {""}
 
 
 def test_names_of_two_patterns():
-    """A pattern whose names are all there leaves the others to another one."""
+    """If all names of one pattern are used, others come from another pattern."""
     schema = {
         "type": "object",
         "patternProperties": {"^[ab]$": {}, "^[b-d]$": {}},
@@ -196,7 +196,7 @@ def test_names_of_two_patterns():
 
 
 def test_all_names_of_a_list_are_drawn():
-    """The names that a list leaves are members, and no others."""
+    """The remaining names of a list are members, and no others."""
     schema = {"type": "object", "propertyNames": {"enum": ["a", "b", 3]}, "maxProperties": 2}
     names = {frozenset(value) for value in draw(from_schema(schema), 60)}
     assert names == {frozenset(each) for each in ("", "a", "b", "ab")}

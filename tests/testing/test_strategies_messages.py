@@ -1,4 +1,4 @@
-"""Strategies for messages: valid by the official schema, and answered once each by a server."""
+"""Strategies for messages: valid by the official schema, and each answered once by a server."""
 
 import json
 from collections import Counter
@@ -20,7 +20,7 @@ from .drawing import QUIET, draw
 SCHEMAS = Path(__file__).resolve().parents[3] / "shared" / "schema"
 VERSIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 HANDSHAKE = VERSIONS[:3]
-#: The newest revision of each era; the others repeat them.
+#: The newest revision of each era; others are similar.
 NEWEST = VERSIONS[2:]
 every_version = pytest.mark.parametrize(
     "version",
@@ -42,7 +42,7 @@ class Calculator(Server, name="calculator", version="1"):
 
 @every_version
 def test_messages_are_valid(version):
-    """Each message is one of a client, by the official schema of the revision."""
+    """Each message is a client's, by the official schema of the revision."""
     path = SCHEMAS / version / "schema.json"
     if not path.exists():
         pytest.skip("no official schemas beside the checkout")
@@ -64,7 +64,7 @@ def test_messages_are_valid(version):
 @pytest.mark.slow
 @every_version
 def test_methods_are_all_drawn(version):
-    """Every method that a client has on the revision, and none of another one."""
+    """Every client method of the revision is drawn, and none of another revision."""
     methods = {message["method"] for message in draw(messages(version), 200)}
     assert ("ping" in methods) is ("logging/setLevel" in methods) is (version in HANDSHAKE)
     assert ("server/discover" in methods) is (version not in HANDSHAKE)
@@ -72,7 +72,7 @@ def test_methods_are_all_drawn(version):
 
 
 def test_calls_of_known_tools():
-    """Calls name the tools of a caller, with arguments that they take."""
+    """Calls have the names of the caller's tools, with valid arguments."""
     found = [each for each in draw(messages(tools=[Numbers.add]), 50) if "tools/call" in str(each)]
     assert found
     assert all(each["params"]["arguments"]["a"] % 1 == 0 for each in found)
@@ -80,7 +80,7 @@ def test_calls_of_known_tools():
 
 @pytest.mark.slow
 def test_a_failing_call_is_shown_as_it_is():
-    """The output of a failing test has the message, not the calls of functions that made it."""
+    """The output of a failing test has the message, not the calls that built it."""
 
     @settings(QUIET, phases=[Phase.generate, Phase.shrink, Phase.explain])
     @given(messages(tools=[Numbers.add]))
@@ -95,14 +95,14 @@ def test_a_failing_call_is_shown_as_it_is():
 
 
 def test_unknown_revisions():
-    """A revision that does not exist is refused with those that do."""
+    """The error for an unknown revision lists the known ones."""
     with pytest.raises(ValueError, match=r"version is one of 2026-07-28, .*, not '2024-01-01'"):
         messages("2024-01-01")
 
 
 @every_version
 def test_conversations_have_an_order(version):
-    """The handshake comes first, ids are unique, and cancellations mostly name a request."""
+    """The handshake is first, ids are unique, and most cancellations name a request."""
     found = draw(conversations(version), 12)
     for sent in found:
         ids = [message["id"] for message in sent if "id" in message]
@@ -119,7 +119,7 @@ def test_conversations_have_an_order(version):
 
 
 async def talk(sent):
-    """Send messages to a server; give its answers, once it has ended."""
+    """Send messages to a server; return its answers, once it has ended."""
     answers = []
     near, far = memory_pair()
     async with trio.open_nursery() as nursery:
@@ -138,7 +138,7 @@ async def talk(sent):
 
 @pytest.mark.parametrize("version", NEWEST)
 async def test_a_server_answers_each_request_once(version):
-    """Our own server answers every request of a conversation, but for cancelled ones, once."""
+    """Our server answers every request of a conversation once, except cancelled ones."""
     for sent in draw(conversations(version, tools=[Numbers.add]), 8):
         answers = await talk(sent)
         counts = Counter(answer["id"] for answer in answers if "id" in answer)

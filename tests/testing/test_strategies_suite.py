@@ -1,4 +1,4 @@
-"""Strategies on the official JSON-Schema-Test-Suite, draft 2020-12: the rate of schemas served."""
+"""Strategies on the official JSON-Schema-Test-Suite, draft 2020-12: the share of served schemas."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ def load_documents():
 
 
 def has_values(make, schema, documents):
-    """Tell if a strategy has values; the engine judges each of them."""
+    """Tell whether a strategy has values; the engine validates each of them."""
     try:
         values = draw(make(schema, documents=documents), 5)
     except Unsatisfiable:
@@ -40,7 +40,7 @@ def has_values(make, schema, documents):
 
 
 def run(folder):
-    """Return how many schemas have values, of those that must have some; and the others."""
+    """Count the schemas with values, of those that must have some; return the others, too."""
     documents, counts, missing = load_documents(), Counter(), []
     for path in sorted((SUITE / folder).glob("*.json")):
         for group in json.loads(path.read_text()):
@@ -59,7 +59,7 @@ def run(folder):
 @pytest.mark.skipif(not SUITE.is_dir(), reason="the suite is not beside the checkout")
 @pytest.mark.time_limit(360)
 def test_schemas_of_the_suite_have_values():
-    """Every schema of the suite that has valid values, or invalid ones, has some of these drawn."""
+    """For every schema of the suite with valid or invalid values, some are drawn."""
     counts, missing = run("draft2020-12")
     assert missing == []
     assert counts == {("valid", True): 358, ("violating", True): 302}
@@ -67,7 +67,7 @@ def test_schemas_of_the_suite_have_values():
 
 @pytest.mark.slow
 def test_the_first_test_of_a_project(tmp_path):
-    """The table of characters is made before a value is drawn, which would count as too slow."""
+    """The table of characters is made before the first draw, which would count as too slow."""
     code = (
         "import os\n"
         "from noizu_mcp.testing import from_schema\n"

@@ -1,4 +1,4 @@
-"""Strategies for tools: arguments that they take, arguments that they refuse, and their results."""
+"""Strategies for tools: valid arguments, invalid arguments, and results."""
 
 import datetime as dt
 import sys
@@ -70,7 +70,7 @@ class Order(pydantic.BaseModel):
 
 
 class Contact(pydantic.BaseModel):
-    # The class takes any text.
+    # The class accepts any string.
     email: str = pydantic.Field(json_schema_extra={"format": "email"})
 
 
@@ -122,7 +122,7 @@ TOOLS = {
 
 
 async def call_all(target, examples):
-    """Call a tool with each of some arguments; give the results."""
+    """Call a tool with each of some arguments; return the results."""
     server = type("Kit", (Server,), {"tools": [target]}, name="kit", version="1")
     async with connect(server) as client:
         (listed,) = await client.list_tools()
@@ -131,14 +131,14 @@ async def call_all(target, examples):
 
 @pytest.mark.parametrize("target", [Search, Read, One, buy])
 async def test_a_server_takes_arguments(target):
-    """A server takes what is drawn, and its results fit."""
+    """A server accepts the drawn arguments, and its results are valid."""
     answers = await call_all(target, draw(arguments(target), 12))
     assert [each.content for each in answers if each.is_error] == []
 
 
 @pytest.mark.parametrize("target", [Search, Read, One, buy])
 async def test_a_server_refuses_invalid_arguments(target):
-    """A server refuses what is drawn, in words for a model."""
+    """A server refuses the drawn arguments with a text for a model."""
     answers = await call_all(target, draw(invalid_arguments(target), 12))
     assert all(each.is_error for each in answers)
     assert all("Invalid arguments" in each.content[0].text for each in answers)
@@ -146,19 +146,19 @@ async def test_a_server_refuses_invalid_arguments(target):
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_every_form_of_a_tool(name):
-    """Each form in which a tool can be written has strategies."""
+    """Each form of a tool has strategies."""
     assert all(isinstance(each, dict) for each in draw(arguments(TOOLS[name]), 5))
     assert all(isinstance(each, dict) for each in draw(invalid_arguments(TOOLS[name]), 5))
 
 
 def test_formats_that_the_class_does_not_read():
-    """A text that breaks a format is no invalid argument if the class of the tool takes it."""
+    """A string that violates a format is not invalid if the tool's class accepts it."""
     for value in draw(invalid_arguments(write), 30):
         assert "'email': '" not in str(value)
 
 
 def test_results():
-    """The structured content fits the output that a tool declares."""
+    """The structured content fits the declared output."""
     assert all(each["hits"] >= 0 for each in draw(results(Search)))
     assert all(each % 1 == 0 for each in draw(results(Numbers.add)))
     assert all(Order.model_validate(each) for each in draw(results(buy)))
@@ -166,14 +166,14 @@ def test_results():
 
 
 def test_a_tool_without_results():
-    """A tool that declares no output has none to draw."""
+    """A tool without an output has no results to draw."""
     for target in (One, TOOLS["definition"]):
         with pytest.raises(TypeError, match=r"the tool \w+ declares no output"):
             results(target)
 
 
 def test_a_tool_that_takes_everything():
-    """There is nothing that it refuses."""
+    """It has no invalid arguments."""
     with pytest.raises(Unsatisfiable, match=r"^the tool anything takes every object$"):
         invalid_arguments(anything)
     assert draw(arguments(anything))
@@ -187,7 +187,7 @@ def test_several_tools():
 
 @pytest.mark.parametrize("target", [3, Schema, Numbers().helper], ids=["number", "class", "method"])
 def test_no_tool(target):
-    """Anything else is refused in words."""
+    """Other objects are refused with a message."""
     with pytest.raises(TypeError, match="expected a tool"):
         arguments(target)
 
@@ -203,7 +203,7 @@ def test_a_wrong_function():
 
 
 def test_the_keyword_is_noted(capsys):
-    """A failing test prints the keyword and the place that the arguments break."""
+    """A failing test prints the keyword and the path that the arguments violate."""
 
     @settings(database=None, derandomize=True, phases=[Phase.generate])
     @given(invalid_arguments(Search))
@@ -217,13 +217,13 @@ def test_the_keyword_is_noted(capsys):
 
 @pytest.mark.slow
 def test_text_for_other_types_is_left_out():
-    """A tool reads "3" as 3, so that it is no invalid argument; without coercion it is one."""
+    """Text that stands for an integer is valid with coercion, and invalid without it."""
 
     def has_text(value):
         return isinstance(value.get("a"), str) and value["a"] != ""
 
     assert least(invalid_arguments(Numbers.divide), has_text) == {"a": "0"}
-    # No number of JSON begins with two zeros.
+    # No JSON number begins with two zeros.
     assert least(invalid_arguments(Numbers.add), has_text) == {"a": "00"}
 
 
@@ -231,7 +231,7 @@ def test_text_for_other_types_is_left_out():
     "more", [{"required": ["name"]}, {"minProperties": 3}, {"additionalProperties": True}]
 )
 def test_members_that_are_asked_for(more):
-    """Members that the schema does not name are drawn where it asks for them, or allows them."""
+    """Undeclared members are drawn if the schema declares or requires them explicitly."""
     schema = {"type": "object", "properties": {"size": {"type": "integer"}}, **more}
     tool = {"name": "open", "inputSchema": schema}
 
@@ -246,7 +246,7 @@ CLOSED = {
 
 
 def test_hypothesis_is_an_extra(monkeypatch):
-    """Without it a strategy says what to install."""
+    """Without Hypothesis a strategy says what to install."""
     monkeypatch.delattr(strategies, "_checked", raising=False)
     monkeypatch.setitem(sys.modules, "noizu_mcp.testing.strategies._checked", None)
 

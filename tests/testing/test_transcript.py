@@ -1,4 +1,4 @@
-"""The test kit: what was said, and waiting for what should be said."""
+"""The test kit: recorded messages, and assertions that wait for messages."""
 
 import json
 
@@ -39,7 +39,7 @@ def transcript():
 
 
 async def test_everything_is_recorded(transcript):
-    """In order, both directions, as bytes and decoded."""
+    """Messages of both directions are recorded in order, as bytes and decoded."""
     async with connect(Talking, tap=transcript, version="2025-11-25") as client:
         await client.list_tools()
     assert [each["method"] for each in transcript.sent()] == [
@@ -55,7 +55,7 @@ async def test_everything_is_recorded(transcript):
 
 
 async def test_notifications_are_waited_for_and_claimed(transcript, autojump_clock):
-    """Each satisfies one assertion; out of order is fine; what does not come is said."""
+    """Each satisfies one assertion, in any order; the error says what did not arrive."""
     async with connect(Talking, tap=transcript, version="2025-11-25") as client:
         await client.call_tool("talk", progress=lambda _: None)
         assert (await assert_notification(transcript, MESSAGE, level="error"))["data"] == "second"
@@ -71,7 +71,7 @@ async def test_notifications_are_waited_for_and_claimed(transcript, autojump_clo
 
 
 async def test_what_comes_later_is_noticed(transcript, autojump_clock):
-    """The assertions wait for messages that are still on their way."""
+    """The assertions wait for messages that have not arrived yet."""
     async with (
         connect(Talking, tap=transcript, version="2025-06-18") as client,
         trio.open_nursery() as nursery,
@@ -89,7 +89,7 @@ async def test_what_comes_later_is_noticed(transcript, autojump_clock):
 
 
 def test_bytes_that_are_no_messages_are_kept(transcript):
-    """A tap must not raise, whatever goes by; arrays are taken apart."""
+    """A tap must not raise for any bytes; arrays are split."""
     for data in (b"junk", b"[" * 100_000, b"5", b'[{"jsonrpc":"2.0","method":"a"},5]'):
         transcript("received", data)
     assert [entry.message is None for entry in transcript.entries] == [True, True, False, False]
@@ -99,7 +99,7 @@ def test_bytes_that_are_no_messages_are_kept(transcript):
 
 
 def test_a_transcript_is_text() -> None:
-    """One line a message, the last ones if there are many; a long one is cut, and bytes escaped."""
+    """A transcript shows one line per message, the last ones of many, cut and escaped."""
     transcript = Transcript()
     transcript("sent", b'{"id":1}')
     transcript("received", b"\xff" + b"a" * 20)

@@ -8,7 +8,7 @@ NOTHING = {"versions": [], "transports": []}
 
 
 def test_a_test_runs_everywhere() -> None:
-    """Four revisions on three transports, the newest revision and memory first."""
+    """It has four revisions on three transports, the newest revision and memory first."""
     variants = choose_variants([], NOTHING)
 
     assert len(variants) == 12
@@ -21,7 +21,7 @@ def test_a_test_runs_everywhere() -> None:
 
 
 def test_the_closest_mark_wins() -> None:
-    """Each axis is taken from the closest mark that has it, and then from the configuration."""
+    """Each axis comes from the closest mark that sets it, and then from the configuration."""
     marks = [
         {"transports": ["http", "memory"]},
         {"versions": "2025-03-26", "transports": ["stdio"]},
@@ -37,7 +37,7 @@ def test_the_closest_mark_wins() -> None:
 
 @pytest.mark.parametrize("clock", ["autojump_clock", "mock_clock"])
 def test_a_virtual_clock_needs_memory(clock: str) -> None:
-    """A test with such a clock runs in memory, and cannot ask for another transport."""
+    """A test with a virtual clock runs in memory, and cannot select another transport."""
     assert {each.transport for each in choose_variants([], NOTHING, ["x", clock])} == {"memory"}
     with pytest.raises(ValueError, match="a virtual clock needs the transport memory"):
         choose_variants([{"transports": ["http"]}], NOTHING, [clock])
@@ -52,7 +52,7 @@ def test_a_virtual_clock_needs_memory(clock: str) -> None:
     ],
 )
 def test_mistakes_are_told(mark: dict[str, object], text: str) -> None:
-    """A name that does not exist is refused, with those that do."""
+    """The error for an unknown name lists the known ones."""
     with pytest.raises(ValueError, match=r"versions|transports") as caught:
         choose_variants([mark], NOTHING)
 

@@ -8,13 +8,13 @@ import pytest
 
 @pytest.fixture
 def pipes():
-    """Make pipes; every end that a test has not closed by then is closed after it."""
+    """Make pipes; ends that the test leaves open are closed after it."""
     with ExitStack() as stack:
 
         def make():
             ends = os.pipe()
             for fd in ends:
-                # Whoever owns an end may have closed it; its number may be another file's by now.
+                # An end that was closed is left alone: its number may belong to another file.
                 stack.callback(_close_if_same, fd, os.fstat(fd))
             return ends
 
@@ -32,9 +32,9 @@ def _close_if_same(fd, before):
 
 @pytest.fixture
 def piped_descriptors(pipes):
-    """Make descriptors 0 to 2 pipes until the end of the test; gives the other ends.
+    """Replace descriptors 0 to 2 by pipes until the end of the test; return the other ends.
 
-    To be called in the test: between fixtures and tests pytest captures anew.
+    To be called in the test: between fixtures and tests pytest captures again.
     """
     saved = [os.dup(fd) for fd in range(3)]
 

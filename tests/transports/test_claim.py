@@ -1,4 +1,4 @@
-"""Descriptors 0 and 1 while the protocol has them."""
+"""Descriptors 0 and 1 while they carry the protocol."""
 
 import io
 import os
@@ -13,7 +13,7 @@ from noizu_mcp.transports.stdio import _claimed_stdio as _claim
 
 @pytest.fixture
 def piped(piped_descriptors, monkeypatch):
-    """Make descriptors 0 to 2 pipes, and print to descriptor 1; gives the other ends."""
+    """Make descriptors 0 to 2 pipes, and print to descriptor 1; return the other ends."""
 
     def make():
         feed, out, err = piped_descriptors()
@@ -34,7 +34,7 @@ def _read(fd):
 
 
 def test_everything_but_the_private_descriptors_is_diverted(piped):
-    """Inside, prints, writes, children and C land on stderr; nothing is read; then all is back."""
+    """Output of Python, children and C goes to stderr; stdin is empty; then all is restored."""
     feed, out, err = piped()
     os.write(feed, b"input\n")
     with claimed_stdio() as (stdin, stdout):
@@ -56,7 +56,7 @@ def test_everything_but_the_private_descriptors_is_diverted(piped):
 
 
 def test_what_was_printed_before_does_not_reach_the_client(piped):
-    """Text that Python still held when the protocol began goes to stderr."""
+    """Text in Python's buffer at the start goes to stderr."""
     _, out, err = piped()
     print("starting", end="")
     with diverted_stdio():
@@ -65,7 +65,7 @@ def test_what_was_printed_before_does_not_reach_the_client(piped):
 
 
 def test_stdout_buffers_as_before_afterwards(piped):
-    """Text that is printed meanwhile shows at once; then the former buffering is restored."""
+    """Text that is printed meanwhile is flushed at once; then the former buffering is restored."""
     piped()
     with diverted_stdio():
         assert sys.stdout.line_buffering
@@ -73,7 +73,7 @@ def test_stdout_buffers_as_before_afterwards(piped):
 
 
 def test_text_that_stderr_cannot_take_is_not_kept_for_the_client(piped):
-    """With a stderr that nobody reads, what was printed is lost, and not written to stdout."""
+    """Text that cannot be written to stderr is lost, and not written to stdout later."""
     _, out, err = piped()
     print("before", end="")
     os.close(err)
@@ -86,7 +86,7 @@ def test_text_that_stderr_cannot_take_is_not_kept_for_the_client(piped):
 
 
 def test_a_stdout_that_was_a_file(piped, tmp_path):
-    """A stdout that Python knows as a file may become a pipe."""
+    """A stdout that Python treats as a file may become a pipe."""
     code = "import os; from noizu_mcp.transports import take_stdio; take_stdio(); print(1)"
     with (tmp_path / "out").open("wb") as out:
         done = subprocess.run(
@@ -106,7 +106,7 @@ def test_a_stdout_that_is_closed(piped):
 
 
 def test_a_stdout_of_another_kind_is_left_alone(piped, monkeypatch):
-    """A program that replaced `sys.stdout` keeps what it put there."""
+    """An object that replaces `sys.stdout` is left alone."""
     _, out, err = piped()
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     with diverted_stdio():
@@ -117,7 +117,7 @@ def test_a_stdout_of_another_kind_is_left_alone(piped, monkeypatch):
 
 
 def test_taking_for_good(piped):
-    """The descriptors stay taken."""
+    """The descriptors are not restored."""
     _, out, err = piped()
     taken = take_stdio()
     print("late")
@@ -129,7 +129,7 @@ def test_taking_for_good(piped):
 
 
 def test_closed_standard_descriptors_are_filled(piped):
-    """A program started without stdin, stdout or stderr gets none of its files mixed up with it."""
+    """Other files of a program without stdin, stdout or stderr do not get their numbers."""
     piped()
     for fd in range(3):
         os.close(fd)
@@ -144,7 +144,7 @@ def test_closed_standard_descriptors_are_filled(piped):
 
 
 def test_a_forked_child_loses_the_protocol(piped):
-    """A child that was only forked loses the descriptors, and keeps their numbers taken."""
+    """A forked child loses the descriptors, and keeps their numbers in use."""
     _, out, _ = piped()
     with claimed_stdio() as (stdin, stdout):
         child = subprocess.run(
@@ -182,7 +182,7 @@ os.write(out, b"%r " % held() + os.read(read, 10) + b"\\n")
 
 
 def test_a_c_library_without_a_known_stdout(piped, monkeypatch):
-    """A C library with another name for its stdout has nothing to flush."""
+    """If the C library has another name for its stdout, it is not flushed."""
     _, _, err = piped()
 
     def unknown(*_):

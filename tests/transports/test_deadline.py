@@ -1,4 +1,4 @@
-"""A process that should have ended is ended; one that ends in time never notices."""
+"""A process that does not end in time is killed; a process that ends in time is not affected."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ with ending_within(0.1, tell) as due:
     due()
     {block}
 """
-#: Sleeps; computes; keeps what tells from coming to an end.
+#: A block that sleeps, a block that computes, and a `tell` that hangs.
 STUCK = [
     {"tell": "", "block": "time.sleep(60)"},
     {"tell": "", "block": "while True: pass"},
@@ -51,7 +51,7 @@ def test_what_blocks_is_ended(parts):
 @pytest.mark.parametrize("seconds", [60.0, float("inf")])
 @pytest.mark.parametrize("started", [True, False])
 def test_what_ends_in_time_leaves_nothing_behind(monkeypatch, seconds, started):
-    """Neither the end of the process nor a thread."""
+    """The process goes on, and no thread remains."""
     ends = []
     monkeypatch.setattr(os, "_exit", ends.append)
     threads = threading.active_count()
@@ -63,8 +63,8 @@ def test_what_ends_in_time_leaves_nothing_behind(monkeypatch, seconds, started):
     assert ends == []
 
 
-def test_the_reason_is_told_before_the_end(monkeypatch):
-    """In that order, and once."""
+def test_the_reason_is_logged_before_the_end(monkeypatch):
+    """The reason is logged before the end, and once."""
     said, ended = [], threading.Event()
 
     def end(status):

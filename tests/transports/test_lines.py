@@ -16,13 +16,13 @@ LIMIT = Limits(message_size=1024 * 1024)
 
 
 async def taken(stream):
-    """Receive once; gives the bytes of each message."""
+    """Receive once; return the bytes of each message."""
     return [received.data for received in await stream.receive()]
 
 
 @pytest.fixture
 async def stream(pipes):
-    """Make a stream, with the ends of its peer."""
+    """Make a stream and the ends of its peer."""
     read_fd, their_out = pipes()
     their_in, write_fd = pipes()
     made = LineStream(read_fd, write_fd, LIMIT)
@@ -31,7 +31,7 @@ async def stream(pipes):
 
 
 async def test_receives_the_lines_of_one_read_together(stream):
-    """Lines that were written together arrive together, without blank lines."""
+    """Lines of one write arrive together, without blank lines."""
     ours, _, out = stream
     os.write(out, b'{"a":1}\n\n  \r\n{"b":2}\r\n{"c"')
     assert await taken(ours) == [b'{"a":1}', b'{"b":2}\r']
@@ -40,7 +40,7 @@ async def test_receives_the_lines_of_one_read_together(stream):
 
 
 async def test_blank_lines_alone_are_waited_out(stream, autojump_clock):
-    """A read that brings no message does not wake the receiver."""
+    """A read without a message does not wake the receiver."""
     ours, _, out = stream
     os.write(out, b"\n\n")
     with trio.move_on_after(1) as scope:
@@ -49,7 +49,7 @@ async def test_blank_lines_alone_are_waited_out(stream, autojump_clock):
 
 
 async def test_oversized_lines_are_reported_and_passed(pipes):
-    """A line over the limit arrives as its head, and the next one is whole."""
+    """A line above the limit arrives as its beginning, and the next one is complete."""
     read_fd, out = pipes()
     _, write_fd = pipes()
     ours = LineStream(read_fd, write_fd, Limits(message_size=10))
@@ -59,7 +59,7 @@ async def test_oversized_lines_are_reported_and_passed(pipes):
 
 
 async def test_half_a_line_at_the_end_is_no_message(stream):
-    """The end of the stream comes after the last whole line, and `ended` says so."""
+    """EOF comes after the last complete line, and `ended` reports it."""
     ours, _, out = stream
     os.write(out, b"1\n2")
     os.close(out)
@@ -70,7 +70,7 @@ async def test_half_a_line_at_the_end_is_no_message(stream):
 
 
 async def test_two_readers_of_one_pipe(pipes):
-    """A reader that finds the line gone, because another program took it, waits for the next."""
+    """If another program took the line, the reader waits for the next one."""
     read_fd, out = pipes()
     _, first_out = pipes()
     _, second_out = pipes()
@@ -93,7 +93,7 @@ async def test_two_readers_of_one_pipe(pipes):
 
 
 async def test_sends_lines(stream):
-    """Each message goes out as one line, all of a batch in one write."""
+    """Each message is one line, and a batch is one write."""
     ours, their_in, _ = stream
     assert ours.send_nowait([b"1", b"2"])
     assert os.read(their_in, 100) == b"1\n2\n"
@@ -102,7 +102,7 @@ async def test_sends_lines(stream):
 
 
 async def test_a_full_pipe_makes_send_wait(stream):
-    """The bytes that the pipe does not take are kept, in order, and written once there is room."""
+    """Bytes that the pipe does not accept are kept, in order, and written later."""
     ours, their_in, _ = stream
     big = b"x" * 300_000
     assert not ours.send_nowait([big, b"1"])
@@ -121,7 +121,7 @@ async def test_a_full_pipe_makes_send_wait(stream):
 
 
 async def test_what_is_left_of_a_message_is_not_copied(stream):
-    """A large message costs its size, not its size for every piece that the pipe takes."""
+    """A large message is copied once, not for every piece that the pipe accepts."""
     ours, their_in, _ = stream
     assert not ours.send_nowait([b"x" * 4_000_000])
     os.read(their_in, 65536)
@@ -133,7 +133,7 @@ async def test_what_is_left_of_a_message_is_not_copied(stream):
 
 
 async def test_a_reader_that_is_gone_breaks_the_stream(stream):
-    """Writing to nobody raises what the contract says."""
+    """Sending raises `BrokenResourceError`."""
     ours, their_in, _ = stream
     os.close(their_in)
     with pytest.raises(trio.BrokenResourceError):
@@ -143,7 +143,7 @@ async def test_a_reader_that_is_gone_breaks_the_stream(stream):
 
 
 async def test_a_terminal():
-    """A terminal is waited for, its end breaks the stream, and it blocks again afterwards."""
+    """A terminal is awaited, its hang-up breaks the stream, and it is blocking again afterwards."""
     leader, terminal = os.openpty()
     tty.setraw(terminal)
     kept = os.dup(terminal)
@@ -162,7 +162,7 @@ async def test_a_terminal():
 
 
 async def test_one_socket_for_both_directions():
-    """A socket may be both ends; it is closed once."""
+    """One socket can be both ends; it is closed once."""
     here, there = socket.socketpair()
     fd = here.detach()
     ours = LineStream(fd, fd, LIMIT)
@@ -176,7 +176,7 @@ async def test_one_socket_for_both_directions():
 
 
 async def test_a_connection_that_is_reset_breaks_the_stream():
-    """A peer that left without reading what it was sent has broken the stream."""
+    """A peer that closed without reading everything breaks the stream."""
     here, there = socket.socketpair()
     fd = here.detach()
     ours = LineStream(fd, fd, LIMIT)
@@ -190,7 +190,7 @@ async def test_a_connection_that_is_reset_breaks_the_stream():
 
 @pytest.mark.slow
 async def test_files(tmp_path):
-    """Files are read to their end and written to."""
+    """Files are read to EOF and written to."""
     (tmp_path / "in").write_bytes(b"1\n" * 50_000)
     read_fd = os.open(tmp_path / "in", os.O_RDONLY)
     write_fd = os.open(tmp_path / "out", os.O_WRONLY | os.O_CREAT)
@@ -205,7 +205,7 @@ async def test_files(tmp_path):
 
 
 async def test_a_file_that_cannot_grow_breaks_the_stream(tmp_path):
-    """A disk that is full is a peer that is gone."""
+    """A full disk breaks the stream."""
     read_fd = os.open(os.devnull, os.O_RDONLY)
     write_fd = os.open(tmp_path / "out", os.O_WRONLY | os.O_CREAT)
     ours = LineStream(read_fd, write_fd, LIMIT)
@@ -221,7 +221,7 @@ async def test_a_file_that_cannot_grow_breaks_the_stream(tmp_path):
 
 
 async def test_dev_null():
-    """The null device is at its end at once and takes everything."""
+    """The null device is at EOF at once and accepts everything."""
     ours = LineStream(os.open(os.devnull, os.O_RDONLY), os.open(os.devnull, os.O_WRONLY), LIMIT)
     await ours.send([b"1"])
     assert await taken(ours) == []
@@ -229,7 +229,7 @@ async def test_dev_null():
 
 
 async def test_closing_wakes_the_receiver(stream):
-    """Closing twice is fine, and whoever still uses the stream is told."""
+    """The receiver gets `ClosedResourceError`; a second close does nothing."""
     ours, _, _ = stream
     woken = trio.Event()
 
@@ -250,8 +250,8 @@ async def test_closing_wakes_the_receiver(stream):
         ours.send_nowait([b"1"])
 
 
-async def test_a_reader_that_goes_is_told(stream):
-    """The news comes while nothing is written, too; the wait ends with it, or with the close."""
+async def test_a_reader_that_closes_is_noticed(stream):
+    """The wait ends with the close of the reader, or with that of the stream."""
     ours, their_in, _ = stream
     results = []
 
@@ -271,7 +271,7 @@ async def test_a_reader_that_goes_is_told(stream):
 
 @pytest.mark.parametrize(("half", "gone"), [(False, True), (True, False)])
 async def test_a_socket_of_its_own_tells_of_its_reader(half, gone):
-    """As clients on Node.js give one: its close is told, the end of one direction is not."""
+    """A socket pair as on Node.js reports its close, but not a half-close."""
     here, there = socket.socketpair()
     ours = LineStream(os.open(os.devnull, os.O_RDONLY), here.detach(), LIMIT)
     with there:
@@ -284,7 +284,7 @@ async def test_a_socket_of_its_own_tells_of_its_reader(half, gone):
 
 
 async def test_closing_ends_the_wait_for_the_reader(stream):
-    """It is no sign of the reader."""
+    """That does not mean that the reader has gone."""
     ours, _, _ = stream
 
     async def wait():
@@ -297,7 +297,7 @@ async def test_closing_ends_the_wait_for_the_reader(stream):
 
 
 async def test_where_no_reader_can_be_told(tmp_path):
-    """A socket tells by its other direction, a file has none, a named pipe may be its own."""
+    """Where a reader cannot be observed: sockets for both directions, files, own named pipes."""
     here, there = socket.socketpair()
     with here, there:
         ours = LineStream(os.dup(here.fileno()), os.dup(here.fileno()), LIMIT)

@@ -10,12 +10,12 @@ from noizu_mcp.transports._inbox import CAPACITY, Inbox
 
 
 async def taken(stream):
-    """Receive once; gives the bytes of each message."""
+    """Receive once; return the bytes of each message."""
     return [received.data for received in await stream.receive()]
 
 
 async def test_messages_arrive_in_order():
-    """One end receives the messages of the other in order, together if it was slow."""
+    """One end receives the messages of the other in order, together if they were waiting."""
     ours, theirs = memory_pair()
     assert ours.send_nowait([b"1", b"2"])
     await ours.send([b"3"])
@@ -38,7 +38,7 @@ async def test_receiving_waits():
 
 
 async def test_a_full_end_makes_send_wait():
-    """Past its capacity the other end must take something first, or close."""
+    """At its capacity `send` waits until the other end receives, or closes."""
     ours, theirs = memory_pair()
     big = b"x" * (CAPACITY + 1)
     assert not ours.send_nowait([big])
@@ -54,14 +54,14 @@ async def test_a_full_end_makes_send_wait():
 
 
 async def test_oversized_messages_arrive_as_their_head():
-    """Memory has the limit that lines have."""
+    """A message above the limit arrives as its beginning, as with lines."""
     ours, theirs = memory_pair(theirs=Limits(message_size=3))
     ours.send_nowait([b"1234", b"123"])
     assert await taken(theirs) == [b"1234", b"123"]
 
 
 async def test_closing_ends_both_directions():
-    """The other end reads what is left, then the end; sending to it breaks."""
+    """The other end reads what is left, then EOF; sending to it raises."""
     ours, theirs = memory_pair()
     ours.send_nowait([b"1"])
     await ours.aclose()
@@ -72,7 +72,7 @@ async def test_closing_ends_both_directions():
 
 
 async def test_all_who_wait_for_room_get_it():
-    """Readers of several streams wait for the same inbox; each goes on when it is emptied."""
+    """Senders of several streams that wait for one inbox all continue when it is emptied."""
     inbox = Inbox()
     inbox.put("large", CAPACITY + 1)
     with trio.fail_after(60):

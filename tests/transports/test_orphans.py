@@ -1,4 +1,4 @@
-"""Servers whose client is killed: none is left behind."""
+"""Servers whose client is killed end, too."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ from noizu_mcp import Stdio
 from noizu_mcp.transports import open_process
 from noizu_mcp.transports.stdio import _child_process, _orphan_watch
 
-#: A client that tells the process of its server, and those that this has started.
+#: A client that prints the first line of its server, which has process ids.
 CLIENT = """
 import sys, trio
 from noizu_mcp import Stdio
@@ -33,7 +33,7 @@ trio.run(main)
 
 
 async def ended(pid):
-    """Wait for the end of a process, whoever its parent is."""
+    """Wait for the end of a process of any parent."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -57,7 +57,7 @@ async def ended(pid):
     ],
 )
 async def test_a_killed_client_leaves_no_server(script):
-    """The server ends with what it has started, whether it notices or not."""
+    """The server ends with its children, whether it notices or not."""
     command = [sys.executable, "-c", CLIENT, script]
     client = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE)
     with trio.fail_after(60):
@@ -70,7 +70,7 @@ async def test_a_killed_client_leaves_no_server(script):
 
 
 async def test_a_system_without_a_shell(monkeypatch, caplog):
-    """A server is served all the same; the log says that nobody watches it."""
+    """The server runs without a watch process, which is logged."""
 
     async def no_shell(command, **options):
         raise FileNotFoundError(2, "No such file or directory", command[0])
@@ -84,7 +84,7 @@ async def test_a_system_without_a_shell(monkeypatch, caplog):
 
 
 async def test_a_watch_that_somebody_killed():
-    """The end of a connection does not depend on it."""
+    """The connection can end without its watch process."""
     async with open_process(Stdio("cat")) as (_, process):
         watch = await _orphan_watch.watch_orphans(process.pid, _child_process.EXIT_TIMEOUT)
         watch._shell.kill()

@@ -27,12 +27,12 @@ def _descriptors():
 
 
 async def taken(stream):
-    """Receive once; gives the bytes of each message."""
+    """Receive once; return the bytes of each message."""
     return [received.data for received in await stream.receive()]
 
 
 async def _lines(target, limit=1000):
-    """Receive all that a server says."""
+    """Receive all lines of a server."""
     lines = []
     with trio.fail_after(60):
         async with open_process(target, Limits(message_size=limit)) as (stream, _):
@@ -55,21 +55,21 @@ async def test_a_conversation():
 
 
 async def test_environment(monkeypatch):
-    """The child gets what is named, and of ours only what is harmless."""
+    """The child gets the named variables, and only harmless ones of this process."""
     monkeypatch.setenv("SECRET", "hidden")
     monkeypatch.setenv("LANG", "C")
     monkeypatch.setenv("TERM", "() { :;}")
     monkeypatch.delenv("TZ", raising=False)
     script = """printf '{"id":"%s"}\\n' "$SECRET,$LANG,$TERM,$TZ,$KEY" """
     found = await _lines(_shell(script, env={"KEY": "v"}))
-    # A shell that has no TERM may call it dumb.
+    # A shell without TERM may set it to dumb.
     assert found in ([b'{"id":",C,dumb,,v"}'], [b'{"id":",C,,,v"}'])
     assert "SECRET" not in Stdio("cat").environment()
     assert "TERM" not in Stdio("cat").environment()
 
 
 async def test_working_directory(tmp_path):
-    """`cwd` is where it runs, and where a relative path of the command starts."""
+    """The process runs in `cwd`, and relative paths of the command start there."""
     script = tmp_path / "serve"
     script.write_text('#!/bin/sh\nprintf \'{"id":"%s"}\\n\' "$PWD"\n')
     script.chmod(0o755)
@@ -79,7 +79,7 @@ async def test_working_directory(tmp_path):
 
 
 async def test_stderr_goes_where_it_is_sent(tmp_path):
-    """A file gets it; what is kept back does not block the server, however much it is."""
+    """Output on stderr goes to a file, or is kept without blocking the server."""
     with (tmp_path / "log").open("wb") as log:
         await _lines(_shell("echo oops >&2", stderr=log))
     assert (tmp_path / "log").read_bytes() == b"oops\n"
@@ -88,7 +88,7 @@ async def test_stderr_goes_where_it_is_sent(tmp_path):
 
 
 async def test_lines_that_are_no_messages_do_not_wake_the_receiver():
-    """Skipped lines do not wake the receiver; the end still arrives as an empty list."""
+    """Skipped lines do not wake the receiver; EOF still arrives as an empty list."""
     async with open_process(_shell("echo noise; read line; echo noise")) as (stream, _):
         with trio.move_on_after(0.1) as scope:
             await stream.receive()
@@ -108,7 +108,7 @@ async def test_lines_that_are_no_messages_do_not_wake_the_receiver():
     ],
 )
 async def test_a_command_that_cannot_be_started(target, message):
-    """The error names the command and what is wrong with it."""
+    """The error has the command and the reason."""
     before = _descriptors()
     with pytest.raises(TransportError, match=message):
         async with open_process(target):
@@ -133,27 +133,27 @@ NODE = "throw err;\\n^\\n\\nError: Cannot find module 7\\n  at Module._load\\n\\
     ],
 )
 async def test_a_server_that_ends_too_early(script, stderr, message):
-    """A connection that closed says how the server ended, and its last words."""
+    """The error of a closed connection has the exit status and the last lines of stderr."""
     with pytest.raises(ConnectionClosed, match=message):
         await _end_with(_shell(script, stderr=stderr), "it ended")
 
 
 async def test_only_the_last_words_are_kept(monkeypatch):
-    """However much a server says on stderr, it costs us no more than that."""
+    """Only a bounded part of stderr is kept."""
     monkeypatch.setattr(_process, "STDERR_KEPT", 3)
     with pytest.raises(ConnectionClosed, match=r"it said: def$"):
         await _end_with(_shell("printf abcdef >&2", stderr=subprocess.PIPE), "it ended")
 
 
 async def test_a_server_that_closes_its_stdout(monkeypatch):
-    """A server that goes on without its stdout is named, too."""
+    """The error of a server that goes on without stdout says so."""
     monkeypatch.setattr(_process, "EXIT_TIMEOUT", 0.1)
     with pytest.raises(ConnectionClosed, match=r"^gone: /bin/sh closed its stdout$"):
         await _end_with(_shell("exec >&-; read line"), "gone")
 
 
 async def test_the_end_of_another_connection_passes():
-    """An exception of the block that has nothing to do with this server stays as it is."""
+    """An unrelated exception of the block is raised unchanged."""
     with pytest.raises(ConnectionClosed, match=r"^another$"):
         async with open_process(Stdio("cat")):
             raise ConnectionClosed("another")
@@ -163,7 +163,7 @@ async def test_the_end_of_another_connection_passes():
 
 
 async def test_lines_that_are_no_messages_are_skipped(caplog):
-    """A server that prints to stdout is heard all the same, with a warning for each such line."""
+    """Other output on stdout is skipped, with a warning for each line."""
     noise = ["Listening…", "[INFO] started", '{"level":"info"}', "{"]
     script = "".join(f"echo '{line}';" for line in [*noise, MESSAGE.decode(), "bye"])
     with caplog.at_level(logging.WARNING, "noizu_mcp"):
@@ -174,7 +174,7 @@ async def test_lines_that_are_no_messages_are_skipped(caplog):
 
 
 async def test_what_may_be_a_message_passes():
-    """Arrays, a byte order mark, blanks before, and answers without their version pass."""
+    """Arrays, a byte order mark, leading blanks, and answers without `jsonrpc` pass."""
     lines = [b"[" + MESSAGE + b"]", b"\xef\xbb\xbf" + MESSAGE, b"  " + MESSAGE, b'{"id":1}']
     async with open_process(Stdio("cat")) as (stream, _):
         await stream.send(lines)
@@ -183,8 +183,8 @@ async def test_what_may_be_a_message_passes():
 
 
 async def test_a_server_that_ignores_the_end_of_stdin(monkeypatch):
-    """It gets SIGTERM, and so does what it has started."""
-    # Also the time until SIGKILL, before which a shell on a busy machine must have run its trap.
+    """The server and its children get SIGTERM."""
+    # This includes the time until SIGKILL: a shell on a busy machine must have run its trap.
     monkeypatch.setattr(_process, "EXIT_TIMEOUT", 1)
     script = "sleep 1000 & echo '{\"id\":'$!'}'; trap 'echo done >&2; exit 7' TERM; wait; wait"
     async with open_process(_shell(script, stderr=subprocess.DEVNULL)) as (stream, process):
@@ -205,7 +205,7 @@ def _alive(pid):
 
 
 async def test_a_server_that_ignores_everything(monkeypatch):
-    """In the end it is killed; the whole takes a bounded time."""
+    """It is killed in the end, within a bounded time."""
     monkeypatch.setattr(_process, "EXIT_TIMEOUT", 0.1)
     code = "import signal,os; signal.signal(15, 1); os.write(1, b'{\"id\":1}\\n'); signal.pause()"
     with trio.fail_after(60):
@@ -215,7 +215,7 @@ async def test_a_server_that_ignores_everything(monkeypatch):
 
 
 async def test_cancellation_ends_the_server():
-    """A block that is cancelled leaves no process behind."""
+    """A cancelled block leaves no process."""
     with trio.CancelScope() as scope:
         async with open_process(Stdio("cat")) as (_, process):
             scope.cancel()
@@ -224,7 +224,7 @@ async def test_cancellation_ends_the_server():
 
 
 async def test_a_process_that_ends_just_when_it_is_signalled(monkeypatch):
-    """A signal that comes too late is no failure."""
+    """A process that has already ended is not an error."""
     monkeypatch.setattr(_process, "EXIT_TIMEOUT", 1)
 
     def too_late(pid, number):
@@ -238,7 +238,7 @@ async def test_a_process_that_ends_just_when_it_is_signalled(monkeypatch):
 
 
 def _children():
-    """The children of this process; those of other tests may be among them."""
+    """Return the child processes of this one; other tests may have started some of them."""
     tasks = Path("/proc/self/task").glob("*/children")
     return {int(pid) for task in tasks for pid in task.read_text().split()}
 
@@ -250,7 +250,7 @@ async def _end_with(target, text):
 
 
 async def test_nothing_is_left_of_many_servers():
-    """Fifty servers, fifty ends: no descriptor and no zombie stays."""
+    """After fifty servers no descriptor and no zombie remains."""
     await _exchange(Stdio("cat"))
     before, children = _descriptors(), _children()
     for _ in range(50):
@@ -260,7 +260,7 @@ async def test_nothing_is_left_of_many_servers():
 
 
 def test_a_target_is_checked_when_it_is_made():
-    """A value that no process can be given is refused when the target is made."""
+    """Values that no process can be given are refused when the target is made."""
     with pytest.raises(TypeError, match=r"env\['KEY'\] must be text, got 5"):
         Stdio("cat", env={"KEY": 5})
     with pytest.raises(TypeError, match="int"):

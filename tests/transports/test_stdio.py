@@ -1,4 +1,4 @@
-"""Serving on descriptors: from the first line to the orderly end."""
+"""Serving on descriptors: from the first line to an orderly end."""
 
 import asyncio
 import contextlib
@@ -104,7 +104,7 @@ async def _read(fd):
 
 @pytest.fixture
 def served(pipes):
-    """Make what serves on pipes, with the ends of the client."""
+    """Make a function that serves on pipes, and the client's ends."""
     stdin, feed = pipes()
     out, stdout = pipes()
     return partial(serve_descriptors, read_fd=stdin, write_fd=stdout), feed, out
@@ -112,7 +112,7 @@ def served(pipes):
 
 @pytest.fixture
 def handlers():
-    """Put the signal handlers back after the test; gives them."""
+    """Restore the signal handlers after the test; return them."""
     before = {each: signal.getsignal(each) for each in _process_end.SIGNALS}
     yield before
     for each, handler in before.items():
@@ -120,7 +120,7 @@ def handlers():
 
 
 async def test_serves_until_the_end_of_stdin(served):
-    """Requests are answered; at the end of stdin it returns, and stdout is closed."""
+    """Requests are answered; after EOF on stdin it returns, and stdout is closed."""
     serve, feed, out = served
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(serve, Waiting()))
@@ -131,8 +131,8 @@ async def test_serves_until_the_end_of_stdin(served):
 
 
 @pytest.mark.parametrize("calling", [False, True])
-async def test_serves_until_nobody_reads_stdout(served, calling):
-    """Idle or with a call that does not end, though stdin stays open."""
+async def test_serves_until_stdout_is_closed(served, calling):
+    """It ends when idle and with a call that hangs, though stdin stays open."""
     serve, feed, out = served
     _write(feed, INITIALIZE, INITIALIZED, *([_call(1)] if calling else []))
     with trio.fail_after(60):
@@ -166,10 +166,10 @@ async def _until_progress(out):
 @pytest.mark.parametrize("tool", ["on_trio", "on_asyncio", "in_thread"])
 @pytest.mark.parametrize("leave", ["out", "out cancel in", "in out", "cancel in"])
 async def test_a_client_that_leaves_cancels_its_calls(served, monkeypatch, version, tool, leave):
-    """Each handler ends by itself, whichever pipe the client closes first, without any grace."""
+    """Each handler is cancelled without a grace period, whichever pipe is closed first."""
     serve, feed, out = served
     server = Clean()
-    # Long enough for a busy machine: the thread is not waited for longer than it needs.
+    # Long enough for a busy machine: the wait for the thread ends as soon as it does.
     monkeypatch.setattr(_server, "THREAD_GRACE", 60)
     cancelled = {"method": "notifications/cancelled", "params": {"requestId": 1}}
     with trio.fail_after(60):
@@ -187,7 +187,7 @@ async def test_a_client_that_leaves_cancels_its_calls(served, monkeypatch, versi
 
 
 async def test_messages_that_came_before_the_end_are_still_read(served):
-    """A client that closes stdout is heard to the end of what it has sent."""
+    """If a client closes stdout, everything that it has sent before is read."""
     serve, feed, out = served
     read = []
 
@@ -212,7 +212,7 @@ async def test_messages_that_came_before_the_end_are_still_read(served):
 
 
 async def test_a_task_of_a_client_that_left_is_cancelled(served):
-    """Nobody can fetch its result: it gets no grace."""
+    """A task whose result cannot be fetched gets no grace period."""
     serve, feed, out = served
 
     class Job(Tool, task="required"):
@@ -233,7 +233,7 @@ async def test_a_task_of_a_client_that_left_is_cancelled(served):
 
 
 async def test_a_thread_that_does_not_end_is_left_behind(served, monkeypatch):
-    """It holds the end for a bounded time."""
+    """The end waits for it for a bounded time."""
     serve, feed, out = served
     release = threading.Event()
     monkeypatch.setattr(_server, "THREAD_GRACE", 0.01)
@@ -256,7 +256,7 @@ async def test_a_thread_that_does_not_end_is_left_behind(served, monkeypatch):
 
 
 async def test_what_still_runs_after_the_grace_period_is_answered(served, autojump_clock):
-    """A call that does not end is answered with an error when its time is up."""
+    """A call that exceeds the grace period is answered with an error."""
     serve, feed, out = served
     _write(feed, INITIALIZE, INITIALIZED, _call(1))
     os.close(feed)
@@ -270,7 +270,7 @@ async def test_what_still_runs_after_the_grace_period_is_answered(served, autoju
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_ends_it_in_order(served, handlers, number):
-    """A signal is as the end of stdin, and leaves the next one to the system."""
+    """A signal acts like EOF on stdin; the next one has its default action."""
     serve, feed, out = served
     _write(feed, INITIALIZE, INITIALIZED, _call(1))
     async with trio.open_nursery() as nursery:
@@ -280,7 +280,7 @@ async def test_a_signal_ends_it_in_order(served, handlers, number):
         assert signal.getsignal(number) is not handlers[number]
         os.kill(os.getpid(), number)
         assert "error" in await _read(out)
-    # The next one would end the process at once: nothing is left to be ended in order.
+    # The next one would end the process at once, since nothing remains to be ended.
     assert [signal.getsignal(each) for each in handlers] == [signal.SIG_DFL, signal.SIG_DFL]
 
 
@@ -298,7 +298,7 @@ async def test_a_signal_after_the_end_of_stdin_cuts_the_grace_period_short(serve
 
 
 async def test_a_signal_while_the_server_is_set_up(served, handlers):
-    """A lifespan that hangs is cancelled by a signal, and the descriptors are closed."""
+    """A signal cancels a lifespan that hangs, and the descriptors are closed."""
     serve, _, out = served
     entered = trio.Event()
 
@@ -318,7 +318,7 @@ async def test_a_signal_while_the_server_is_set_up(served, handlers):
 
 
 async def test_signals_are_left_as_they_were(served, handlers):
-    """Without a signal, the handlers of before come back; an ignored signal stays ignored."""
+    """Without a signal the former handlers are restored; an ignored signal stays ignored."""
     serve, feed, _ = served
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     interrupt = signal.getsignal(signal.SIGINT)
@@ -331,7 +331,7 @@ async def test_signals_are_left_as_they_were(served, handlers):
 
 
 async def test_a_failure_of_the_lifespan_is_one_exception(served):
-    """An exception of the author's lifespan comes out unchanged."""
+    """An exception of the author's lifespan is raised unchanged."""
     serve, _, out = served
 
     class Broken(Server, name="broken", version="1"):
@@ -361,7 +361,7 @@ async def test_the_end_of_the_parent_ends_it(served, monkeypatch):
 
 
 async def test_the_parent_is_watched_without_the_help_of_the_kernel(monkeypatch, autojump_clock):
-    """Without a pidfd the parent is looked at now and then."""
+    """Without a pidfd the parent is polled."""
     parents = iter([10, 10, 10, 1])
     monkeypatch.setattr(os, "getppid", lambda: next(parents))
     monkeypatch.delattr(os, "pidfd_open")
@@ -371,14 +371,14 @@ async def test_the_parent_is_watched_without_the_help_of_the_kernel(monkeypatch,
 
 
 async def test_a_parent_that_ended_in_between(monkeypatch):
-    """A number that belongs to another process by now is not waited for."""
+    """If the parent changes before it is watched, the wait ends at once."""
     parents = iter([os.getpid(), 1])
     monkeypatch.setattr(os, "getppid", lambda: next(parents))
     await _process_end.parent_exit()
 
 
 async def test_a_parent_that_ended_before():
-    """A process whose number is no longer that of the parent is not waited for."""
+    """With the id of another process than the parent the wait ends at once."""
     process = await trio.run_process(
         [sys.executable, "-c", "import os; print(os.getpid())"], capture_stdout=True
     )
@@ -387,7 +387,7 @@ async def test_a_parent_that_ended_before():
 
 
 async def test_a_process_without_a_parent(monkeypatch, autojump_clock):
-    """The first process of a container, and an orphan, have no parent to lose."""
+    """Process 1 of a container, and an orphan, have no parent to watch."""
     monkeypatch.setattr(os, "getppid", lambda: 1)
     with trio.move_on_after(1000) as scope:
         await _process_end.parent_exit()
@@ -395,7 +395,7 @@ async def test_a_process_without_a_parent(monkeypatch, autojump_clock):
 
 
 async def test_serve_stdio_in_an_app(piped_descriptors):
-    """The standard descriptors carry the protocol for as long as it runs, and come back."""
+    """The standard descriptors carry the protocol while it runs, and are then restored."""
     feed, out, _ = piped_descriptors()
     inodes = [os.fstat(fd).st_ino for fd in (0, 1)]
     async with trio.open_nursery() as nursery:
@@ -419,7 +419,7 @@ def test_run_takes_the_descriptors_for_good(piped_descriptors):
 
 
 def test_run_makes_the_server_when_nothing_can_print_to_the_client(piped_descriptors):
-    """A function that makes the server runs after the descriptors are taken; any thread will do."""
+    """The function runs after the descriptors are taken, in any thread."""
     feed, out, err = piped_descriptors()
     _write(feed, INITIALIZE)
     os.close(feed)
@@ -436,7 +436,7 @@ def test_run_makes_the_server_when_nothing_can_print_to_the_client(piped_descrip
 
 
 def test_the_second_signal_ends_the_process_at_once():
-    """A handler that holds the loop cannot hold the process once it was told twice."""
+    """After the second signal the process ends even if a handler blocks the loop."""
     code = """
 import os, signal
 from noizu_mcp import Server

@@ -1,16 +1,16 @@
-"""Reading along."""
+"""Taps on a stream."""
 
 from noizu_mcp import Limits
 from noizu_mcp.transports import TappedStream, memory_pair
 
 
 async def taken(stream):
-    """Receive once; gives the bytes of each message."""
+    """Receive once; return the bytes of each message."""
     return [received.data for received in await stream.receive()]
 
 
 async def test_a_tap_sees_both_directions_in_order():
-    """Every message is shown once, with its direction; of an oversized one, its head."""
+    """Every message is passed once, with its direction; an oversized message is cut off."""
     ours, theirs = memory_pair(Limits(message_size=10))
     seen = []
     tapped = TappedStream(ours, lambda direction, message: seen.append((direction, message)))

@@ -1,4 +1,4 @@
-"""Content blocks: made on the class, read on the instance, base64 on the wire only."""
+"""Content blocks: made by class methods, read by attributes, base64 only on the wire."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ ANNOTATIONS = ContentAnnotations(
 
 
 def test_text() -> None:
-    """One name makes a text block and reads its text."""
+    """The same name makes a text block and reads its text."""
     block = Content.text("hi", annotations=ANNOTATIONS, meta={"k": 1})
     assert (block.type, block.text, block.meta) == ("text", "hi", {"k": 1})
     assert block.to_wire() == {
@@ -48,7 +48,7 @@ def test_binary(make: Any, kind: str) -> None:
 
 
 def test_resource_link() -> None:
-    """A link has the fields of a resource; those not given read None and have no key."""
+    """A link has the fields of a resource; absent ones are None without a key."""
     block = Content.resource_link("a:b", "b", size=3, icons=[Icon("data:,")])
     assert (block.uri, block.name, block.title, block.size) == ("a:b", "b", None, 3)
     assert (block.description, block.mime_type, block.icons) == (None, None, (Icon("data:,"),))
@@ -74,7 +74,7 @@ def test_resource() -> None:
 
 
 def test_missing_attribute() -> None:
-    """A field of another type of block is an AttributeError that says what there is."""
+    """A field of another type of block raises an AttributeError that lists the fields."""
     block = Content.image(b"", "x/y")
     with pytest.raises(
         AttributeError, match=r"type 'image' has no 'text'; it has data, mime_type$"
@@ -87,7 +87,7 @@ def test_missing_attribute() -> None:
 
 
 def test_unknown_type_is_kept() -> None:
-    """A block that this version does not know keeps all of its keys."""
+    """A block of an unknown type keeps all of its keys."""
     wire = {"type": "tool_use", "id": "1", "annotations": 7, "_meta": None}
     block = Content.from_wire(wire)
     assert block.type == "tool_use"
@@ -118,7 +118,7 @@ def test_repr_shows_what_is_there() -> None:
     ],
 )
 def test_wrong_values_are_refused(make: Any, message: str) -> None:
-    """A mistake is told where it is made."""
+    """The error is raised where the value is made."""
     with pytest.raises(TypeError) as caught:
         make()
     assert str(caught.value).startswith(message)
@@ -139,7 +139,7 @@ def test_wrong_values_are_refused(make: Any, message: str) -> None:
     ],
 )
 def test_errors_of_a_peer(wire: Any, message: str) -> None:
-    """A malformed value of a peer is a protocol error that names the field."""
+    """A malformed value of a peer is a protocol error with the field."""
     with pytest.raises(ProtocolError) as caught:
         Content.from_wire(wire)
     assert str(caught.value) == message
@@ -156,13 +156,13 @@ def test_blocks_from_what_authors_write() -> None:
 
 
 def test_helpers() -> None:
-    """The two short ways to a list of one text."""
+    """Both shortcuts make a list of one text."""
     assert plain_text("x") == [Content.text("x")]
     assert text_content({"é": [1, None]}) == [Content.text('{"é":[1,null]}')]
 
 
 def blocks() -> st.SearchStrategy[Content]:
-    """Blocks of every known type."""
+    """Return blocks of every known type."""
     text, data = st.text(), st.binary()
     contents = st.builds(ResourceContents, text, text=text) | st.builds(
         ResourceContents, text, st.none() | text, blob=data
@@ -185,7 +185,7 @@ def blocks() -> st.SearchStrategy[Content]:
 @settings(max_examples=100, deadline=None)
 @given(blocks())
 def test_round_trip(block: Content) -> None:
-    """Every block reads back from what it writes."""
+    """Every block is restored from its wire form."""
     assert Content.from_wire(block.to_wire()) == block
 
 
@@ -200,7 +200,7 @@ BLOCKS = {
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_official_schema(name: str, official: Any) -> None:
-    """Every block is what the revisions that have it define."""
+    """Every block is valid in the revisions that define it."""
     official(name, BLOCKS[name].to_wire())
 
 
@@ -217,7 +217,7 @@ def test_official_schema(name: str, official: Any) -> None:
     ],
 )
 def test_errors_name_what_was_called(function: Any, name: str) -> None:
-    """A wrong argument is told by the public name of the function."""
+    """The error for a wrong argument has the public name of the function."""
     with pytest.raises(TypeError) as caught:
         function(foo=1)
     assert str(caught.value).startswith(f"{name}() got an unexpected keyword argument 'foo'")

@@ -20,7 +20,7 @@ TEXT = {"type": "text", "text": "hi"}
 
 
 def test_the_three_answers_say_what_they_are():
-    """`action` is theirs, and nobody else's to set."""
+    """Each class has its `action`, which cannot be passed."""
     assert Accept({"a": 1}).action == "accept"
     assert (Decline().action, Cancel().action) == ("decline", "cancel")
     assert Accept(1) == Accept(1) != Accept(2)
@@ -33,7 +33,7 @@ def test_the_three_answers_say_what_they_are():
 
 
 def test_roots_travel():
-    """With and without a name."""
+    """Roots are written with and without a name."""
     wire = {"uri": "file:///a", "name": "A", "_meta": {"k": 1}, "more": 2}
     root = Root.from_wire(wire, "root")
     assert (root.uri, root.name, root.meta) == ("file:///a", "A", {"k": 1})
@@ -47,7 +47,7 @@ def test_roots_travel():
     meta=st.none() | st.dictionaries(st.text(max_size=3), st.integers()),
 )
 def test_sampling_results_survive_the_way(texts, reason, meta):
-    """A result that was written reads as an equal one."""
+    """A result that was written is read as an equal one."""
     blocks = [Content.text(text) for text in texts]
     made = SamplingResult(
         role="assistant", content=blocks, model="m", stop_reason=reason, meta=meta
@@ -61,7 +61,7 @@ def test_sampling_results_survive_the_way(texts, reason, meta):
 
 
 def test_the_text_of_a_result_is_that_of_its_texts():
-    """Other blocks say nothing."""
+    """Other blocks have no text."""
     use = {"type": "tool_use", "id": "1", "name": "add", "input": {}}
     content = [TEXT, use, TEXT]
     wire = {"role": "assistant", "model": "m", "content": content, "_meta": {"a": 1}}
@@ -82,8 +82,8 @@ def test_the_text_of_a_result_is_that_of_its_texts():
         ({"role": "user", "model": "m", "content": [TEXT, 5]}, "content"),
     ],
 )
-def test_results_that_are_none(wire, text):
-    """The error names the field."""
+def test_malformed_results(wire, text):
+    """The error has the field."""
     with pytest.raises(ProtocolError, match=text):
         SamplingResult.from_wire(wire)
 
@@ -96,7 +96,7 @@ def test_questions_as_they_go_out():
 
 
 def test_a_round_asks_for_something():
-    """Questions, a state, or both."""
+    """A round has questions, a state, or both."""
     assert InputRequired(state="").state == ""
     assert InputRequired({"q": InputRequest("roots/list")}).state is None
     with pytest.raises(ValueError, match="needs requests, a state, or both"):

@@ -1,4 +1,4 @@
-"""Images, recordings and files as content: bytes, paths, and pictures that can save themselves."""
+"""Images, audio and files as content: bytes, paths, and objects that can save themselves."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
     ],
 )
 def test_paths_of_images_and_recordings(folder, make, name, mime_type):
-    """The file is read, and its name tells its type; `mime_type` says another."""
+    """The name of a file determines its type, unless `mime_type` is given."""
     Path(name).write_bytes(PNG)
 
     for path in (name, folder / name):
@@ -47,7 +47,7 @@ def test_paths_of_images_and_recordings(folder, make, name, mime_type):
     ],
 )
 def test_names_that_tell_another_type(folder, make, name, text):
-    """They are refused, with what to write."""
+    """They are refused with the right function."""
     Path(name).write_bytes(PNG)
 
     with pytest.raises(ValueError, match="not of the type") as caught:
@@ -56,13 +56,13 @@ def test_names_that_tell_another_type(folder, make, name, text):
 
 
 def test_a_file_that_is_not_there(folder):
-    """The error is that of Python."""
+    """Python's own error is raised."""
     with pytest.raises(FileNotFoundError):
         Content.image("missing.png")
 
 
 def test_bytes_need_a_type():
-    """Nothing tells what they are; other values are refused, too."""
+    """Bytes have no name; other values are refused, too."""
     with pytest.raises(TypeError, match="mime_type: expected a string, got None"):
         Content.image(PNG)
     with pytest.raises(TypeError, match="data: expected bytes, got 5"):
@@ -72,14 +72,14 @@ def test_bytes_need_a_type():
 
 
 class Figure:
-    """What a figure of matplotlib offers."""
+    """The relevant methods of a matplotlib figure."""
 
     def savefig(self, file, **options):
         file.write(options["format"].encode())
 
 
 class Picture:
-    """What an image of Pillow offers; one with the colours of print has no PNG."""
+    """The relevant methods of a Pillow image; CMYK cannot be saved as PNG."""
 
     def __init__(self, mode="RGB"):
         self.mode = mode
@@ -104,7 +104,7 @@ class Picture:
     ],
 )
 def test_pictures_save_themselves(picture, mime_type, data):
-    """As PNG, or in the format that is asked for."""
+    """They are saved as PNG, or in the given format."""
     block = Content.image(picture, mime_type)
 
     assert (block.data, block.mime_type) == (data, mime_type or "image/png")
@@ -127,7 +127,7 @@ def test_pictures_save_themselves(picture, mime_type, data):
     ],
 )
 def test_files(folder, name, data, mime_type, content):
-    """Text is text, anything else bytes; the folder is not told."""
+    """Text files are text, others bytes; the folder is not sent."""
     Path(name).write_bytes(data)
     resource = Content.file(folder / name).resource
 
@@ -137,7 +137,7 @@ def test_files(folder, name, data, mime_type, content):
 
 
 def test_a_file_with_another_uri_and_type(folder):
-    """Both can be given; the default URI has no characters that a URI has not."""
+    """Both can be given; the default URI has valid characters only."""
     Path("my file.bin").write_bytes(b"x")
 
     assert Content.file("my file.bin").resource.uri == "file:///my%20file.bin"
@@ -148,7 +148,7 @@ def test_a_file_with_another_uri_and_type(folder):
 
 
 def test_the_size_is_bounded(folder, monkeypatch):
-    """A file that no message can carry is refused, with what to send instead."""
+    """A file beyond the limit of a message is refused, and the error says what to send instead."""
     monkeypatch.setattr(_media, "MAX_FILE", 4)
     Path("a.png").write_bytes(b"12345")
     Path("b.png").write_bytes(b"1234")
@@ -163,7 +163,7 @@ def test_the_size_is_bounded(folder, monkeypatch):
 
 
 def test_pillow_itself():
-    """An image of any colours is a PNG, and of most a JPEG."""
+    """An image of any mode is saved as PNG, and most as JPEG."""
     image = pytest.importorskip("PIL.Image")
 
     for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "F", "I", "HSV"):
@@ -173,7 +173,7 @@ def test_pillow_itself():
 
 
 def test_matplotlib_itself():
-    """A figure is a PNG, or an SVG if that is asked for."""
+    """A figure is saved as PNG, or as SVG on request."""
     figure = pytest.importorskip("matplotlib.figure").Figure()
     figure.subplots().plot([1, 2])
 

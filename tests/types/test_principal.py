@@ -14,7 +14,7 @@ names = st.none() | st.text(min_size=1)
 
 
 def test_claims_are_read_like_a_mapping():
-    """`ctx.auth["sub"]` is what handlers write."""
+    """Handlers write `ctx.auth["sub"]`."""
     ada = Principal(subject="ada", claims={"sub": "ada", "groups": ["a", "b"]})
 
     assert ada["sub"] == ada.get("sub") == "ada"
@@ -27,7 +27,7 @@ def test_claims_are_read_like_a_mapping():
 
 
 def test_claims_cannot_be_changed():
-    """One principal may serve many requests: what one changes another one would see."""
+    """One principal may serve many requests, which must not affect each other."""
     given = {"realm": {"roles": ["read"]}, "list": [{"a": 1}]}
     ada = Principal(subject="ada", claims=given)
     given["realm"]["roles"].append("admin")
@@ -48,7 +48,7 @@ def test_claims_cannot_be_changed():
 
 
 def test_claims_can_be_sent_on_and_copied():
-    """JSON has a form for them, and a deep copy may be changed."""
+    """They can be encoded as JSON, and a deep copy is mutable."""
     ada = Principal(subject="ada", claims={"realm": {"roles": ["read"]}})
     mine = copy.deepcopy(ada.claims)
     mine["realm"]["roles"] = ["write"]
@@ -68,21 +68,21 @@ def test_claims_can_be_sent_on_and_copied():
         {"subject": 1},
     ],
 )
-def test_nobody_is_no_principal(fields):
-    """A principal without a name is refused: sessions would be shared by everybody."""
+def test_a_principal_needs_a_name(fields):
+    """A principal without a name is refused, as its sessions would be shared."""
     with pytest.raises(ValueError, match=r"Principal"):
         Principal(**fields)
 
 
 def test_scopes_are_names():
-    """One text would be a set of letters."""
+    """A single string is refused, as it would be a set of letters."""
     assert Principal(subject="ada", scopes=["a", "b", "a"]).scopes == {"a", "b"}
     with pytest.raises(TypeError, match="not one string"):
         Principal(subject="ada", scopes="read write")
 
 
 def test_logs_do_not_show_claims():
-    """They hold addresses and names."""
+    """They contain addresses and names."""
     ada = Principal(subject="ada", claims={"email": "ada@example.com"})
 
     assert "example.com" not in repr(ada)
@@ -92,7 +92,7 @@ def test_logs_do_not_show_claims():
 
 @given(st.tuples(names, names, names), st.tuples(names, names, names))
 def test_keys_never_collide(one, other):
-    """Two callers have one key exactly if issuer and user are the same, or issuer and client."""
+    """Two callers share a key exactly if issuer and user, or issuer and client, are the same."""
 
     def who(names):
         issuer, subject, client = names
@@ -109,7 +109,7 @@ def test_keys_never_collide(one, other):
 
 
 def test_the_key_is_of_the_user_whatever_the_token():
-    """Another token, and another client, of the same user reach the same things."""
+    """Other tokens and other clients of the same user access the same things."""
     one = Principal(issuer="i", subject="ada", client_id="x", expires_at=1, scopes=["a"])
     other = Principal(issuer="i", subject="ada", client_id="y", claims={"jti": "2"})
 

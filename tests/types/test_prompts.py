@@ -45,14 +45,14 @@ TEXT = {"type": "text", "text": "x"}
 
 
 def test_official_definition(official: Any) -> None:
-    """A prompt is what every revision defines, and reads back."""
+    """A prompt is valid in every revision, and restored from its wire form."""
     official("Prompt", PROMPT.to_wire())
     assert PromptDefinition.from_wire(PROMPT.to_wire()) == PROMPT
     assert PromptDefinition("p").to_wire() == {"name": "p"}
 
 
 def test_official_results(official: Any, revision: str) -> None:
-    """Results are what every revision defines; 2026-07-28 wants the envelope too."""
+    """Results are valid in every revision; 2026-07-28 requires the envelope, too."""
     envelope = {"resultType": "complete"} if revision == "2026-07-28" else {}
     official("GetPromptResult", {**RESULT.to_wire(), **envelope})
     full = Completion(["a"] * 200, 200, meta={"k": 1})
@@ -60,18 +60,18 @@ def test_official_results(official: Any, revision: str) -> None:
 
 
 def test_official_prompt_reference(official: Any) -> None:
-    """The reference to a prompt is what every revision defines."""
+    """The reference to a prompt is valid in every revision."""
     official("PromptReference", Reference("ref/prompt", name="p", title="P").to_wire())
 
 
 def test_official_resource_reference(official: Any, revision: str) -> None:
-    """So is that to a template, which had another name once."""
+    """The reference to a template is valid, with its former name in older revisions."""
     name = "ResourceReference" if revision == "2025-03-26" else "ResourceTemplateReference"
     official(name, Reference.resource("a:{b}").to_wire())
 
 
 def test_what_a_message_is_made_of() -> None:
-    """A text, a block and a content mapping are the one block of a message."""
+    """A string, a block and a content mapping become the one block of a message."""
     message = PromptMessage("user", "x")
     assert message == PromptMessage.user(Content.text("x")) == PromptMessage.user(TEXT)
     assert (message.role, message.content.text) == ("user", "x")
@@ -94,14 +94,14 @@ def test_message_from_a_peer() -> None:
     ],
 )
 def test_wrong_messages(role: Any, content: Any, message: str) -> None:
-    """Anything else says what to write."""
+    """The error says what to write."""
     with pytest.raises(TypeError) as caught:
         PromptMessage(role, content)
     assert str(caught.value).startswith(message)
 
 
 def test_what_messages_are_made_of() -> None:
-    """One thing or a list of things; what is no message is said by the user."""
+    """One value or a list becomes messages; values without a role are the user's."""
     user = PromptMessage.user("x")
     assert as_messages("x") == as_messages(user) == as_messages(TEXT) == (user,)
     assert as_messages(Content.text("x")) == as_messages({"role": "user", "content": TEXT})
@@ -112,7 +112,7 @@ def test_what_messages_are_made_of() -> None:
 
 
 def test_prompt_result_from_a_peer() -> None:
-    """Unknown keys are kept, the envelope of 2026-07-28 is not one."""
+    """Unknown keys are kept, except the envelope of 2026-07-28."""
     wire = {"resultType": "complete", **RESULT.to_wire(), "other": 1}
     result = PromptResult.from_wire(wire)
     assert (result.messages, result.description) == (RESULT.messages, "D")
@@ -138,7 +138,7 @@ def test_prompt_result_from_a_peer() -> None:
     ],
 )
 def test_prompt_result_errors(wire: Any, message: str) -> None:
-    """A malformed value of a peer is a protocol error that names the field."""
+    """A malformed value of a peer is a protocol error with the field."""
     with pytest.raises(ProtocolError) as caught:
         PromptResult.from_wire(wire)
     assert str(caught.value) == message
@@ -160,12 +160,12 @@ MANY = [str(i) for i in range(MAX_COMPLETIONS + 1)]
     ],
 )
 def test_completion_on_the_wire(completion: Completion, inner: Any) -> None:
-    """At most 100 values, and a word on more only where there are more."""
+    """At most 100 values are written, and `hasMore` only if there are more."""
     assert completion.to_wire() == {"completion": inner}
 
 
 def test_completion_from_a_peer() -> None:
-    """Unknown keys of both objects are kept; what was not said reads None."""
+    """Unknown keys of both objects are kept; absent members are None."""
     wire = {
         "resultType": "complete",
         "completion": {"values": ["a"], "total": 3, "hasMore": True, "new": 1},
@@ -183,7 +183,7 @@ def test_completion_from_a_peer() -> None:
 
 @pytest.mark.parametrize("values", ["abc", [1], [None]])
 def test_completions_are_texts(values: Any) -> None:
-    """A text falls not apart into letters, and nothing else is taken for one."""
+    """A string is not split into letters, and other values are refused."""
     with pytest.raises(TypeError):
         Completion(values)
 
@@ -197,7 +197,7 @@ def test_completions_are_texts(values: Any) -> None:
     ],
 )
 def test_completion_errors(wire: Any, message: str) -> None:
-    """A malformed value of a peer is a protocol error that names the field."""
+    """A malformed value of a peer is a protocol error with the field."""
     with pytest.raises(ProtocolError) as caught:
         Completion.from_wire(wire)
     assert str(caught.value) == message
@@ -205,12 +205,12 @@ def test_completion_errors(wire: Any, message: str) -> None:
 
 @pytest.mark.parametrize("reference", [Reference.prompt("p"), Reference.resource("a:{b}")])
 def test_references_read_back(reference: Reference) -> None:
-    """The type tells which it is."""
+    """The type selects the class."""
     assert Reference.from_wire(reference.to_wire(), "ref") == reference
 
 
 def test_references_on_the_wire() -> None:
-    """Each has what belongs to its type."""
+    """Each has the members of its type."""
     assert Reference.prompt("p").to_wire() == {"type": "ref/prompt", "name": "p"}
     assert Reference.resource("a:{b}").to_wire() == {"type": "ref/resource", "uri": "a:{b}"}
 
@@ -226,7 +226,7 @@ def test_references_on_the_wire() -> None:
     ],
 )
 def test_reference_errors(wire: Any, message: str) -> None:
-    """A wrong reference is refused with the field that is wrong."""
+    """The error has the invalid field."""
     with pytest.raises(ProtocolError) as caught:
         Reference.from_wire(wire, "ref")
     assert str(caught.value) == message
@@ -242,7 +242,7 @@ def test_reference_errors(wire: Any, message: str) -> None:
     ],
 )
 def test_other_fields_are_checked(make: Any, message: str) -> None:
-    """A value that could not be sent is never made."""
+    """A value that could not be sent raises when it is made."""
     with pytest.raises(TypeError) as caught:
         make()
     assert str(caught.value) == message

@@ -48,20 +48,20 @@ READ = ReadResult(
     ("name", "value"), [("Resource", RESOURCE), ("ResourceTemplate", TEMPLATE)]
 )
 def test_official_definitions(name: str, value: Any, official: Any) -> None:
-    """A definition is what every revision defines, and reads back."""
+    """A definition is valid in every revision, and restored from its wire form."""
     official(name, value.to_wire())
     assert type(value).from_wire(value.to_wire()) == value
 
 
 def test_official_result(official: Any, revision: str) -> None:
-    """A result is what every revision defines; 2026-07-28 wants the envelope too."""
+    """A result is valid in every revision; 2026-07-28 requires the envelope, too."""
     modern = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
     envelope = modern if revision == "2026-07-28" else {}
     official("ReadResourceResult", {**READ.to_wire(), **envelope})
 
 
 def test_keys_of_the_wire() -> None:
-    """Only what was given is written, in the order of the fields."""
+    """Only given fields are written, in a fixed order."""
     assert ResourceDefinition("a:b", "n").to_wire() == {"uri": "a:b", "name": "n"}
     assert list(RESOURCE.to_wire()) == [
         "uri", "name", "title", "description", "mimeType", "size", "annotations", "icons", "_meta"
@@ -70,7 +70,7 @@ def test_keys_of_the_wire() -> None:
 
 
 def test_read_result_from_a_peer() -> None:
-    """The envelope is dropped, what says how long to keep the answer is not."""
+    """The envelope is dropped, but not the caching members."""
     wire = {
         "resultType": "complete",
         "ttlMs": 5,
@@ -93,7 +93,7 @@ def test_read_result_from_a_peer() -> None:
     ],
 )
 def test_read_result_errors(wire: Any, message: str) -> None:
-    """A malformed value of a peer is a protocol error that names the field."""
+    """A malformed value of a peer is a protocol error with the field."""
     with pytest.raises(ProtocolError) as caught:
         ReadResult.from_wire(wire)
     assert str(caught.value) == message

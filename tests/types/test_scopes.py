@@ -21,7 +21,7 @@ def refused(need, principal):
 
 
 def test_all_scopes_are_needed():
-    """A caller that lacks one scope is told all of them."""
+    """A caller that lacks one scope gets an error with all of them."""
     need = RequireScopes("read", "write", "read")
 
     need.check(holder("write", "read", "more"))
@@ -29,13 +29,13 @@ def test_all_scopes_are_needed():
     assert refused(need, holder()) == ("read", "write")
 
 
-def test_nobody_holds_nothing():
-    """A request without authorization can do nothing that needs a scope."""
+def test_anonymous_requests_hold_no_scopes():
+    """A request without authorization cannot do anything that needs a scope."""
     assert refused(RequireScopes("read"), None) == ("read",)
 
 
 def test_a_scope_may_stand_for_others():
-    """Also for what those stand for, and in circles; never the other way round."""
+    """Inclusion is transitive, may be circular, and has one direction."""
     ranks = {"admin": ["write"], "write": ["read"], "a": ["b"], "b": ["a"], "x": "y"}
 
     RequireScopes("read", "write", hierarchy=ranks).check(holder("admin"))
@@ -48,7 +48,7 @@ def test_a_scope_may_stand_for_others():
 @pytest.mark.slow
 @given(st.dictionaries(scopes, st.lists(scopes)), st.lists(scopes), st.lists(scopes, min_size=1))
 def test_the_law_of_hierarchies(ranks, held, needed):
-    """A caller passes if the hierarchy leads from its scopes to every needed one, and only then."""
+    """A caller passes exactly if the hierarchy leads from its scopes to every needed one."""
     reach = set(held)
     for _ in "abcdef":
         reach |= {each for scope in reach for each in ranks.get(scope, [])}
@@ -62,7 +62,7 @@ def test_the_law_of_hierarchies(ranks, held, needed):
 
 @pytest.mark.parametrize("bad", ["", "two words", 'quo"te', "back\\slash", "umläut", "tab\t", 5])
 def test_names_of_scopes(bad):
-    """They go into a header, between quotes."""
+    """They are sent in a header, within quotes."""
     with pytest.raises(ValueError, match="is not the name of a scope"):
         RequireScopes(bad)
     with pytest.raises(ValueError, match="is not the name of a scope"):
@@ -72,12 +72,12 @@ def test_names_of_scopes(bad):
 
 
 def test_nothing_is_no_requirement():
-    """It would let everybody in, and look as if it did not."""
+    """An empty requirement would allow every caller without looking like it."""
     with pytest.raises(ValueError, match="needs the name of a scope"):
         RequireScopes()
 
 
 def test_it_is_a_value():
-    """Two that say the same are equal."""
+    """Requirements with equal scopes are equal."""
     assert RequireScopes("a", "b") == RequireScopes("a", "b")
     assert hash(RequireScopes("a")) == hash(RequireScopes("a", hierarchy={"x": ["a"]}))

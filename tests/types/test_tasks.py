@@ -1,4 +1,4 @@
-"""The value that a task is on the wire."""
+"""The value of a task on the wire."""
 
 import pytest
 
@@ -15,13 +15,13 @@ WIRE = {
 
 
 def test_reading_and_writing():
-    """It is written as it was read; that it has no end is said, not left out."""
+    """It is written as it was read; a missing end is written as null."""
     for more in ({}, {"ttlMs": 5, "pollIntervalMs": 1, "statusMessage": "m", "x": 1}):
         assert Task.from_wire({**WIRE, **more}).to_wire() == {**WIRE, **more}
 
 
 def test_reading_a_result():
-    """The envelope of a result is no part of the task."""
+    """The envelope of a result is not part of the task."""
     info = {"io.modelcontextprotocol/serverInfo": {"name": "s", "version": "1"}}
     task = Task.from_wire({**WIRE, "resultType": "task", "_meta": info})
     assert task == Task.from_wire(WIRE)
@@ -30,12 +30,12 @@ def test_reading_a_result():
 
 @pytest.mark.parametrize("status", ["completed", "failed", "cancelled"])
 def test_the_end(status):
-    """It has ended with each of these."""
+    """A task with one of these statuses has ended."""
     assert Task.from_wire({**WIRE, "status": status}).ended
 
 
 @pytest.mark.parametrize("key", ["taskId", "status", "createdAt", "lastUpdatedAt"])
 def test_what_is_no_task(key):
-    """The message names what is missing."""
+    """The error has the missing field."""
     with pytest.raises(ProtocolError, match=key):
         Task.from_wire({name: value for name, value in WIRE.items() if name != key})

@@ -30,7 +30,7 @@ def test_result_keeps_null_apart_from_nothing() -> None:
 
 
 def test_repr_shows_what_is_there() -> None:
-    """Null counts, what is left out does not."""
+    """Null is shown, absent fields are not."""
     assert repr(ToolResult()) == "ToolResult(content=())"
     shown = repr(ToolResult("x", structured=None, meta={}))
     assert shown == (
@@ -42,7 +42,7 @@ def test_repr_shows_what_is_there() -> None:
 
 
 def test_ok_and_error() -> None:
-    """The two shorthands; a structured answer without text gets its JSON as text."""
+    """The two shortcuts work; a structured result without text gets its JSON as text."""
     assert ToolResult.ok().to_wire() == {"content": []}
     assert ToolResult.ok("x", meta={"a": 1}).to_wire() == {
         "content": [{"type": "text", "text": "x"}],
@@ -59,7 +59,7 @@ def test_ok_and_error() -> None:
 
 
 def test_result_from_a_peer() -> None:
-    """Unknown keys are kept, the envelope of 2026-07-28 is not one."""
+    """Unknown keys are kept, except the envelope of 2026-07-28."""
     wire = {
         "resultType": "complete",
         "content": [{"type": "new", "a": 1}],
@@ -85,7 +85,7 @@ def test_result_from_a_peer() -> None:
     ],
 )
 def test_result_errors(wire: Any, message: str) -> None:
-    """A wrong value of a peer is a protocol error that names the field."""
+    """A malformed value of a peer is a protocol error with the field."""
     with pytest.raises(ProtocolError) as caught:
         ToolResult.from_wire(wire)
     assert str(caught.value) == message
@@ -107,7 +107,7 @@ def test_result_errors(wire: Any, message: str) -> None:
     ],
 )
 def test_has(path: str, there: bool) -> None:
-    """Presence of the key is what counts; ids with dots and unknown keys are found too."""
+    """The key must be present; ids with dots and unknown keys are found, too."""
     wire = {
         "sampling": {"tools": {}},
         "roots": {"listChanged": False},
@@ -126,7 +126,7 @@ def test_log_levels_are_in_order() -> None:
 
 
 def test_values_are_final() -> None:
-    """Nobody subclasses a value."""
+    """Values cannot be subclassed."""
     with pytest.raises(TypeError, match="More cannot subclass ToolResult, which is final"):
         type("More", (ToolResult,), {})
 
@@ -173,7 +173,7 @@ VALUES = {
 
 @pytest.mark.parametrize("name", VALUES)
 def test_official_schema(name: str, official: Any) -> None:
-    """Every value is what the revisions that have it define, and reads back."""
+    """Every value is valid in the revisions that define it, and restored from its wire form."""
     value = VALUES[name]
     official(name, value.to_wire())
     assert type(value).from_wire(value.to_wire()) == value
@@ -185,13 +185,13 @@ def test_official_schema(name: str, official: Any) -> None:
     ids=repr,
 )
 def test_official_result(result: ToolResult, official: Any, revision: str) -> None:
-    """A result is what every revision defines; 2026-07-28 wants the envelope too."""
+    """A result is valid in every revision; 2026-07-28 requires the envelope, too."""
     envelope = {"resultType": "complete"} if revision == "2026-07-28" else {}
     official("CallToolResult", {**result.to_wire(), **envelope})
 
 
 def test_the_text_of_a_result():
-    """Text blocks are joined by line ends; other blocks do not count."""
+    """Text blocks are joined by newlines; other blocks do not count."""
     picture = Content.image(b"x", "image/png")
     assert ToolResult(["one", picture, Content.text("two\n")]).text == "one\ntwo\n"
     assert ToolResult.error("no").text == "no"

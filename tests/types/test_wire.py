@@ -32,12 +32,12 @@ from noizu_mcp.types import (
     [("name", "name"), ("website_url", "websiteUrl"), ("meta", "_meta"), ("ttl_ms", "ttlMs")],
 )
 def test_camel_case(name: str, key: str) -> None:
-    """A field is camelCase on the wire, and `meta` has its underscore."""
+    """Fields are camelCase on the wire, and `meta` is `_meta`."""
     assert camel_case(name) == key
 
 
 def test_round_trip_keeps_everything() -> None:
-    """Reading and writing gives the same object, unknown keys at the end."""
+    """Decoding and encoding returns the same object, with unknown keys at the end."""
     wire = {
         "name": "docs",
         "version": "1",
@@ -53,7 +53,7 @@ def test_round_trip_keeps_everything() -> None:
 
 
 def test_null_and_empty_are_left_out() -> None:
-    """Optional fields that were null or empty have no key."""
+    """Optional fields with null or empty values have no key."""
     value = Implementation.from_wire({"name": "a", "version": "1", "title": None, "icons": []})
     assert value.to_wire() == {"name": "a", "version": "1"}
 
@@ -113,16 +113,16 @@ def test_extra_never_wins() -> None:
     ],
 )
 def test_errors_name_the_field(cls: type[Wire], wire: Any, message: str) -> None:
-    """A wrong value of a peer is a protocol error that names the field."""
+    """A malformed value of a peer is a protocol error with the field."""
     with pytest.raises(ProtocolError) as caught:
         cls.from_wire(wire)
     assert str(caught.value) == message
 
 
 def test_constructors_check_too() -> None:
-    """A wrong value is refused where it is given."""
+    """A wrong value raises where it is given."""
     with pytest.raises(TypeError, match=r"^Icon\.src: expected a string, got 3$"):
-        # A type checker refuses it; so must the class, for callers without one.
+        # Type checkers refuse it; the class has to, for callers without one.
         Icon(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"^Implementation\.icons: expected a list, got"):
         Implementation("a", "1", icons=["x"])
@@ -133,13 +133,13 @@ def test_constructors_check_too() -> None:
 
 
 def test_as_tuple_takes_none() -> None:
-    """No list is an empty one."""
+    """None becomes an empty tuple."""
     assert as_tuple(None) == ()
     assert as_tuple(iter([1])) == (1,)
 
 
 def test_values_are_values() -> None:
-    """Equal fields make equal values of one class; there is no hash, as mappings are inside."""
+    """Values of one class with equal fields are equal; mappings inside prevent a hash."""
     assert Icon("a", sizes=["1x1"]) == Icon("a", sizes=("1x1",))
     assert Icon("a") != Icon("b")
     assert Icon("a") != Implementation("a", "1")
@@ -148,12 +148,12 @@ def test_values_are_values() -> None:
     with pytest.raises(TypeError):
         hash(Icon("a"))
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
-        # A type checker refuses it; so must the class, for callers without one.
+        # Type checkers refuse it; the class has to, for callers without one.
         Icon("a").src = "b"  # type: ignore[misc]
 
 
 def test_anything_is_a_kind() -> None:
-    """A field may take any JSON value."""
+    """A field may accept any JSON value."""
 
     @attrs.frozen(eq=False, repr=False)
     class Anything(Wire):
@@ -164,9 +164,9 @@ def test_anything_is_a_kind() -> None:
 
 
 def test_mappings_are_written_as_objects() -> None:
-    """A mapping of any class is taken, and what is written is plain JSON."""
+    """A mapping of any class is accepted, and written as plain JSON."""
     meta = MappingProxyType({"k": 1})
-    # The annotation asks for a dict, which is what readers get; callers may have another mapping.
+    # The annotation is a dict, which readers get; callers may pass another mapping.
     contents = ResourceContents("a:b", text="", meta=meta)  # type: ignore[arg-type]
     block = Content.text("x", meta=meta)  # type: ignore[arg-type]
 
@@ -205,7 +205,7 @@ def test_unknown_keys_survive(extra: dict[str, Any], name: str, version: str) ->
 
 
 def test_an_integer_may_be_written_with_a_point() -> None:
-    """JSON does not tell `3` from `3.0`; a number with a fraction is no integer."""
+    """JSON does not distinguish `3` from `3.0`; a fraction is refused."""
     found = Completion.from_wire({"completion": {"values": [], "total": 3.0}})
     assert found.total == 3
     assert type(found.total) is int

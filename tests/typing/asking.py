@@ -1,4 +1,4 @@
-"""Questions as type checkers must see them: what an answer holds, and who answers."""
+"""Questions as type checkers must see them: the types of answers, and of handlers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, assert_type

@@ -1,4 +1,4 @@
-"""Authorisation as type checkers must see it: verifiers of one's own, and who is calling."""
+"""Authorization as type checkers must see it: own verifiers, and callers."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager

@@ -112,7 +112,7 @@ assert_type(Reference.prompt("x"), Reference)
 assert_type(Reference.resource("x:{a}").uri, str | None)
 assert_type(PromptResult("x").meta, Mapping[str, Any] | None)
 
-# Each of these is wrong, and a checker says so.
+# Each of these is wrong, which a checker must report.
 resource("AppConfig")  # type: ignore[call-overload]
 resource_template(TableSchema, uri="x:a")  # type: ignore[call-arg]
 prompt(CodeReview, nmae="x")  # type: ignore[call-overload]

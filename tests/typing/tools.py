@@ -168,7 +168,7 @@ class Utilities(Toolkit, category="Utility"):
         return cls.__name__
 
 
-# Marked methods stay what they are.
+# Marked methods keep their types.
 assert_type(Utilities().server_time(), str)
 assert_type(Utilities.static(), str)
 assert_type(Utilities.of_class(), str)
@@ -197,14 +197,14 @@ assert_type(SearchDocs.definition(), dict[str, Any])
 
 
 class Chart:
-    """What a figure of matplotlib offers."""
+    """The relevant methods of a matplotlib figure."""
 
     def savefig(self, fname: object, *, transparent: bool | None = None, **options: Any) -> None:
         raise NotImplementedError
 
 
 class Photo:
-    """What an image of Pillow offers."""
+    """The relevant methods of a Pillow image."""
 
     def save(self, fp: object, **options: Any) -> None:
         raise NotImplementedError
@@ -223,7 +223,7 @@ def pictures() -> list[Content]:
     ]
 
 
-# One name makes a block on the class and reads it on an instance.
+# The same name makes a block on the class and reads it on an instance.
 BLOCK = Content.text("x", meta={"k": 1})
 assert_type(BLOCK, Content)
 assert_type(BLOCK.text, str)
@@ -234,7 +234,7 @@ assert_type(Content.from_wire({}), Content)
 ToolResult([BLOCK, "x"], structured={"a": 1})
 ToolResult("x", is_error=True)
 
-# The checker reports what is wrong, too.
+# The checker must report wrong uses, too.
 Content.text(1)  # type: ignore[arg-type]
 tool("SearchDocs")  # type: ignore[call-overload]
 tool(SearchDocs, nmae="x")  # type: ignore[call-overload]

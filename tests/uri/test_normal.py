@@ -23,14 +23,14 @@ NORMAL = {
 
 @pytest.mark.parametrize("uri", NORMAL)
 def test_normal_forms(uri):
-    """Escapes, the scheme and hosts are normalised; a text that is no URI stays as it is."""
+    """Escapes, the scheme and hosts are normalized; a text that is not a URI is unchanged."""
     assert normalize(uri) == NORMAL[uri]
     assert normalize(NORMAL[uri]) == NORMAL[uri]
 
 
 @given(st.text("aA%25eE/:@.~-xX ", max_size=20))
 def test_a_normal_form_is_final(text):
-    """Normalising twice changes nothing, so that no layer decodes more than another."""
+    """Normalizing again changes nothing, so that no layer decodes more than another."""
     assert normalize(normalize(f"x:{text}")) == normalize(f"x:{text}")
     assert normalize(normalize(f"http://{text}")) == normalize(f"http://{text}")
 

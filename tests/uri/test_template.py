@@ -1,4 +1,4 @@
-"""URI templates, filled in: the examples of RFC 6570, section 3.2, and what is no template."""
+"""Expansion of URI templates: the examples of RFC 6570, section 3.2, and invalid templates."""
 
 from typing import Any
 
@@ -164,7 +164,7 @@ EXAMPLES = {
 
 @pytest.mark.parametrize("section", EXAMPLES)
 def test_examples_of_the_rfc(section: str) -> None:
-    """Every example of section 3.2 expands to what stands there."""
+    """Every example of section 3.2 has the expansion of the RFC."""
     expected = EXAMPLES[section]
     assert {text: UriTemplate(text).expand(VALUES) for text in expected} == expected
 
@@ -186,7 +186,7 @@ def test_examples_of_the_rfc(section: str) -> None:
     ],
 )
 def test_more_values(text: str, value: Any, uri: str) -> None:
-    """Numbers and booleans are texts too; what is no ASCII is encoded; escapes stay in `+`."""
+    """Numbers and booleans are written as text; non-ASCII is encoded; escapes stay in `+`."""
     assert UriTemplate(text).expand({"a": value}) == uri
 
 
@@ -200,7 +200,7 @@ def test_more_values(text: str, value: Any, uri: str) -> None:
     ],
 )
 def test_wrong_values(text: str, value: Any, error: Any, message: str) -> None:
-    """A value that has no text is refused by name."""
+    """A value without a text form is refused by name."""
     with pytest.raises(error) as caught:
         UriTemplate(text).expand({"a": value})
     assert str(caught.value).startswith(message)
@@ -226,14 +226,14 @@ def test_wrong_values(text: str, value: Any, error: Any, message: str) -> None:
     ],
 )
 def test_what_is_no_template(text: str, message: str) -> None:
-    """The message names the place, and what to write."""
+    """The message has the position, and says what to write."""
     with pytest.raises(ValueError, match="at ") as caught:
         UriTemplate(text)
     assert str(caught.value).startswith(message)
 
 
 def test_what_a_template_says_of_itself() -> None:
-    """Its variables, which of them are lists, and which may be absent."""
+    """A template lists its variables, which of them are lists, and which are optional."""
     template = UriTemplate("x:{a}{/b*}{?c,d.e*}")
     assert (template.text, repr(template)) == (
         "x:{a}{/b*}{?c,d.e*}",

@@ -1,4 +1,4 @@
-"""URI templates, turned round: which values give a URI, and which URIs are none."""
+"""Matching of URI templates: the values of a URI, and URIs that do not match."""
 
 import re
 import string
@@ -97,7 +97,7 @@ MATCHES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("text", MATCHES)
 def test_matches(text: str) -> None:
-    """All of the URI matches, decoded once, or nothing does."""
+    """The whole URI matches, and is decoded once, or it does not match."""
     template = UriTemplate(text)
     found = {uri: template.match(uri) for uri in MATCHES[text]}
     assert found == MATCHES[text]
@@ -132,7 +132,7 @@ def test_matches(text: str) -> None:
     ],
 )
 def test_traversal_is_refused(text: str, uri: str) -> None:
-    """A value that could lead a handler out of its directory matches only where that is allowed."""
+    """A value that could leave a handler's directory matches only if that is allowed."""
     assert UriTemplate(text).match(uri) is None
     assert UriTemplate(text, traversal=True).match(uri) is not None
 
@@ -153,7 +153,7 @@ def test_traversal_is_refused(text: str, uri: str) -> None:
     ],
 )
 def test_what_is_no_traversal(text: str, uri: str, value: str) -> None:
-    """Dots that lead nowhere are values, and so is an absolute path where paths are meant."""
+    """Dots that do not change the directory are values, and absolute paths are where allowed."""
     assert UriTemplate(text).match(uri) == {"a": value}
 
 
@@ -174,7 +174,7 @@ def test_what_is_no_traversal(text: str, uri: str, value: str) -> None:
     ],
 )
 def test_what_cannot_be_matched(text: str, fault: str) -> None:
-    """Values that nothing tells apart are a fault; filling in works all the same."""
+    """Variables that cannot be separated are a fault for matching; expansion works."""
     template = UriTemplate(text)
     assert template.faults[0].startswith(fault)
     assert template.expand({}) == ("-" if "-" in text else "")
@@ -187,7 +187,7 @@ def test_what_cannot_be_matched(text: str, fault: str) -> None:
     ["{/a*}{/b}", "{+a}{/b}", "{+a}/{+b}", "{a}{.b}", "{.a}{.b}", "{+a}{?b}{#c}", "{a}{;b}{?c}"],
 )
 def test_what_can_be_told_apart(text: str) -> None:
-    """A text between variables, or a character that only one of them may hold, is enough."""
+    """A text between variables, or a character that only one of them allows, is enough."""
     assert UriTemplate(text).faults == ()
 
 
@@ -204,7 +204,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_uris_take_linear_time(text: str) -> None:
-    """The longest URI made for backtracking costs no more than its length does."""
+    """The longest URI made for backtracking takes time linear in its length."""
     template = UriTemplate(text)
 
     def cost(length: int) -> float:
@@ -221,7 +221,7 @@ def test_hostile_uris_take_linear_time(text: str) -> None:
 
 
 def test_longer_uris_match_nothing() -> None:
-    """There is an end to what a server looks at."""
+    """Longer URIs are not matched."""
     template = UriTemplate("x:{a}")
     assert template.match("x:" + "a" * (MAX_URI - 2)) is not None
     assert template.match("x:" + "a" * (MAX_URI - 1)) is None
@@ -230,7 +230,7 @@ def test_longer_uris_match_nothing() -> None:
 PLAIN = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="."), min_size=1, max_size=12
 ).filter(lambda text: not re.match(r"[/\\]|[A-Za-z]:[/\\]", text))
-# What stays as it is in `{+var}`; neither an escape nor a separator.
+# Unchanged in `{+var}`; neither an escape nor a separator.
 RESERVED = st.text(string.ascii_letters + "/:@!$&'()*+;=-_~ é", min_size=1, max_size=12)
 ANY = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="."), max_size=12)
 LAWS = {
@@ -262,7 +262,7 @@ LAWS = {
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_matching_undoes_expanding(data: st.DataObject) -> None:
-    """The values that were filled in come out again."""
+    """Matching an expansion returns the expanded values."""
     text = data.draw(st.sampled_from(list(LAWS)))
     template = UriTemplate(text)
     values = {name: data.draw(strategy) for name, strategy in LAWS[text].items()}
@@ -275,7 +275,7 @@ def test_matching_undoes_expanding(data: st.DataObject) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_expanding_undoes_matching(data: st.DataObject) -> None:
-    """A URI that matches is the expansion of its values, up to encoding and order."""
+    """A URI that matches is the expansion of its values, except for encoding and order."""
     text = data.draw(st.sampled_from(["x:{a}", "x:{+a}", "x:{a}-{b}", "x:{/a*}{?b}", "x:{a}{.b}"]))
     uri = "x:" + data.draw(st.sampled_from(["", "/"])) + data.draw(st.text("ab.-?=é", max_size=12))
     template = UriTemplate(text, traversal=True)
@@ -287,6 +287,6 @@ def test_expanding_undoes_matching(data: st.DataObject) -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.sampled_from(list(MATCHES)), st.text(max_size=40))
 def test_any_text_is_matched_or_not(text: str, uri: str) -> None:
-    """No URI raises anything."""
+    """No URI raises an exception."""
     found = UriTemplate(text).match(uri)
     assert found is None or found.keys() <= set(UriTemplate(text).variables)

@@ -109,7 +109,7 @@ def path(tmp_path):
 
 
 def test_the_file_has_what_is_listed_and_nothing_volatile(path):
-    """No version, no icons, no size and no time; keys are sorted."""
+    """The file has no version, icons, size and time; keys are sorted."""
     text = path.read_text(encoding="utf-8")
     found = json.loads(text)
 
@@ -132,7 +132,7 @@ def test_the_file_has_what_is_listed_and_nothing_volatile(path):
 
 
 def test_a_server_keeps_its_own_contract(path):
-    """Nothing has changed, so nothing is reported."""
+    """Without changes nothing is reported."""
     assert contract.check(Docs, path, exact=True) == ()
 
 
@@ -150,7 +150,7 @@ def test_a_broken_contract_is_an_assertion_error(path):
 
 
 def test_unknown_arguments_that_are_refused_now(path, tmp_path):
-    """A call with one was right, and fails; to take them again breaks nobody."""
+    """Refusing unknown arguments is breaking; accepting them again is compatible."""
     with pytest.raises(ContractError) as caught:
         contract.check(Strict, path)
 
@@ -166,7 +166,7 @@ def test_unknown_arguments_that_are_refused_now(path, tmp_path):
 
 
 def test_an_exact_check_refuses_every_change(tmp_path):
-    """The same change the other way round is compatible, and is not exact."""
+    """In the other direction the change is compatible, but not exact."""
     path = tmp_path / "narrow.json"
     contract.write(Narrow, path)
     effects = {change.effect for change in contract.check(Docs, path)}
@@ -190,7 +190,7 @@ def test_some_kinds_alone(tmp_path):
 
 
 def test_the_check_speaks_the_version_of_the_file(tmp_path):
-    """A contract of an older version is compared with what the server lists in that version."""
+    """A contract of an older version is compared with the server's lists in that version."""
     path = tmp_path / "contract.json"
     contract.write(Docs, path)
     old = json.loads(path.read_text(encoding="utf-8"))
@@ -205,7 +205,7 @@ def test_the_check_speaks_the_version_of_the_file(tmp_path):
 
 
 async def test_a_trio_task_is_refused(path):
-    """The check would stop the loop of the test."""
+    """The check would block the loop of the test."""
     with pytest.raises(RuntimeError, match="plain function"):
         contract.check(Docs, path)
 
@@ -223,7 +223,7 @@ async def test_a_trio_task_is_refused(path):
     ],
 )
 def test_other_files_are_refused(tmp_path, text, reason):
-    """The error names the file and the reason."""
+    """The error has the name of the file and the reason."""
     path = tmp_path / "contract.json"
     path.write_text(text, encoding="utf-8")
 
@@ -232,7 +232,7 @@ def test_other_files_are_refused(tmp_path, text, reason):
 
 
 def test_any_text_can_be_written(tmp_path):
-    """Half a surrogate pair is escaped, and read back."""
+    """Half of a surrogate pair is escaped, and restored."""
     made = {"contract": 1, "protocol": "x", "instructions": "\ud800 é"}
     contract.save(made, tmp_path / "c.json")
 
@@ -241,7 +241,7 @@ def test_any_text_can_be_written(tmp_path):
 
 @pytest.mark.parametrize(("code", "fails"), [(-32601, False), (-32603, True)])
 def test_a_server_that_cannot_list(tmp_path, code, fails):
-    """A server may not know a list; any other error is raised."""
+    """An unknown list method is accepted; any other error is raised."""
 
     class Bare(Docs, name="bare", version="1"):
         """It answers the list of templates with an error."""
@@ -258,7 +258,7 @@ def test_a_server_that_cannot_list(tmp_path, code, fails):
 
 
 def test_a_server_without_resources(tmp_path):
-    """Kinds that it does not declare are empty."""
+    """Undeclared kinds are empty."""
 
     class Empty(Server, name="empty", version="1"):
         """Nothing."""
@@ -279,7 +279,7 @@ def told(old, new):
 
 
 def test_components_that_come_and_go():
-    """What is gone breaks callers; a name that looks like it is suggested."""
+    """Removing a component is breaking; a similar name is suggested."""
     one = {"inputSchema": {"type": "object"}}
 
     assert told(of(tools={"search": one}), of(tools={"searches": one, "b": one})) == [
@@ -291,7 +291,7 @@ def test_components_that_come_and_go():
 
 
 def test_results_get_a_schema_or_lose_it():
-    """A program relies on the schema of results."""
+    """Removing the schema of results is breaking, adding one is not."""
     plain = {"inputSchema": {"type": "object"}}
     typed = {**plain, "outputSchema": {"type": "object"}}
 
@@ -309,7 +309,7 @@ def test_results_get_a_schema_or_lose_it():
 
 
 def test_texts_are_visible():
-    """A model reads descriptions, titles and defaults; calls stay right."""
+    """A model reads descriptions, titles and defaults; calls remain valid."""
 
     def of_tool(description, **schema):
         properties = {"a": {"type": "string", **schema}}
@@ -327,7 +327,7 @@ def test_texts_are_visible():
 
 
 def test_headers_are_visible():
-    """A client reads which argument it mirrors, and lists the tools again if it has missed it."""
+    """A change is "visible": clients mirror the argument, and list the tools after a mismatch."""
 
     def of_tool(**more):
         return of(tools={"t": {"inputSchema": {"properties": {"a": {"type": "string", **more}}}}})
@@ -349,7 +349,7 @@ def test_headers_are_visible():
     ],
 )
 def test_calls_as_tasks(old, new, effect):
-    """A tool that must, or must no more, be called as a task refuses calls that were right."""
+    """A change of `task` that refuses valid calls is breaking."""
 
     def of_tool(execution):
         return of(
@@ -361,7 +361,7 @@ def test_calls_as_tasks(old, new, effect):
 
 
 def test_properties_are_told():
-    """A property that is gone and still taken is visible; a new one is compatible."""
+    """A removed property that is still accepted is visible; a new one is compatible."""
 
     def of_tool(*names):
         return of(
@@ -376,7 +376,7 @@ def test_properties_are_told():
 
 
 def test_arguments_of_prompts():
-    """A new required argument and a missing one break callers."""
+    """A new required argument and a removed one are breaking."""
     a, b = {"name": "a"}, {"name": "b", "required": True}
 
     def of_prompt(*arguments, **rest):
@@ -407,7 +407,7 @@ def test_arguments_of_prompts():
 
 @pytest.mark.parametrize("kind", ["resources", "templates"])
 def test_media_types(kind):
-    """A program reads contents by their media type."""
+    """Programs read contents by their media type."""
     plain, text, html = {}, {"mimeType": "text/plain"}, {"mimeType": "text/html"}
 
     def effects(old, new):
@@ -419,7 +419,7 @@ def test_media_types(kind):
 
 
 def test_a_change_as_json():
-    """The example stands in it if there is one, also null."""
+    """The JSON has the example if there is one, also null."""
     change = Change("breaking", "tools", "t", "inputSchema", "it is other", None, ("a: b",))
     wire = change.to_json()
 

@@ -24,7 +24,7 @@ def node(**more):
     return {"$ref": "#/$defs/N", "$defs": {"N": {**shape(next={"$ref": "#/$defs/N"}), **more}}}
 
 
-# The taker takes what the giver gives.
+# The second schema accepts what the first one allows.
 PROVED = {
     "nothing is asked": ({}, {"not": {}}),
     "titles": ({"title": "A", **TEXT}, {"title": "B", **TEXT}),
@@ -69,7 +69,7 @@ PROVED = {
     "a loop": (node(), node(required=["next"])),
     "a loop with more": (node(), node(title="N", minProperties=1)),
 }
-# There is a counterexample, or the proof would not be plain.
+# There is a counterexample, or the proof is too difficult.
 UNPROVED = {
     "no value is taken": (shape(a=False), shape(a=TEXT)),
     "types": (INTEGER, {"type": ["integer", "null"]}),
@@ -103,7 +103,7 @@ UNPROVED = {
 
 @pytest.mark.parametrize("name", PROVED)
 def test_proofs(name):
-    """Every value of the giver is one of the taker."""
+    """Every value of the first schema is valid for the second."""
     taker, giver = PROVED[name]
 
     assert is_taken(taker, giver)
@@ -112,12 +112,12 @@ def test_proofs(name):
 
 @pytest.mark.parametrize("name", UNPROVED)
 def test_no_proof(name):
-    """Nothing is claimed that does not hold, or that is not plain."""
+    """Nothing is proved that is false, or too difficult."""
     assert not is_taken(*UNPROVED[name])
 
 
 def test_a_proof_is_bounded(monkeypatch):
-    """Past some pairs nothing is proved."""
+    """After a number of pairs of schemas the proof ends without a result."""
     monkeypatch.setattr(_proof, "_MAX_PAIRS", 3)
 
     bounds = {name: {"minLength": number} for number, name in enumerate("abc")}
@@ -169,7 +169,7 @@ roots = st.builds(
 @pytest.mark.slow
 @given(roots, roots)
 def test_what_is_proved_has_no_counterexample(taker, giver):
-    """Also of schemas that refer to themselves and to each other."""
+    """This includes schemas that refer to themselves and to each other."""
     if is_taken(taker, giver):
         assert counterexamples(taker, giver) == []
 
@@ -177,7 +177,7 @@ def test_what_is_proved_has_no_counterexample(taker, giver):
 @pytest.mark.slow
 @given(roots, parts)
 def test_a_schema_takes_less_than_itself(schema, part):
-    """A schema beside another one gives less than each of them alone."""
+    """A combination of two schemas allows no more than either."""
     if is_taken(schema, schema):
         joined = {**schema, "allOf": [*schema.get("allOf", []), part]}
         assert counterexamples(schema, joined) == []

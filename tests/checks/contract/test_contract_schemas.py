@@ -1,4 +1,4 @@
-"""Two versions of a schema: proofs, examples, and the laws that they keep."""
+"""Two versions of a schema: proofs, examples, and their laws."""
 
 import json
 import sys
@@ -24,7 +24,7 @@ DAY = {**TEXT, "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}
 
 @pytest.fixture(autouse=True, scope="module")
 def no_search():
-    """Hypothesis does not search for each example of its own tests."""
+    """Disable Hypothesis's search within its own tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_schemas, "search", lambda *_: UNSET)
         yield
@@ -176,7 +176,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_the_effect_of_a_change(name):
-    """Arguments may be more than before, and results fewer."""
+    """Arguments may be extended, and results restricted."""
     old, new, as_input, as_output = CHANGES[name]
 
     assert effect("input", old, new) == as_input
@@ -186,7 +186,7 @@ def test_the_effect_of_a_change(name):
 
 @pytest.mark.parametrize("name", [name for name in CHANGES if name.startswith("others")])
 def test_others_are_taken_again(name):
-    """More arguments break nobody; more members of a result do."""
+    """Allowing more is compatible in arguments, and breaking in results."""
     new, old, *_ = CHANGES[name]
 
     assert effect("input", old, new) == "compatible"
@@ -196,7 +196,7 @@ def test_others_are_taken_again(name):
 @pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.parametrize("direction", ["input", "output"])
 def test_an_example_is_right(name, direction):
-    """One schema allows it, the other one refuses it, for the reasons that are told."""
+    """One schema allows it, and the other refuses it for the reported reasons."""
     old, new, *_ = CHANGES[name]
     giver, taker = (old, new) if direction == "input" else (new, old)
     found = compare_schemas(direction, old, new)
@@ -224,7 +224,7 @@ def test_an_example_is_right(name, direction):
     ],
 )
 def test_the_example_is_small(old, new, example, reason):
-    """It has nothing that the change does not need."""
+    """It has nothing that is irrelevant to the change."""
     found = compare_schemas("input", old, new)
 
     assert found.example == example
@@ -236,7 +236,7 @@ def patterned(old, new):
 
 
 def test_without_a_proof_or_an_example_it_is_breaking():
-    """The text says that nothing is known."""
+    """The text says that the effect is unknown."""
     found = compare_schemas("input", *patterned("^[a-z]{9}x", "^[a-z]{9}"))
 
     assert found.is_breaking
@@ -245,7 +245,7 @@ def test_without_a_proof_or_an_example_it_is_breaking():
 
 
 def test_hypothesis_finds_examples_for_patterns(monkeypatch):
-    """The example is the same one each time, and no value is drawn for ever."""
+    """The example is the same each time, and drawing values has a limit."""
     monkeypatch.setattr(_schemas, "search", search)
     old, new = patterned("^[a-z]{3,}$", "^[a-m]{3,}$")
     examples = [compare_schemas("input", old, new).example for _ in range(2)]
@@ -253,14 +253,14 @@ def test_hypothesis_finds_examples_for_patterns(monkeypatch):
     assert examples == [{"a": "aan"}] * 2
     assert search({"type": "null"}, lambda _: False) is UNSET
     assert search({"not": {}}, lambda _: True) is UNSET
-    # Only the engine sees that nothing fits.
+    # Only the engine finds that nothing fits.
     assert search({"type": "object", "not": {"$ref": "#"}}, lambda _: True) is UNSET
-    # The engine writes a large number of a difference as an infinite one.
+    # The engine computes a large difference as infinite.
     assert search({"exclusiveMaximum": float("inf")}, lambda _: True) is UNSET
 
 
 def test_hypothesis_is_an_extra(monkeypatch):
-    """Without it there is no example."""
+    """Without Hypothesis there is no example."""
     monkeypatch.setitem(sys.modules, "hypothesis", None)
 
     assert search({"type": "null"}, lambda _: True) is UNSET
@@ -274,14 +274,14 @@ def test_hypothesis_is_an_extra(monkeypatch):
     ),
 )
 def test_without_the_native_engine(name, monkeypatch):
-    """Plain changes are proved and refuted without it, too."""
+    """Simple changes are proved and refuted without the native engine, too."""
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
 
     test_the_effect_of_a_change(name)
 
 
 def test_the_python_engine_may_not_judge_an_example(monkeypatch):
-    """Nothing is known about schemas that only the native engine serves when they are closed."""
+    """Schemas that only the native engine serves once they are closed have no result."""
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
     monkeypatch.setattr(_schemas, "compile_schema", partial(compile_schema, engine="python"))
     older = {"$schema": "https://json-schema.org/draft/2019-09/schema"}
@@ -293,14 +293,14 @@ def test_the_python_engine_may_not_judge_an_example(monkeypatch):
 
 
 def test_the_python_engine_may_not_take_a_pattern(monkeypatch):
-    """All texts are made then, also those that may not match."""
+    """All strings are drawn then, also some that do not match."""
     monkeypatch.setattr(_examples, "compile_schema", partial(compile_schema, engine="python"))
 
     assert "2026-01-31" in instances({**TEXT, "pattern": "(a+)+$"})
 
 
 def test_schemas_that_are_not_valid():
-    """A new fault is breaking, an old one is gone."""
+    """A new fault is breaking; an old one is ignored."""
     bad = shape(a={"type": "text"})
 
     assert "the new schema cannot be used: " in compare_schemas("input", shape(), bad).text
@@ -378,7 +378,7 @@ UNEVALUATED = {"unevaluatedProperties": False}
     ],
 )
 def test_closing(schema, closed):
-    """An object that names properties has no others, unless its schema says more about them."""
+    """An object that names properties allows no others, unless its schema says more about them."""
     expected = schema if closed is None else closed
     if isinstance(schema, dict) and "allOf" in schema:
         expected = {**schema, **UNEVALUATED}
@@ -386,7 +386,7 @@ def test_closing(schema, closed):
     assert close(schema) == expected
 
 
-def test_closing_but_for_one_property():
+def test_closing_except_one_property():
     """It may have any value, in every object that is closed."""
     nested = shape(a=shape(b=TEXT), c=strict(d=TEXT))
 
@@ -452,7 +452,7 @@ roots = st.dictionaries(st.sampled_from("abc"), schemas, max_size=2).map(lambda 
 @pytest.mark.slow
 @given(roots, roots)
 def test_a_change_that_is_not_breaking_has_no_counterexample(old, new):
-    """The new version takes each value that the old one allows and names; examples are right."""
+    """The new version accepts each value that the old one allows and names; examples are valid."""
     found = compare_schemas("input", old, new)
     gives, takes = compile_schema(close(old, "other", is_input=True)), compile_schema(new)
     values = [value for _, value in zip(range(300), instances(old), strict=False)]
@@ -466,7 +466,7 @@ def test_a_change_that_is_not_breaking_has_no_counterexample(old, new):
 
 @given(roots, roots)
 def test_input_and_output_mirror_each_other(old, new):
-    """An example of one direction is one of the other direction the other way round."""
+    """An example of one direction is one of the other, with the versions exchanged."""
     found = compare_schemas("output", old, new)
 
     if found.example is not UNSET:
@@ -477,7 +477,7 @@ def test_input_and_output_mirror_each_other(old, new):
 @pytest.mark.slow
 @given(schemas)
 def test_a_closed_schema_allows_less(schema):
-    """Whatever it allows, the schema itself allows."""
+    """Every value that it allows is valid for the original."""
     closed, own = compile_schema(close(schema)), compile_schema(schema)
     values = [value for _, value in zip(range(200), instances(schema), strict=False)]
 
@@ -514,7 +514,7 @@ def test_a_closed_schema_allows_less(schema):
     ],
 )
 def test_an_instance_is_found(schema):
-    """A value is made for bounds, names, lists and alternatives, without a search by chance."""
+    """A value is built for bounds, names, lists and alternatives, without a random search."""
     judge = compile_schema(schema)
 
     assert any(
@@ -532,14 +532,14 @@ def test_an_instance_is_found(schema):
     ],
 )
 def test_no_instance_is_made_of_nothing(schema):
-    """A schema that allows nothing has no instance that its parts allow."""
+    """A contradictory schema has no instance."""
     judge = compile_schema(schema)
 
     assert [each for each in instances(schema) if judge.is_valid(each)] == []
 
 
 def test_instances_are_bounded():
-    """A schema that branches at each level ends after some steps; large numbers are not added."""
+    """A schema that branches at each level stops after some steps; large numbers are not added."""
     names = [f"n{number}" for number in range(12)]
     schema = shape(**{name: {"$ref": "#"} for name in names})
 
@@ -549,7 +549,7 @@ def test_instances_are_bounded():
 
 @pytest.mark.parametrize("draft", ["draft-04", "draft-06", "draft-07"])
 def test_old_drafts_close_what_is_in_place(draft):
-    """Up to draft 7 no `unevaluatedProperties` closes an object whose parts name properties."""
+    """Up to draft 7 `unevaluatedProperties` cannot close an object whose parts name properties."""
 
     def tool(*, joined=(), **more):
         return {
@@ -574,7 +574,7 @@ def test_old_drafts_close_what_is_in_place(draft):
 
 
 def test_old_drafts_ignore_what_stands_beside_a_reference():
-    """So what stands there closes nothing, and a definition judges its values alone."""
+    """Keywords beside a reference close nothing, and a definition applies alone."""
 
     def tool(**more):
         return {

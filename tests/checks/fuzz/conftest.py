@@ -1,4 +1,4 @@
-"""Servers without a process as targets of the fuzzer."""
+"""Servers without a process, as targets of the fuzzer."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from .in_process import InProcess
 
 @pytest.fixture
 def in_process(monkeypatch):
-    """Make the name of a fault, and a class of seeded servers, a target."""
+    """Make a target of the name of a fault, or of a class of seeded servers."""
 
     async def link(self, faults):
         found = InProcess(self._target, faults)

@@ -1,9 +1,9 @@
-"""The faults of the servers here, and how each is found."""
+"""The faults of these servers, and how each is found."""
 
 import json
 import re
 
-#: An astral letter; which one was drawn does not matter.
+#: An astral letter; which one is drawn does not matter.
 ASTRAL = "\U00010000"
 
 
@@ -12,7 +12,7 @@ def say(text, **more):
 
 
 def least_steps(report, check):
-    """Return the params of the steps of each finding; each astral letter stands for all."""
+    """Return the params of the steps of each finding; one astral letter stands for all."""
     found = []
     for finding in report.findings:
         if finding.check == check:
@@ -25,7 +25,7 @@ def note(tool):
     return {"name": tool, "arguments": {"title": "a"}}
 
 
-#: The check that fails, and the params of the least steps, by the name of a fault.
+#: The check that fails, and the params of the smallest steps, by the name of a fault.
 FAULTS = {
     "crash": ("crash", [say("")]),
     "leak": ("leak", [say("")]),

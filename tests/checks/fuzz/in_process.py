@@ -1,4 +1,4 @@
-"""The server with one fault of `seeded.py` without a process, so that a mock clock may time it."""
+"""The server of `seeded.py` without a process, for tests with a mock clock."""
 
 import json
 
@@ -10,15 +10,15 @@ from .seeded import Seeded
 
 
 class Hangs(BaseException):
-    """The server does not go on."""
+    """The server hangs."""
 
 
 class InProcess(MemoryLink):
-    """A connection to a server of its own.
+    """A connection to its own server.
 
     Args:
         fault: The fault, or a class of servers.
-        notes: Gets what is wrong with the messages.
+        notes: Receives faults of messages.
     """
 
     def __init__(self, fault, notes):
@@ -46,7 +46,7 @@ class InProcess(MemoryLink):
         await self.take(json.dumps(reply).encode())
 
     async def read(self):
-        """Nothing is read: what the server writes is taken at once."""
+        """Nothing is read: what the server writes is delivered at once."""
 
     async def write(self, message):
         if self._hangs or self.ended:

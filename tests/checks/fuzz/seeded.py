@@ -70,11 +70,11 @@ TOOLS = {tool["name"]: tool for tool in (ADD, SAY, KEEP, DROP, READ)}
 
 
 class Refusal(Exception):
-    """An error to answer with: its code and its message."""
+    """An error response: its code and its message."""
 
 
 class Seeded:
-    """The server; `fault` names what is wrong with it."""
+    """The server; `fault` is the name of its fault."""
 
     def __init__(self, fault):
         self.fault = fault
@@ -98,7 +98,7 @@ class Seeded:
         threading.Event().wait()
 
     def receive(self, line):
-        """Take one line."""
+        """Handle one line."""
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
@@ -268,7 +268,7 @@ class Seeded:
         return self.text("kept")
 
     def drop_note(self, title, stateless):
-        # The fault: a dropped note stays in the list, as nothing.
+        # The fault: a dropped note stays in the list, as None.
         if title in self.notes and self.fault == "sequence":
             self.notes[title] = None
         else:

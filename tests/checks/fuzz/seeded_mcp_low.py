@@ -1,6 +1,6 @@
-"""A low-level server of the official Python package with one fault: `seeded_mcp_low.py FAULT`.
+"""A low-level server of the official Python package with a fault: `seeded_mcp_low.py FAULT`.
 
-The tools, and the faults in them, are those of `seeded.py`; the package reads and writes messages.
+The tools and their faults are the same as in `seeded.py`; the package reads and writes messages.
 """
 
 import sys
@@ -38,7 +38,7 @@ async def call_tool(context, params):
 
 
 def wait(stateless):
-    # The fault: nothing else is read meanwhile, a cancellation neither.
+    # The fault: nothing else is read meanwhile, not even a cancellation.
     time.sleep(0.4)
     return Seeded.text("done")
 

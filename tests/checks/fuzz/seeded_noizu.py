@@ -1,6 +1,6 @@
 """A server of this package with one fault: `python seeded_noizu.py FAULT`.
 
-The package checks arguments and results itself; these are the faults that are left to an author.
+The package checks arguments and results itself; these are the faults that authors can still make.
 """
 
 import sys

@@ -6,7 +6,7 @@ import traceback
 
 
 class Tools:
-    """What the tools do; `fault` names what is wrong, `error` is the exception for a model."""
+    """What the tools do; `fault` is the name of a fault, `error` the exception for a model."""
 
     def __init__(self, fault, error):
         self.fault = fault
@@ -35,7 +35,7 @@ class Tools:
         return "kept"
 
     def drop_note(self, title):
-        # The fault: a dropped note stays, as nothing.
+        # The fault: a dropped note stays, as None.
         if self.fault == "sequence" and title in self.notes:
             self.notes[title] = None
         else:

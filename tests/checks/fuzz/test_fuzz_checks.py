@@ -1,4 +1,4 @@
-"""The checks of one answer, and the texts that they know."""
+"""The checks of one answer, and the texts that they recognize."""
 
 import pytest
 
@@ -69,7 +69,7 @@ HELD = {
 
 @pytest.mark.parametrize("outcome", HELD.values(), ids=HELD)
 def test_right_answers(outcome):
-    """An answer that keeps the rules has no fault."""
+    """A valid answer has no fault."""
     assert judge(outcome, TOOL) == {}
 
 
@@ -132,12 +132,12 @@ BROKEN = {
 
 @pytest.mark.parametrize(("checks", "outcome"), BROKEN.values(), ids=BROKEN)
 def test_wrong_answers(checks, outcome):
-    """A fault has the name of its check, and no other."""
+    """A fault is reported by its check, and by no other."""
     assert judge(outcome, TOOL).keys() == checks
 
 
 def test_a_crash_hides_what_follows_from_it():
-    """A crash that leaks is both; that its result has the wrong form says nothing more."""
+    """A crash that leaks is reported by both checks; the form of its result is not."""
     outcome = failed("Traceback (most recent call last):\nTypeError: no")
 
     assert judge(outcome, TOOL).keys() == {"crash", "leak"}
@@ -146,7 +146,7 @@ def test_a_crash_hides_what_follows_from_it():
 
 
 def test_silence_tells_whether_the_server_lives():
-    """A tool that hangs is told from a server that does."""
+    """A tool that hangs is distinguished from a server that hangs."""
     step = TOOL.step({"n": 1})
     alive = Replies(step, Exchange("tools/call", failure="no answer within 5 s"), responsive=True)
     dead = Replies(step, Exchange("tools/call"), responsive=False)
@@ -158,7 +158,7 @@ def test_silence_tells_whether_the_server_lives():
 
 
 def test_completions_are_at_most_a_hundred():
-    """A completion with more values has not the form of the specification."""
+    """A completion with more values is invalid by the specification."""
     component = Listed(
         "completion",
         "greet name",
@@ -179,7 +179,7 @@ HANDSHAKE, STATELESS = "2025-11-25", "2026-07-28"
 PICTURE = {"type": "image", "data": "AA==", "mimeType": "image/png"}
 SCOPED = {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"}
 PLAIN_TOOL = {"name": "add", "inputSchema": {"type": "object"}}
-# The revision, the method, the result, and the place of the fault.
+# The revision, the method, the result, and the path of the fault.
 FORMS = [
     (HANDSHAKE, "tools/call", {"content": [{**TEXT, "annotations": {"priority": 2}}]}, "priority"),
     (HANDSHAKE, "tools/call", {"content": [{**TEXT, "_meta": []}]}, "_meta"),
@@ -204,7 +204,7 @@ FORMS = [
 
 @pytest.mark.parametrize(("version", "method", "answer", "place"), FORMS)
 def test_members_of_a_wrong_type_are_found(version, method, answer, place):
-    """A member that the schema of the revision names has its type, also an optional one."""
+    """Members of the revision's schema must have their types, also optional ones."""
     outcome = Replies(Step(method), Exchange(method, {"result": answer}), version=version)
     component = Listed("list", method, {}, {})
 
@@ -223,7 +223,7 @@ def test_members_of_a_wrong_type_are_found(version, method, answer, place):
     ],
 )
 def test_members_that_a_revision_does_not_name(version, method, answer):
-    """A member of another revision, or of nobody, may be anything."""
+    """Unknown members, and members of other revisions, may have any value."""
     outcome = Replies(Step(method), Exchange(method, {"result": answer}), version=version)
 
     assert judge(outcome, Listed("list", method, {}, {})) == {}
@@ -241,7 +241,7 @@ def test_members_that_a_revision_does_not_name(version, method, answer):
     ],
 )
 def test_notifications_of_a_wrong_form_are_found(name, params):
-    """A notification beside a result has the form of the revision, too."""
+    """A notification beside a result must fit the revision, too."""
     note = {"method": f"notifications/{name}", "params": params}
     found = judge(result(RIGHT, notifications=(note,), token="h1"), TOOL)
 
@@ -250,7 +250,7 @@ def test_notifications_of_a_wrong_form_are_found(name, params):
 
 
 def test_resources_have_no_arguments_to_check():
-    """A resource that is not found is no refusal of arguments."""
+    """A resource that is not found is not a refusal of arguments."""
     component = Listed("resource", "a:b", {"uri": "a:b", "name": "b"}, {"const": "a:b"})
     step = component.step("a:b")
     answer = {"error": {"code": -32602, "message": "validation error"}}
@@ -260,7 +260,7 @@ def test_resources_have_no_arguments_to_check():
 
 
 def test_a_schema_that_cannot_be_used_judges_nothing():
-    """A tool whose schema is wrong has no valid and no invalid arguments."""
+    """If its schema is invalid, arguments of a tool are neither valid nor invalid."""
     component = Listed("tool", "odd", {"name": "odd"}, {"type": "objekt"})
 
     assert component.violations({}) is None
@@ -268,7 +268,7 @@ def test_a_schema_that_cannot_be_used_judges_nothing():
 
 
 def test_a_text_with_a_format_may_be_refused():
-    """`format` is an annotation, so a schema does not tell which texts have it."""
+    """`format` is an annotation, so the schema does not say which strings are valid."""
     day = {"type": "string", "format": "date"}
     schema = {"type": "object", "properties": {"day": day, "n": {"type": "integer"}}}
     component = Listed("tool", "book", {"name": "book"}, schema)
@@ -283,10 +283,10 @@ def test_a_text_with_a_format_may_be_refused():
 
 
 def test_a_step_without_params():
-    """A step is written without what it does not have."""
+    """A step is printed without missing parts."""
     assert Step("tools/list").to_json() == {"method": "tools/list"}
 
 
 def test_each_check_has_a_sentence_and_a_source():
-    """The report and the tests that it prints quote them."""
+    """The report and the printed tests quote them."""
     assert all(each.sentence.endswith(".") and each.source for each in CHECKS.values())

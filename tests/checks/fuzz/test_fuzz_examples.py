@@ -25,7 +25,7 @@ TARGETS = (
 )
 #: Those that have most kinds of components; the others are fuzzed in the slow tests.
 QUICK = ("library.py", "resources.py")
-#: One of each kind: the start of a process takes longer than all of its answers.
+#: One of each kind: starting a process takes longer than all of its answers.
 PROCESSES = ("dynamic.py:Plugins", "library.py", "prompts.py", "resources.py", "everything.py")
 
 
@@ -39,11 +39,11 @@ async def fuzz_in_memory(name, **options):
 
 
 def test_every_example_is_here():
-    """A new example is fuzzed as well."""
+    """The list contains every example."""
     named = {each.partition(":")[0] for each in TARGETS}
 
     # `fastapi_app.py` is served by an application; `tests/docs/test_application.py` fuzzes it. The
-    # tools of the last two are those of other servers.
+    # last two have the tools of other servers.
     elsewhere = {"everything.py", "fastapi_app.py", "gateway.py", "petstore.py"}
     assert named | elsewhere == {each.name for each in EXAMPLES.glob("*.py")}
 
@@ -53,7 +53,7 @@ def test_every_example_is_here():
     [pytest.param(each, marks=[] if each in QUICK else pytest.mark.slow) for each in TARGETS],
 )
 async def test_an_example(name):
-    """Every answer of the server keeps the rules, in both eras, in memory."""
+    """Every answer of the server is valid, in both eras, in memory."""
     report = await fuzz_in_memory(name, examples=3)
 
     assert found(report) == []
@@ -62,7 +62,7 @@ async def test_an_example(name):
 
 @pytest.mark.slow
 async def test_everything(autojump_clock):
-    """The server with every feature keeps the rules, too; nobody waits for its slow tools."""
+    """The server with every feature has no finding; its slow tools take no real time."""
     report = await fuzz_in_memory("everything.py", examples=1, budget=600.0)
 
     assert found(report) == []
@@ -72,7 +72,7 @@ async def test_everything(autojump_clock):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROCESSES[:-1])
 async def test_an_example_over_http(name):
-    """The same over HTTP."""
+    """Every answer is valid over HTTP."""
     async with serve_over(str(EXAMPLES / name), "http") as url:
         report = await fuzz(url, examples=2)
 
@@ -83,7 +83,7 @@ async def test_an_example_over_http(name):
 @pytest.mark.parametrize("name", PROCESSES)
 @pytest.mark.time_limit(360)
 async def test_an_example_as_a_process(name):
-    """The same over stdio, in processes of their own."""
+    """Every answer is valid over stdio, in separate processes."""
     report = await fuzz(str(EXAMPLES / name), examples=1 if name == "everything.py" else 2)
 
     assert found(report) == []

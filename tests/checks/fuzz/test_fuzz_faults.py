@@ -1,4 +1,4 @@
-"""`fuzz` against servers with one fault each: it is found, made small, and shown again."""
+"""`fuzz` with servers that have one fault each: it is found, reduced, and replayed."""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 
 def command(fault):
-    # Without the site packages a script that imports nothing starts in no time.
+    # Without the site packages a script without imports starts quickly.
     return Stdio(sys.executable, "-S", "-E", str(HERE / "seeded.py"), fault)
 
 
@@ -26,7 +26,7 @@ def check_findings(report, fault):
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_fault_is_found_and_made_small(fault, in_process, autojump_clock):
-    """A run within the default time finds the fault, with the least steps that show it."""
+    """A run of the default duration finds the fault, with the smallest steps that show it."""
     report = await fuzz(fault, examples=8 if fault == "output" else 4)
 
     check_findings(report, fault)
@@ -35,7 +35,7 @@ async def test_a_fault_is_found_and_made_small(fault, in_process, autojump_clock
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["exit", "twice", "cancel", "fragile"])
 async def test_a_fault_of_a_process_is_found(fault):
-    """A process that ends, hangs or writes at any time is no different."""
+    """A process that exits, hangs or writes at any time is found, too."""
     report = await fuzz(command(fault), examples=4, timeout=1.0)
 
     check_findings(report, fault)
@@ -55,7 +55,7 @@ async def test_a_finding_is_shown_again_until_it_is_mended(fault):
 
 
 async def test_nothing_is_found_in_a_server_without_a_fault(in_process, autojump_clock):
-    """Every call is answered as the specification says, so nothing is reported."""
+    """Every call is answered as specified, so nothing is reported."""
     report = await fuzz("none", examples=20)
 
     assert [each.to_json() for each in report.findings] == []
@@ -63,7 +63,7 @@ async def test_nothing_is_found_in_a_server_without_a_fault(in_process, autojump
 
 
 async def test_a_seed_makes_the_same_findings(in_process, autojump_clock):
-    """Two runs with the same seed report the same."""
+    """Two runs with the same seed have equal reports."""
     first, second = [await fuzz("crash", seed=7, examples=4) for _ in "ab"]
 
     assert first.to_json()["findings"] == second.to_json()["findings"]
@@ -75,7 +75,7 @@ class Stats(Tool):
     class Output(Schema):
         words: list[str]
 
-    # In no thread: the clock of a test would jump past its timeout meanwhile.
+    # Not in a thread: the clock of a test would jump beyond its timeout meanwhile.
     async def call(self, text: str) -> Output:
         return {"words": text.split() if text else None}
 
@@ -85,7 +85,7 @@ class Splitting(Server, name="splitting", version="1"):
 
 
 async def test_a_broken_output_contract_of_this_package(autojump_clock):
-    """The server does not send the value, and says so; that is no error which the tool chose."""
+    """The server reports the value instead of sending it; the tool did not raise this error."""
     report = await fuzz(Splitting, examples=4)
 
     assert [{"name": "stats", "arguments": {"text": ""}}] in least_steps(report, "output")
@@ -94,7 +94,7 @@ async def test_a_broken_output_contract_of_this_package(autojump_clock):
 
 @pytest.fixture
 def of_this_package(forked_command):
-    """Give the command of a server of this package with a fault: a run starts it many times."""
+    """Return the command of a server of this package with a fault, which a run starts often."""
     modules = ("noizu_mcp", "noizu_mcp.transports", "jsonschema_rs")
     words = forked_command(str(HERE / "seeded_noizu.py"), *modules)
     return lambda fault: Stdio(*words, fault)
@@ -119,7 +119,7 @@ OURS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", OURS)
 async def test_a_fault_of_a_server_of_this_package(fault, of_this_package):
-    """The fault of an author is found behind the checks of the package, and made small."""
+    """An author's fault is found behind the checks of the package, and reduced."""
     check, params = OURS[fault]
 
     report = await fuzz(of_this_package(fault), examples=6, timeout=1.0)

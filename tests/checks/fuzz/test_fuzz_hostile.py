@@ -1,4 +1,4 @@
-"""Hostile messages, and how servers may react to them."""
+"""Hostile messages, and the reactions that are allowed."""
 
 import pytest
 
@@ -42,18 +42,18 @@ def message(reaction, codes=()):
 
 @pytest.mark.parametrize(("reaction", "found"), RIGHT)
 def test_reactions_that_are_allowed(reaction, found):
-    """An error where one is due, silence where it is, and a server that lives on."""
+    """An error where it is due, silence where it is due, and a server that goes on."""
     assert _judge(message(reaction), found) is None
 
 
 @pytest.mark.parametrize(("reaction", "found"), WRONG)
 def test_reactions_that_are_not(reaction, found):
-    """A result for nonsense, no answer to a request, and a server that is gone."""
+    """A result for nonsense, no answer to a request, and a server that ends."""
     assert _judge(message(reaction), found)
 
 
 def test_codes():
-    """Where the specification has a code, another one is wrong."""
+    """Where the specification defines a code, another one is wrong."""
     assert _judge(message("error", (-32601,)), outcome(ERROR)) is None
     assert _judge(message("error", (-32602,)), outcome(ERROR))
 
@@ -61,7 +61,7 @@ def test_codes():
 @pytest.mark.parametrize("stateless", [False, True])
 @pytest.mark.parametrize("hostile", HOSTILE, ids=lambda each: each.name)
 def test_each_message_can_be_made(hostile, stateless):
-    """It is an object, or bytes of one line; 2026-07-28 has its members in `_meta`."""
+    """It is an object, or bytes of one line; on 2026-07-28 it has `_meta`."""
     made = hostile.make(Conversation(None, 1.0, stateless=stateless, name="test"))
 
     if isinstance(made, bytes):

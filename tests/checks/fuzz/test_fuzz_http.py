@@ -108,7 +108,7 @@ async def test_components_of_every_kind(url):
 
 @pytest.mark.slow
 async def test_destructive_tools_on_request(url):
-    """Tools that may destroy something are called where the caller says so; progress is told."""
+    """Destructive tools are called with the option; progress is reported."""
     told = []
 
     report = await fuzz(
@@ -124,7 +124,7 @@ async def test_destructive_tools_on_request(url):
 
 
 async def test_a_finding_at_a_url_is_replayed(url):
-    """A server that cannot be started again has a new session instead."""
+    """A server that cannot be restarted gets a new session instead."""
     report = await fuzz(url, examples=2)
     (finding,) = [each for each in report.findings if each.kind == "tool"]
 
@@ -133,7 +133,7 @@ async def test_a_finding_at_a_url_is_replayed(url):
 
 
 async def test_the_time_is_limited(url):
-    """A run that has no time left says that it is not complete."""
+    """A run whose time is over reports that it is incomplete."""
     report = await fuzz(url, budget=0.01)
 
     assert not report.is_complete
@@ -162,7 +162,7 @@ class Patient(Server, name="patient", version="1.0.0"):
 
 
 async def test_slow_calls_are_cancelled_and_streams_resumed():
-    """On 2026-07-28 the end of a stream cancels a request; on 2025-11-25 it is asked for again."""
+    """On 2026-07-28 the end of a stream cancels a request; on 2025-11-25 it is resumed."""
     async with serve_over(Patient, "http") as url:
         report = await fuzz(url, examples=1)
 
@@ -170,7 +170,7 @@ async def test_slow_calls_are_cancelled_and_streams_resumed():
 
 
 async def test_a_call_that_is_given_up(nursery):
-    """The end of its stream cancels a call that has no answer in time; the server lives on."""
+    """A call without an answer in time is cancelled by the end of its stream."""
     async with serve_over(Patient, "http") as url:
         subject = FuzzedServer(Http(url), 0.05, nursery)
         outcome = await subject.ask(Step("tools/call", {"name": "wait"}), stateless=True)
@@ -180,7 +180,7 @@ async def test_a_call_that_is_given_up(nursery):
 
 
 def test_a_header_carries_no_half_pair():
-    """An argument that no header can carry has none."""
+    """An argument that no header can contain has no header."""
     talk = Conversation(None, 1.0, stateless=True, name="test")
     talk.mirrored = {"say": {"Text": ("text",)}}
 

@@ -1,4 +1,4 @@
-"""`fuzz` against servers that are odd in other ways than by one fault of a tool."""
+"""`fuzz` with servers that are odd in other ways than by one fault of a tool."""
 
 import attrs
 import pytest
@@ -16,7 +16,7 @@ from .seeded import KEEP, SAY, Refusal, Seeded
 
 
 class Sound(Seeded):
-    """A server without a fault, to be changed."""
+    """A server without faults, to be changed."""
 
     def __init__(self):
         super().__init__("none")
@@ -27,7 +27,7 @@ def found(report):
 
 
 class Malformed(Sound):
-    """One definition is no definition, and another has a schema that is none."""
+    """One definition is malformed, and another one has an invalid schema."""
 
     def list_tools(self, params):
         if "cursor" in params:
@@ -37,7 +37,7 @@ class Malformed(Sound):
 
 
 async def test_definitions_that_cannot_be_used(in_process, autojump_clock):
-    """A malformed definition is a finding; a tool without a usable schema is named."""
+    """A malformed definition is a finding; a tool without a usable schema is listed."""
     report = await fuzz(Malformed, examples=1)
 
     assert found(report) == {("message", "tools/list")}
@@ -96,7 +96,7 @@ async def test_a_list_that_is_too_large(in_process, autojump_clock, monkeypatch)
 
 
 class Deaf(Sound):
-    """Its decoder refuses half a surrogate pair."""
+    """Its decoder refuses half of a surrogate pair."""
 
     def receive(self, line):
         if b"\\ud800" in line:
@@ -106,14 +106,14 @@ class Deaf(Sound):
 
 
 async def test_half_a_surrogate_pair_may_be_no_json(in_process, autojump_clock):
-    """A server that refuses it as malformed gets none in the arguments of a tool."""
+    """If a server refuses it as malformed, arguments of tools do not contain it."""
     report = await fuzz(Deaf, examples=1)
 
     assert found(report) == set()
 
 
 class Unknown(Sound):
-    """It answers a request for an old revision with one that does not exist."""
+    """It answers a request for an old revision with an unknown revision."""
 
     def answer(self, method, params):
         found = super().answer(method, params)
@@ -122,7 +122,7 @@ class Unknown(Sound):
 
 
 async def test_a_revision_that_does_not_exist(in_process, autojump_clock):
-    """A server offers a revision of the specification."""
+    """An unknown revision in an answer is a finding."""
     report = await fuzz(Unknown, examples=1)
 
     assert [each.seen for each in report.findings] == ["the revision '1999-01-01'"]
@@ -155,7 +155,7 @@ async def test_a_tool_that_fails_in_an_older_revision(in_process, autojump_clock
 
 
 class Shaky(Sound):
-    """Each text is too much for it once."""
+    """Each text is a failure once."""
 
     texts = set()
 
@@ -167,7 +167,7 @@ class Shaky(Sound):
 
 
 async def test_a_fault_that_is_not_shown_again(in_process, autojump_clock):
-    """What no new connection shows is reported once, as such."""
+    """A failure that no new connection repeats is reported once, as unrepeatable."""
     report = await fuzz(Shaky, examples=4)
 
     assert [(each.check, each.name, each.steady) for each in report.findings] == [
@@ -177,7 +177,7 @@ async def test_a_fault_that_is_not_shown_again(in_process, autojump_clock):
 
 
 class Mortal(Sound):
-    """It dies of a space, and no other one starts afterwards."""
+    """It exits on a space, and cannot be restarted."""
 
     is_dead = False
 
@@ -194,14 +194,14 @@ class Mortal(Sound):
 
 
 async def test_a_server_that_does_not_start_again(in_process, autojump_clock):
-    """The run ends in order, and the last call is the finding."""
+    """The run ends normally, and the last call is the finding."""
     report = await fuzz(Mortal, examples=1)
 
     assert ("crash", "say") in found(report)
 
 
 class Old(Sound):
-    """It speaks the revisions with a handshake only."""
+    """It has the handshake revisions only."""
 
     def answer(self, method, params):
         if method == "server/discover":
@@ -210,7 +210,7 @@ class Old(Sound):
 
 
 async def test_one_era_alone(in_process, autojump_clock):
-    """A server of one era has no findings for the other; a finding of the other is not replayed."""
+    """A server of one era has no findings for the other, whose findings are not replayed."""
     report = await fuzz(Old, examples=1)
 
     assert report.findings == []
@@ -221,7 +221,7 @@ async def test_one_era_alone(in_process, autojump_clock):
 
 
 class Slow(Sound):
-    """One tool takes seconds, and no cancellation ends it."""
+    """One tool takes seconds, and cannot be cancelled."""
 
     def __init__(self):
         super().__init__()
@@ -252,7 +252,7 @@ CREATE = Listed("tool", "keep_note", {}, NOTE)
 
 
 async def search(target, check, steps, *, stateless=False):
-    """Make a suspicion small, and return the findings that are told."""
+    """Reduce a suspicion, and return the reported findings."""
     told = []
     async with trio.open_nursery() as nursery:
         subject = FuzzedServer(target, 5.0, nursery)
@@ -274,19 +274,19 @@ class Tired(Sound):
 
 
 async def test_a_smaller_case_is_shown_on_a_new_connection(in_process, autojump_clock):
-    """A smaller value that failed by the calls before it alone is not reported."""
+    """A smaller value that failed only because of earlier calls is not reported."""
     told = await search(Tired, "crash", [(CREATE, CREATE.step({"title": "xbx"}))])
 
     assert told[-1].case.steps[0].params["arguments"] == {"title": "xbx"}
 
 
 async def test_an_answer_that_came_late_once(in_process, autojump_clock):
-    """A server that was only slow for a moment is no finding."""
+    """A server that was slow only once has no finding."""
     assert await search(Sound, "silence", [(CREATE, CREATE.step({"title": "a"}))]) == []
 
 
 def test_a_value_is_replaced_at_any_depth():
-    """Values in lists count; resources have no arguments."""
+    """Values in lists are replaced; resources have no arguments."""
     step = CREATE.step({"title": ["a", {"b": "a"}]})
     page = Listed("resource", "a:b", {}, {})
 
@@ -295,7 +295,7 @@ def test_a_value_is_replaced_at_any_depth():
 
 
 async def judge(target, check, steps, *, stateless=False, times=1):
-    """Take steps, and return what a check says."""
+    """Take steps, and return the result of a check."""
     async with trio.open_nursery() as nursery:
         subject = FuzzedServer(target, 5.0, nursery)
         for _ in range(times):
@@ -305,7 +305,7 @@ async def judge(target, check, steps, *, stateless=False, times=1):
 
 
 class Fragile(Sound):
-    """It dies of a space, and of a cancellation."""
+    """It exits on a space, and on a cancellation."""
 
     def receive(self, line):
         if b"cancelled" in line or b'" "' in line:
@@ -323,17 +323,17 @@ WAIT = Step("tools/call", {"name": "wait"}, cancel_after=0.1)
 
 @pytest.mark.parametrize("check", ["eras", "cancel", "notice", "crash"])
 async def test_a_server_that_dies_too_early(check, in_process, autojump_clock):
-    """Where an earlier step ends the server, the last one is not judged."""
+    """If an earlier step ends the server, the last one is not checked."""
     assert await judge(Fragile, check, [SPACE, WAIT]) is None
 
 
 async def test_a_cancellation_that_ends_the_server(in_process, autojump_clock):
-    """A server lives on after a cancellation."""
+    """The end of the server is a finding."""
     assert await judge(Fragile, "cancel", [WAIT]) == "the server answers no more"
 
 
 class Young(Sound):
-    """It speaks 2026-07-28 only, and one of its lists is longer there."""
+    """It only has 2026-07-28, where one of its lists is longer."""
 
     def answer(self, method, params):
         if method == "initialize":
@@ -342,7 +342,7 @@ class Young(Sound):
 
 
 async def test_a_check_in_an_era_that_is_not_spoken(in_process, autojump_clock):
-    """There is nothing to judge."""
+    """Nothing is checked."""
     assert await judge(Young, "notice", [WAIT]) is None
     assert await judge(Young, "crash", [WAIT], times=2) is None
     async with trio.open_nursery() as nursery:
@@ -359,14 +359,14 @@ class Divided(Sound):
 
 
 async def test_lists_that_differ_between_eras(in_process, autojump_clock):
-    """Each era lists the same components."""
+    """Each era must list the same components."""
     report = await fuzz(Divided, examples=1)
 
     assert ("eras", "tools/list") in found(report)
 
 
 class Once(Sound):
-    """It gives a result for an unknown method, and loses a tool: each only once."""
+    """It answers an unknown method with a result, and loses a tool: each only once."""
 
     has_answered = has_lost = False
 
@@ -388,14 +388,14 @@ class Once(Sound):
 
 
 async def test_what_happens_once_is_no_finding(in_process, autojump_clock):
-    """A reaction to a message, and a change of a list, must be shown on a new connection."""
+    """A reaction to a message, and a change of a list, must occur on a new connection, too."""
     report = await fuzz(Once, examples=1)
 
     assert {check for check, _ in found(report)} <= {"eras"}
 
 
 async def test_steps_that_do_not_matter_are_left_out(in_process, autojump_clock):
-    """The steps before a fault become those that it needs, with the least arguments."""
+    """The steps before a fault are reduced to the necessary ones, with the smallest arguments."""
     used = [
         ("completion", "greet name", "x"),
         ("tool", "say", {"text": "x"}),
@@ -424,7 +424,7 @@ async def test_steps_that_do_not_matter_are_left_out(in_process, autojump_clock)
     [("https://a.example/mcp", "https://a.example/mcp"), ("app.py:Docs", "app.py:Docs")],
 )
 def test_targets(text, expected):
-    """A text is a URL, or names a server that is started as a process."""
+    """A string is a URL, or names a server that is started as a process."""
     target = _fuzz.read_target(text)
 
     assert expected in (getattr(target, "url", ""), *getattr(target, "args", ()))
@@ -453,7 +453,7 @@ class Late(Sound):
 
 
 async def test_a_second_answer_that_comes_late(in_process, autojump_clock):
-    """The call before is to blame, once, whatever call is suspected."""
+    """The finding names the previous call, once, whatever call is suspected."""
     report = await fuzz(Late, examples=4)
 
     assert [(each.check, each.name) for each in report.findings] == [("one-answer", "say")]
@@ -468,7 +468,7 @@ class Untyped(Sound):
 
 
 async def test_the_form_of_the_first_result(in_process, autojump_clock):
-    """What `initialize` and `server/discover` answer has the form of the revision."""
+    """The results of `initialize` and `server/discover` must fit the revision."""
     report = await fuzz(Untyped, examples=1)
 
     assert found(report) >= {("message", "2025-11-25"), ("message", "server/discover")}
@@ -488,7 +488,7 @@ class Wrong(Sound):
 
 @pytest.mark.parametrize("server", [Untyped, Wrong])
 async def test_findings_about_forms_are_replayed(server, in_process, autojump_clock):
-    """A finding about the first result, or about a page, is found again by `replay`."""
+    """A finding about the first result, or about a page, is reproduced by `replay`."""
     for finding in (await fuzz(server, examples=1)).findings:
         with pytest.raises(AssertionError, match="expected string"):
             await replay(server, finding)

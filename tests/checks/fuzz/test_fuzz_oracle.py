@@ -1,4 +1,4 @@
-"""The check of messages agrees with the official schemas, where the checkout has them beside it."""
+"""The check of messages agrees with the official schemas, if the checkout has them beside it."""
 
 import json
 from pathlib import Path
@@ -49,9 +49,9 @@ def official(request):
 
 
 def _looser(definitions):
-    """Allow what is meant, and what generators of the official schemas left out.
+    """Allow values that the specification allows and the generated schemas do not.
 
-    `JSONValue` has neither fractions nor null, and capabilities may hold both.
+    `JSONValue` has neither fractions nor null, and capabilities may have both.
     """
     return {**definitions, **({"JSONValue": True} if "JSONValue" in definitions else {})}
 

@@ -22,7 +22,7 @@ READ = Listed(
 
 
 class Always(random.Random):
-    """Takes a known value each time."""
+    """Always uses a known value."""
 
     def random(self):
         return 0.0
@@ -38,7 +38,7 @@ def filled(pool, value=None):
 
 
 def test_a_result_fills_an_argument_of_its_name():
-    """`id` of a result is tried as `note_id`, and arguments under their own names."""
+    """The `id` of a result is tried as `note_id`, and arguments under their own names."""
     pool = SeenValues()
     pool.learn(CREATE, called(CREATE, {"title": "a"}, {"structuredContent": {"id": 42}}))
 
@@ -46,7 +46,7 @@ def test_a_result_fills_an_argument_of_its_name():
 
 
 def test_json_in_text_is_read():
-    """A tool without structured content writes its result as text."""
+    """A tool without structured content may write its result as text."""
     pool = SeenValues()
     text = [{"type": "text", "text": '[{"note": {"note_id": 7}}]'}, {"type": "text", "text": "{"}]
     pool.learn(CREATE, called(CREATE, {}, {"content": text}))
@@ -63,7 +63,7 @@ def test_a_value_that_does_not_fit_is_not_taken():
 
 
 def test_failures_teach_nothing():
-    """The arguments of a call that failed are no values of the server."""
+    """Arguments of a failed call are not added to the known values."""
     pool = SeenValues()
     pool.learn(CREATE, called(CREATE, {"title": "a"}, {"isError": True, "content": []}))
 
@@ -99,7 +99,7 @@ def test_names_that_stand_for_others():
 
 
 def test_completions_are_values():
-    """What completes an argument is a value of it."""
+    """A completion of an argument is a value for it."""
     pool = SeenValues()
     definition = {"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "topics"}}
     component = Listed("completion", "x topics", definition, {"type": "string"})
@@ -109,7 +109,7 @@ def test_completions_are_values():
 
 
 def test_deep_values_and_many_names():
-    """What is very deep, or has a name beyond the limit, is not kept."""
+    """A value that is too deep, or a name beyond the limit, is not kept."""
     pool = SeenValues()
     deep = {"title": "deep"}
     for _ in range(9):

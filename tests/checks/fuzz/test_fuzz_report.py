@@ -1,4 +1,4 @@
-"""Reports: for people, for programs, as tests, and in files."""
+"""Reports: for users, for programs, as tests, and in files."""
 
 import json
 
@@ -21,7 +21,7 @@ ONCE = Finding(
 
 
 def test_people_read_lines():
-    """Facts, tools that were left out, and each finding with a test."""
+    """The text has facts, excluded tools, and each finding with a test."""
     report = Report("app.py:Docs", 7, {"server": "docs 1"}, [ONCE, FINDING])
     report.skipped.append("drop")
     lines = list(report.lines())
@@ -81,7 +81,7 @@ def test_a_test_is_a_module(shown, target, monkeypatch):
 
 
 def test_findings_are_kept(tmp_path):
-    """A file has each finding once, also when it was found again."""
+    """A file has each finding once, also if it was found again."""
     path = tmp_path / "findings.jsonl"
 
     assert load(path) == []
@@ -102,6 +102,6 @@ WRONG = [
 
 @pytest.mark.parametrize("value", WRONG)
 def test_other_json_is_no_finding(value):
-    """A file that was edited by hand is refused with what is wrong."""
+    """A file that was edited by hand is refused with the mistake."""
     with pytest.raises(ValueError, match="not a"):
         Finding.from_json(value)

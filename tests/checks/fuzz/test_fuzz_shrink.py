@@ -44,7 +44,7 @@ CASES = [
 
 @pytest.mark.parametrize(("value", "fault", "expected"), CASES)
 def test_the_least_value(value, fault, expected):
-    """Parts that do not matter go, and bounds are found."""
+    """Irrelevant parts are removed, and bounds are found."""
     found = least(value, fault)
 
     assert fault(found)
@@ -52,7 +52,7 @@ def test_the_least_value(value, fault, expected):
 
 
 def test_attempts_are_limited():
-    """A value that is expensive to try is tried as often as is asked for."""
+    """The number of attempts is limited, as they may be expensive."""
     tried = []
 
     def fault(value):
@@ -65,7 +65,7 @@ def test_attempts_are_limited():
 
 @given(JSON)
 def test_sizes_fall(value):
-    """The search ends: it takes only values that are smaller."""
+    """The search ends, since it accepts only smaller values."""
     found = least(value, lambda _: True, attempts=1000)
 
     assert size_of(found) <= size_of(value)

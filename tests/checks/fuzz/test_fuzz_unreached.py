@@ -23,7 +23,7 @@ class Slow(Server, name="slow", version="1"):
 
 
 async def test_what_was_not_called_is_named(autojump_clock):
-    """A run whose time one tool takes does not look like a run that found nothing in the others."""
+    """If one tool uses up the time of a run, the report lists the tools that were not called."""
     report = await fuzz(Slow, budget=8.0)
 
     assert report.unreached == ["later"]

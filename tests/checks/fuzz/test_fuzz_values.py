@@ -1,4 +1,4 @@
-"""Values of a run: valid ones, wrong ones, and those at the limits."""
+"""Values of a run: valid ones, invalid ones, and those at the limits."""
 
 import pytest
 
@@ -28,7 +28,7 @@ LIMITS = {
 
 @pytest.mark.parametrize(("part", "expected"), LIMITS.values(), ids=LIMITS)
 def test_limits(part, expected):
-    """The value at a limit is sent, and the one just beyond it, labelled with its keyword."""
+    """The value at a limit is sent, and the one beyond it, labelled with its keyword."""
     values = drawn(tool({"a": part}, ["a"]))
     found = {
         each.value["a"]: each.keyword
@@ -41,7 +41,7 @@ def test_limits(part, expected):
 
 
 def test_lists_at_their_limit():
-    """A list is made of an item that fits; a limit that is very large is left alone."""
+    """A list is made of a valid item; a very large limit is skipped."""
     part = {"type": "array", "items": {"type": "integer"}, "maxItems": 3, "minItems": 1}
     huge = {"type": "array", "maxItems": MAX_SIZE + 1}
     found = [each.value for each in drawn(tool({"a": part, "b": huge}, ["a"]))]
@@ -51,7 +51,7 @@ def test_lists_at_their_limit():
 
 
 def test_schemas_without_values():
-    """A schema that nothing fits has wrong values only, and one that is none has nothing."""
+    """An unsatisfiable schema has only invalid values, and an invalid schema has none."""
     never = drawn(tool({"a": False}, ["a"]))
 
     assert never
@@ -60,7 +60,7 @@ def test_schemas_without_values():
 
 
 def test_known_values_are_filled_in():
-    """A value that the server knows is sent, with special texts beside it."""
+    """A known value is sent, with special strings beside it."""
     component = tool({"a": {"type": "string"}, "b": {"type": "string"}}, ["a", "b"])
     found = [each.value for each in drawn(component, fill=lambda value: {**value, "a": "known"})]
 
@@ -68,12 +68,12 @@ def test_known_values_are_filled_in():
 
 
 def test_half_pairs():
-    """Half a surrogate pair is found at any depth."""
+    """Half of a surrogate pair is found at any depth."""
     assert has_half_pair({"a": ["b", "\udc00"]})
     assert not has_half_pair({"a": ["\U0001f600", 1, None]})
 
 
-def test_a_template_that_is_none():
+def test_a_malformed_template():
     """A malformed URI template has no variables."""
     assert _variables("a://{b") == []
 

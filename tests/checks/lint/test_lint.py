@@ -21,7 +21,7 @@ def define(name="find_file", description="Search the disk.", schema=None, **prop
 
 
 def found(*tools, rule=None, **options):
-    """The findings: rule, tool, path and severity."""
+    """List the findings: rule, tool, path and severity."""
     findings = lint_tools(tools, **options).findings
     return [
         (each.rule, each.tool, each.path, each.severity)
@@ -50,7 +50,7 @@ class Notebook(Server, name="notebook", version="1"):
 
 
 def test_a_good_tool_has_no_finding():
-    """A tool with a name, descriptions and types breaks no rule."""
+    """A tool with a good name, descriptions and types has no findings."""
     report = lint(Notebook)
 
     assert report.findings == ()
@@ -59,7 +59,7 @@ def test_a_good_tool_has_no_finding():
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_have_no_error(example):
-    """No host and no API refuses the tools of the examples of the documentation."""
+    """Every host and every API accepts the tools of the documentation's examples."""
     if "Server" not in example.read_text(encoding="utf-8"):
         pytest.skip("no server")
     pytest.importorskip("pydantic")
@@ -86,7 +86,7 @@ def test_a_server_that_cannot_list(code, fails):
 
 
 async def test_an_async_test_gives_the_tools():
-    """In a trio task `lint` says so, and `lint_tools` takes what a client lists."""
+    """In a trio task `lint` refers to `lint_tools`, which takes the tools of a client."""
     with pytest.raises(RuntimeError, match="plain function"):
         lint(Notebook)
     async with connect(Notebook) as client:
@@ -94,7 +94,7 @@ async def test_an_async_test_gives_the_tools():
 
 
 def test_a_client_of_plain_code_lists_the_same():
-    """The tokens are those of the tools that a client gets."""
+    """The tokens are the same for the tools that a client lists."""
     with SyncClient(Notebook) as client:
         (listed,) = client.list_tools()
 
@@ -104,7 +104,7 @@ def test_a_client_of_plain_code_lists_the_same():
 
 
 def test_the_estimate_is_a_quarter_of_the_bytes():
-    """Name, description and input schema count, as compact JSON in UTF-8, and nothing else."""
+    """Only name, description and input schema count, as compact JSON in UTF-8."""
     plain = ToolDefinition("ab", description="é", title="Long title", input_schema={"a": 1})
     size = len('{"name":"ab","description":"é","inputSchema":{"a":1}}'.encode())
 
@@ -113,14 +113,14 @@ def test_the_estimate_is_a_quarter_of_the_bytes():
 
 @given(st.text(), st.text())
 def test_a_longer_description_takes_no_fewer_tokens(first, second):
-    """The estimate never falls when a text is added, whatever its letters."""
+    """Adding text to a description never reduces the estimate."""
     short, long = (define(description=text) for text in (first, first + second))
 
     assert estimate_tokens(short) <= estimate_tokens(long)
 
 
 def test_duplicate_names():
-    """Two tools of one name are one error, and each of them is checked once."""
+    """Two tools with one name are one error, and each is checked once."""
     twice = [define(query=TEXT), define(query=TEXT)]
 
     assert found(*twice) == [("duplicate-name", "find_file", "", "error")]
@@ -135,7 +135,7 @@ def test_duplicate_names():
     ],
 )
 def test_a_schema_that_is_not_valid(schema, text):
-    """It is the one finding about the parameters, and says what is wrong."""
+    """Its only finding about parameters says what is wrong."""
     (seen,) = texts(define(schema=schema), rule="tool-schema")
 
     assert text in seen
@@ -159,7 +159,7 @@ def test_a_list_without_items(schema):
     [("file-name", "warning"), ("file.name", "warning"), ("1st", "warning"), ("a b", "error")],
 )
 def test_names_of_parameters(name, severity):
-    """A name that only Gemini does not take is a warning, one that Anthropic refuses an error."""
+    """A name that only Gemini refuses is a warning, a name that Anthropic refuses an error."""
     path = f"/properties/{name}"
 
     assert found(define(**{name: TEXT}), rule="parameter-name") == [
@@ -170,13 +170,13 @@ def test_names_of_parameters(name, severity):
 
 @pytest.mark.parametrize("name", ["x" * 65, ""])
 def test_names_of_parameters_have_a_length(name):
-    """1 to 64 characters are taken."""
+    """1 to 64 characters are accepted."""
     assert [each[3] for each in found(define(**{name: TEXT}), rule="parameter-name")] == ["error"]
     assert found(define(**{"x" * 64: TEXT}), rule="parameter-name") == []
 
 
 def test_names_of_nested_parameters():
-    """A place is a JSON pointer, with its escapes."""
+    """The path is a JSON pointer, with its escapes."""
     inner = {"type": "object", "description": "A map.", "properties": {"a~/": TEXT}}
     (finding,) = found(define(map=inner), rule="parameter-name")
 
@@ -184,7 +184,7 @@ def test_names_of_nested_parameters():
 
 
 def test_names_of_tools():
-    """A name is compared with the limits of each API that was asked for."""
+    """A name is compared with the limits of each selected API."""
     assert texts(define("files.read"), rule="tool-name") == [
         "anthropic, openai cannot take the name"
     ]
@@ -193,7 +193,7 @@ def test_names_of_tools():
 
 
 def test_a_missing_description():
-    """A description without letters is none, and a title is no description."""
+    """White space is not a description, nor is a title."""
     for text in (None, "", " \n"):
         assert ("description-missing", "find_file", "", "warning") in found(
             define(description=text)
@@ -201,7 +201,7 @@ def test_a_missing_description():
 
 
 def test_equal_descriptions():
-    """Case and white space make no difference; the finding names all tools."""
+    """Case and white space are ignored; the finding lists all tools."""
     tools = [define("a_one", "Search all."), define("b_two", "search\n all."), define("c_three")]
 
     assert texts(*tools, rule="description-duplicate") == ["a_one, b_two have one description"]
@@ -221,7 +221,7 @@ def test_equal_descriptions_of_parameters():
     [("getUser", "get_user"), ("list-users", "list_user"), ("HTTPGet", "http_get")],
 )
 def test_similar_names(one, other):
-    """Names that differ in case, separators or plural are one name to a model."""
+    """Names that differ only in case, separators or plural are the same to a model."""
     tools = [define(one, "Search the disk."), define(other, "Search the tape.")]
 
     assert found(*tools, rule="similar-names") == [("similar-names", other, "", "warning")]
@@ -240,7 +240,7 @@ def test_a_description_that_repeats_the_name(text):
 
 
 def test_a_description_that_repeats_the_parameter():
-    """`path: the path` says nothing."""
+    """`path: the path` has no information."""
     echo = {"type": "string", "description": "The path."}
 
     assert found(define(path=echo)) == [
@@ -249,7 +249,7 @@ def test_a_description_that_repeats_the_parameter():
 
 
 def test_a_vague_name():
-    """One word that fits every tool is no name."""
+    """One word that fits every tool is vague."""
     assert found(define("Run")) == [("vague-name", "Run", "", "note")]
 
 
@@ -278,7 +278,7 @@ def parameter(schema):
     ],
 )
 def test_types_and_descriptions_are_followed(schema):
-    """References and alternatives may have them in place of the parameter."""
+    """A type or description may come from a reference or an alternative."""
     assert parameter(schema) & {"parameter-type", "parameter-description"} == set()
 
 
@@ -295,12 +295,12 @@ def test_types_and_descriptions_are_followed(schema):
     ],
 )
 def test_a_parameter_without_type(schema):
-    """Any value would do, and nobody says which one is meant."""
+    """It has a finding for the type, and one for the description."""
     assert {"parameter-type", "parameter-description"} <= parameter(schema)
 
 
 def test_references_that_branch():
-    """Each schema is read once, however many ways lead to it."""
+    """Each schema is read once, however many references lead to it."""
     root = {
         "type": "object",
         "properties": {"p": {"$ref": "#/$defs/a"}},
@@ -338,14 +338,14 @@ def test_parameters_in_parameters_are_notes():
     ],
 )
 def test_members_tell_what_a_parameter_is_for(schema, severity):
-    """If all of them have a description, that of their object or list matters less."""
+    """If all members have a description, their object or list needs it less."""
     place = ("parameter-description", "find_file", "/properties/p", severity)
 
     assert place in found(define(p=schema))
 
 
 def test_alternatives_at_the_root():
-    """No API takes them; they are told once, with all APIs."""
+    """No API accepts them; one finding lists all APIs."""
     one, other = ({"required": [name]} for name in ("a", "b"))
     schema = {"type": "object", "properties": {"a": TEXT, "b": TEXT}, "anyOf": [one, other]}
     (text,) = texts(define(schema=schema), rule="root-alternatives")
@@ -354,7 +354,7 @@ def test_alternatives_at_the_root():
 
 
 def test_keywords_that_an_api_does_not_take():
-    """They are told with the mode of the API; equal reasons are one finding."""
+    """The finding has the mode of the API; equal reasons are merged."""
     number = {"type": "integer", "minimum": 1, "maximum": 9}
     numbers = {name: {**number, "description": f"The {name} one."} for name in ("left", "right")}
     tools = [define(**numbers)]
@@ -370,7 +370,7 @@ def test_keywords_that_an_api_does_not_take():
 
 
 def test_a_tool_that_cannot_be_strict():
-    """The reason and the place are told for each tool."""
+    """Each tool has a finding with the reason and the path."""
     free = {"type": "object", "description": "Headers by name."}
 
     assert found(define(headers=free), rule="strict") == [
@@ -379,7 +379,7 @@ def test_a_tool_that_cannot_be_strict():
 
 
 def test_tools_that_cannot_be_strict_together():
-    """Each of these tools alone is within the limits of a request, and all of them are not."""
+    """Each of these tools is within the limits of a request, but together they are not."""
     tools = [
         define(f"find_{letter}_file", f"Search disk {letter}.")
         for letter in "abcdefghijklmnopqrstu"
@@ -390,7 +390,7 @@ def test_tools_that_cannot_be_strict_together():
 
 
 def test_a_schema_too_large_to_describe():
-    """A schema that multiplies by its references is not given to a model."""
+    """A schema that grows exponentially by its references is not given to a model."""
     levels = {
         f"L{level}": {
             "type": "object",
@@ -413,7 +413,7 @@ def test_a_schema_too_large_to_describe():
 
 
 def test_too_many_tools():
-    """More than 50 are a note; more than an API takes are an error."""
+    """More than 50 are a note; more than an API accepts are an error."""
     tools = [
         define(f"find_{chr(97 + n % 26) * (n // 26 + 1)}_file", f"Disk {n}.") for n in range(129)
     ]
@@ -437,7 +437,7 @@ def test_sizes():
 
 
 def test_rules_can_be_left_out():
-    """An ignored rule has no findings; a rule or an API that does not exist is refused."""
+    """An ignored rule has no findings; an unknown rule or API is refused."""
     bad = define("run", None)
 
     assert {each[0] for each in found(bad, ignore=["vague-name"])} == {"description-missing"}
@@ -450,7 +450,7 @@ def test_rules_can_be_left_out():
 
 
 def test_the_report():
-    """The worst findings come first; `at_least` chooses them; JSON has all of it."""
+    """The worst findings come first; `at_least` selects them; the JSON has all of them."""
     report = lint_tools([define("run", None, rows={"type": "array"})])
     severities = [each.severity for each in report.findings]
 
@@ -476,12 +476,12 @@ def test_the_report():
 
 
 def test_the_place_of_a_finding_about_all_tools():
-    """It is named in words."""
+    """It is described in words."""
     assert Finding("many-tools", "", "", "60 tools", "note").place == "all tools"
 
 
 def test_a_list_in_place_of_a_server():
-    """`lint` takes what `connect` takes."""
+    """`lint` accepts the targets of `connect`."""
 
     def seek(path: str) -> str:
         """Move the head of the tape."""

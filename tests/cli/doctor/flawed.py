@@ -1,6 +1,6 @@
-"""A small server that keeps every rule but one: `python flawed.py FLAW`, or over HTTP in a thread.
+"""A small server with one flaw: `python flawed.py FLAW`, or over HTTP in a thread.
 
-It imports nothing of the package, so that a fault of the package cannot hide one of the checks.
+It imports nothing of the package, so that a fault of the package cannot hide a check.
 """
 
 import json
@@ -35,7 +35,7 @@ TOOLS = {
     "list-type": "add",
     "output": [{**TOOL, "outputSchema": {"type": "object", "required": ["m"]}}],
 }
-#: What is written in front of the answer to a ping, by the name of a flaw.
+#: What is written before the answer to a ping, by the name of a flaw.
 BEFORE_PING = {
     "uninvited": '{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
     '{"jsonrpc": "2.0", "id": 2, "method": "roots/list"}\n',
@@ -48,18 +48,18 @@ UNREADABLE = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message":
 
 
 class Refusal(Exception):
-    """An error to answer with: its code and data."""
+    """An error response: its code and data."""
 
 
 class Flawed:
-    """The server; `flaw` names the rule that it breaks."""
+    """The server; `flaw` is the name of its flaw."""
 
     def __init__(self, flaw):
         self.flaw = flaw
         self.listed = 0
 
     def answer(self, message):
-        """Answer one message; None for no answer."""
+        """Answer one message; return None without an answer."""
         method, id_ = message.get("method"), message.get("id")
         if id_ is None or method is None:
             return None
@@ -183,7 +183,7 @@ class Flawed:
 
 
 def before_answer(flaw, message, write, server):
-    """Do what a flaw does between a message and its answer."""
+    """Do what the flaw does between a message and its answer."""
     method = message.get("method")
     if method == "ping":
         sys.stdout.write(BEFORE_PING.get(flaw, ""))
@@ -251,7 +251,7 @@ class Web(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def is_refused(self):
-        """Check the caller; True if the answer is written."""
+        """Check the caller; return True if the response is written."""
         flaw, headers = self.server.flaw, self.headers
         host = headers["Host"].partition(":")[0]
         origin = headers.get("Origin", "http://127.0.0.1")
@@ -346,7 +346,7 @@ class Web(BaseHTTPRequestHandler):
         if flaw == "content-type" and message["method"] == "ping":
             self.reply(status, answer, Content_Type="text/plain", **headers)
         elif flaw == "events" and message["method"] != "initialize":
-            # More than one read takes.
+            # More than one read returns.
             text = f": {'-' * 500_000}\r\n\r\ndata: {json.dumps(answer)}\r\n\r\n".encode()
             self.send_response(status)
             self.send_header("Content-Type", "text/event-stream")
@@ -358,7 +358,7 @@ class Web(BaseHTTPRequestHandler):
 
 
 class WebServer(ThreadingHTTPServer):
-    """The server on a free port; `documents` are what GET finds, and make it ask for a token."""
+    """The server on a free port; `documents` are served by GET, and make it require a token."""
 
     daemon_threads = True
 

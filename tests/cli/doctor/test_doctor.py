@@ -36,7 +36,7 @@ _spec.loader.exec_module(flawed)
 
 @pytest.fixture
 def examine(run):
-    """Run the doctor; gives its status, and the rules of its findings with their severities."""
+    """Run the doctor; return its status, and the rules of its findings with their severities."""
 
     def examine(*words):
         status, out, err = run("doctor", "--json", *words)
@@ -47,7 +47,7 @@ def examine(run):
     return examine
 
 
-# What each flaw breaks; a flaw without a rule here is none.
+# The findings of each flaw; a flaw without findings here is not one.
 STDIO = {
     "none": set(),
     "stateless-only": set(),
@@ -101,14 +101,14 @@ STDIO = {
     "template": {("uri", "error")},
     "unknown-resource": {("unknown-resource", "warning")},
 }
-#: Flaws that are seen only when time is up.
+#: Flaws that need a timeout.
 STAYING = ("end-of-input", "stubborn")
 SLOW = {"silent-probe": "0.3", "silence": "0.3"}
 
 
 @pytest.mark.parametrize("flaw", STDIO)
 def test_a_flaw_on_stdio(flaw, examine, monkeypatch):
-    """A server with one flaw has this finding and no other; an error is the exit status."""
+    """A server with one flaw has this finding only; the exit status is 1 for an error."""
     monkeypatch.setattr(_pipe, "EXIT_TIMEOUT", 0.3 if flaw in STAYING else 30)
     status, found, _ = examine("--timeout", SLOW.get(flaw, "30"), *COMMAND, flaw)
 
@@ -138,7 +138,7 @@ def test_a_flaw_of_a_call(flaw, examine, monkeypatch):
 
 
 def test_a_call_of_a_tool_that_is_not_listed(examine):
-    """It is called all the same: a server may hide it."""
+    """It is called, since a server may hide it."""
     assert examine("--call", "hidden", *COMMAND, "none")[:2] == (0, set())
 
 
@@ -164,7 +164,7 @@ HTTP = {
     "handshake-only": {("revision", "note")},
     "origin": {("origin", "error")},
     "host": {("host", "warning")},
-    # A page of another site may call, and read the answer.
+    # A page of another site can call, and read the response.
     "cors": {("origin", "error"), ("cors", "warning"), ("cors-headers", "warning")},
     "cors-exposed": {("origin", "error"), ("cors", "warning")},
     "redirect": {("redirect", "warning")},
@@ -188,7 +188,7 @@ HTTP = {
 
 @pytest.mark.parametrize("flaw", HTTP)
 def test_a_flaw_over_http(flaw, examine):
-    """A server at a URL with one flaw has this finding and no other."""
+    """A server at a URL with one flaw has this finding only."""
     with serving(flaw) as server:
         status, found, _ = examine(f"{server.origin}/mcp", "--timeout", "30")
 
@@ -202,7 +202,7 @@ TOKEN = ("token", "note")
 
 
 def documents_of(origin):
-    """Return the metadata of a server that keeps every rule."""
+    """Return the metadata of a server without flaws."""
     return {
         "challenge": f'Bearer resource_metadata="{origin}{RESOURCE}/mcp"',
         f"{RESOURCE}/mcp": {"resource": f"{origin}/mcp", "authorization_servers": [origin]},
@@ -228,7 +228,7 @@ def at_the_root(documents, origin):
 
 
 def with_a_path(documents, origin):
-    """The issuer has a path, and OpenID metadata behind it."""
+    """The issuer has a path, and OpenID metadata below it."""
     place = "/realm/.well-known/openid-configuration"
     found = changed(f"{RESOURCE}/mcp", authorization_servers=[f"{origin}/realm"])(documents, origin)
     known = {"client_id_metadata_document_supported": True}
@@ -267,7 +267,7 @@ AUTHORIZATION = [
 
 @pytest.mark.parametrize(("change", "rules"), AUTHORIZATION)
 def test_a_server_that_wants_a_token(change, rules, examine):
-    """The way to a token is followed, and each gap in it found."""
+    """Discovery is followed up to the token, and each gap in it found."""
     with serving("none", {}) as server:
         server.documents = change(documents_of(server.origin), server.origin)
         status, found, report = examine(f"{server.origin}/mcp")
@@ -278,7 +278,7 @@ def test_a_server_that_wants_a_token(change, rules, examine):
 
 
 def test_metadata_that_is_no_json(examine):
-    """It is as if it were not there."""
+    """It counts as missing."""
     with serving("none", {}) as server:
         documents = documents_of(server.origin)
         server.documents = {**documents, f"{RESOURCE}/mcp": b"{oops"}
@@ -288,7 +288,7 @@ def test_metadata_that_is_no_json(examine):
 
 
 def test_a_public_server_may_serve_every_site(examine, monkeypatch):
-    """On the internet an unknown origin is a warning, and the name of the host no matter."""
+    """On the internet an unknown origin is a warning, and the Host header does not matter."""
     monkeypatch.setattr("noizu_mcp.check.doctor._http_checks.is_local", lambda _: False)
     with serving("cors") as server:
         _, found, _ = examine(f"{server.origin}/mcp")
@@ -297,7 +297,7 @@ def test_a_public_server_may_serve_every_site(examine, monkeypatch):
 
 
 async def test_a_server_that_is_gone():
-    """A message to it is answered by its end."""
+    """If a message ends the server, that is its answer."""
     report = Report()
     async with _pipe.open_pipe(Stdio(*COMMAND[1:], "none"), report) as link:
         await link.end()
@@ -307,7 +307,7 @@ async def test_a_server_that_is_gone():
 
 
 def test_a_token_opens_the_rest(examine):
-    """With a header everything is checked; the header goes to this server alone."""
+    """With a token everything is checked; the header is sent to this server only."""
     with serving("none", {}) as server:
         words = (f"{server.origin}/mcp", "--header", "Authorization: Bearer x")
         assert examine(*words)[:2] == (0, set())
@@ -315,7 +315,7 @@ def test_a_token_opens_the_rest(examine):
 
 @pytest.mark.parametrize("place", ["https://127.0.0.1/x", "http://10.0.0.1/x"])
 def test_private_addresses_stay_private(place, examine, monkeypatch):
-    """A server elsewhere cannot make this program ask a private network."""
+    """A remote server cannot make this program connect to a private network."""
     monkeypatch.setattr("noizu_mcp.check.doctor._authorization.is_local", lambda url: url == place)
     with serving("none", {}) as server:
         server.documents = {"challenge": f'Bearer resource_metadata="{place}"'}
@@ -337,13 +337,13 @@ def test_private_addresses_stay_private(place, examine, monkeypatch):
     ],
 )
 def test_local_addresses(url, local):
-    """This machine and private networks are told from the internet."""
+    """Loopback and private addresses are distinguished from public ones."""
     assert is_local(url) == local
 
 
 @pytest.mark.parametrize(("days", "holds"), [(1, False), (100, True)])
 def test_a_certificate_that_ends(days, holds):
-    """The end of a certificate is told two weeks before."""
+    """A certificate is reported two weeks before it expires."""
 
     class Link:
         url = "https://example.com/mcp"
@@ -355,7 +355,7 @@ def test_a_certificate_that_ends(days, holds):
 
 
 def test_the_end_of_a_certificate_is_read():
-    """It comes with the connection."""
+    """The expiry date comes from the connection."""
 
     class Tls:
         def getpeercert(self):
@@ -375,7 +375,7 @@ def test_the_end_of_a_certificate_is_read():
 
 
 def test_plain_http_elsewhere():
-    """Without TLS a server on the internet is an error."""
+    """Plain HTTP to a server on the internet is an error."""
 
     class Link:
         url = "http://example.com/mcp"
@@ -396,7 +396,7 @@ def test_plain_http_elsewhere():
     ],
 )
 def test_a_server_at_another_place(flaw, path, text, examine):
-    """A URL without a server is told together with the place where there may be one."""
+    """If a URL has no server, the finding suggests another URL with one."""
     with serving(flaw) as server:
         status, found, report = examine(f"{server.origin}{path}")
 
@@ -406,7 +406,7 @@ def test_a_server_at_another_place(flaw, path, text, examine):
     assert ("; " in seen) == ("; " in text)
 
 
-def test_nobody_is_there(examine):
+def test_a_closed_port(examine):
     """A port without a server is one finding."""
     with serving("none") as server:
         pass
@@ -430,7 +430,7 @@ def test_a_program_that_cannot_run(examine, tmp_path):
 
 
 def test_a_silent_server_over_http(examine, monkeypatch):
-    """An answer that does not come in time is a finding of the start, for the first one, too."""
+    """A response that does not arrive in time is a finding of the start."""
     monkeypatch.setattr(_talk, "PROBE_TIMEOUT", 0.2)
     monkeypatch.setattr(flawed.Web, "do_POST", lambda self: self.server.shutdown_request)
     with serving("none") as server:
@@ -451,7 +451,7 @@ def test_a_list_that_is_too_large(examine, monkeypatch):
 
 
 def test_answers_without_end(examine, monkeypatch):
-    """One answer is read up to a bound only."""
+    """A response is read up to a limit only."""
     monkeypatch.setattr(_web, "MAX_BODY", 10)
     with serving("none") as server:
         assert examine(f"{server.origin}/mcp")[0] == 1
@@ -462,7 +462,7 @@ def test_answers_without_end(examine, monkeypatch):
 
 
 def test_a_target_in_python():
-    """It is started as a host starts it, with the variables of this program."""
+    """It is started as a host would start it, with the variables of this program."""
     target = _doctor._read_target(argparse.Namespace(target="app.py", process=None, header=[]))
 
     assert target.args[-2:] == ("run", "app.py")
@@ -472,14 +472,14 @@ def test_a_target_in_python():
 @pytest.mark.slow
 @pytest.mark.parametrize("example", ["everything.py", "weather.py", "resources.py", "prompts.py"])
 def test_our_own_servers_are_well(example, examine):
-    """Examples of the documentation have no finding, as a command."""
+    """Examples of the documentation have no findings."""
     target = str(ROOT / "docs" / "examples" / example)
     assert examine(target, "--timeout", "30")[:2] == (0, set())
 
 
 @pytest.fixture
 def serve_demo(folder):
-    """Serve the example `everything.py` on the host of the package; gives its URL."""
+    """Serve the example `everything.py` on the host of the package; yields its URL."""
     started = Future()
 
     async def main():
@@ -497,12 +497,12 @@ def serve_demo(folder):
 
 
 def test_our_own_server_over_http_is_well(examine, serve_demo):
-    """A server on its own host has no finding."""
+    """A server on its own host has no findings."""
     assert examine(serve_demo, "--timeout", "30")[:2] == (0, set())
 
 
 def test_the_report_for_people(run):
-    """Facts come first, then what was sent and seen, and what to do."""
+    """The report has facts, then what was sent and received, and what to do."""
     status, out, err = run("doctor", *COMMAND, "tool-schema")
 
     assert (status, err) == (1, "")
@@ -518,7 +518,7 @@ def test_the_report_for_people(run):
 
 
 def test_a_report_stays_short():
-    """The same fault is told once, and a rule not without end; quotations are cut."""
+    """Equal faults are merged, findings of one rule are limited, and quotations are cut."""
     report = Report()
     for number in range(20):
         report.check("message", False, "x", "y" * 1000 if number < 2 else number)
@@ -541,12 +541,12 @@ def test_a_report_stays_short():
     ],
 )
 def test_messages_with_faults(message):
-    """A value that is no message of JSON-RPC 2.0 has a fault in words."""
+    """A value that is not a JSON-RPC 2.0 message has a fault in words."""
     assert fault_of(message)
 
 
 def test_messages_without_faults():
-    """Requests, notifications, results and errors have none."""
+    """Requests, notifications, results and errors have no faults."""
     head = {"jsonrpc": "2.0"}
     assert fault_of({**head, "id": 1, "method": "a", "params": {}}) is None
     assert fault_of({**head, "id": 1, "result": {}}) is None
@@ -554,7 +554,7 @@ def test_messages_without_faults():
 
 
 def test_an_exchange_without_an_answer():
-    """It says so, with the reason if there is one."""
+    """The text says so, with the reason if there is one."""
     assert Exchange("x").seen == "no answer"
     assert Exchange("x", status=500, body=b"oops").seen == "HTTP 500 oops"
     assert Exchange("x", status=202).seen == "HTTP 202"
@@ -569,7 +569,7 @@ def test_an_exchange_without_an_answer():
     ],
 )
 def test_wrong_words(words, text, run):
-    """They are told in one line, with status 2."""
+    """Wrong arguments are reported in one line, with status 2."""
     status, _, err = run("doctor", *words)
     assert (status, True) == (2, text in err)
 
@@ -582,7 +582,7 @@ def test_without_the_library_for_http(run, monkeypatch):
 
 
 def test_the_page_has_every_rule():
-    """The table of the documentation is that of the program."""
+    """The table of the documentation is the same as in the program."""
     page = (ROOT / "docs" / "how-to" / "doctor.md").read_text(encoding="utf-8")
     rows = [f"| `{name}` | {rule.severity} | {rule.remedy} |" for name, rule in RULES.items()]
 
@@ -590,7 +590,7 @@ def test_the_page_has_every_rule():
 
 
 def test_every_rule_is_broken_by_a_test():
-    """A rule that no test breaks might never hold, or always."""
+    """A rule without a test might hold always, or never."""
     tables = [*STDIO.values(), *HTTP.values(), *CALLS.values()]
     broken = {rule for table in tables for rule, _ in table}
     broken |= {rule for _, rules in AUTHORIZATION for rule in rules}

@@ -42,7 +42,7 @@ RIGHT = {
 
 
 class Anything:
-    """A `Link` to a server that answers anything."""
+    """A `Link` to a server that answers arbitrary values."""
 
     def __init__(self, data, report):
         self.data = data
@@ -77,7 +77,7 @@ class Anything:
 @pytest.mark.slow
 @given(st.data(), st.booleans())
 def test_any_answers_make_a_report(data, stateless):
-    """No answer stops the checks, and each finding has a rule and words on one line."""
+    """No answer stops the checks, and each finding has a rule and a text of one line."""
     report = Report()
 
     async def main():

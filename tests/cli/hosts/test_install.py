@@ -22,7 +22,7 @@ PROGRAM = str(Path(sys.executable).parent / "noizu-mcp")
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """A home folder, and nothing in the environment that leads elsewhere."""
+    """An empty home folder, and an environment without other folders."""
     for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "COPILOT_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -106,7 +106,7 @@ FORMS = {
 
 
 def test_every_host_has_its_form_here():
-    """The table above, the help and the hosts name the same."""
+    """The table above, the help and the code have the same hosts."""
     assert HOSTS.keys() == FORMS.keys()
     listed = _parser._HOSTS.partition("\n\n")[0].removeprefix("Hosts: ")
     assert list(HOSTS) == listed.replace("\n", " ").replace(",", " ").split()
@@ -114,7 +114,7 @@ def test_every_host_has_its_form_here():
 
 @pytest.mark.parametrize("host", FORMS)
 def test_a_server_comes_and_goes(host, home, folder, run):
-    """The entry has the form of the host, and the file of the user is the only one touched."""
+    """The entry has the form of the host, and no other file of the user is changed."""
     file, key, entry, remote = FORMS[host]
     words = ("demo.py:Demo", "--env", "KEY=v")
     status, out, err = run("install", host, *words)
@@ -147,7 +147,7 @@ def test_a_server_comes_and_goes(host, home, folder, run):
 
 @pytest.mark.parametrize("host", FORMS)
 def test_a_server_of_a_project(host, home, folder, run):
-    """The file in the folder is written if the host reads one, and nothing in the home."""
+    """The file in the folder is written if the host reads it, and none in the home folder."""
     file = HOSTS[host].project
     status, _, err = run("install", host, "demo.py:Demo", "--scope", "project")
 
@@ -181,7 +181,7 @@ def test_a_server_of_a_project(host, home, folder, run):
     ],
 )
 def test_places_of_other_systems(platform, places, home, run, monkeypatch):
-    """Each system has its folder for settings."""
+    """Each system has its own folder for settings."""
     monkeypatch.setattr(sys, "platform", platform)
     for host, file in places.items():
         assert run("install", host, URL, "--name", "x", "--dry-run")[0] in (0, 2)
@@ -189,7 +189,7 @@ def test_places_of_other_systems(platform, places, home, run, monkeypatch):
 
 
 def test_folders_in_the_environment(home, monkeypatch, tmp_path):
-    """Variables name other folders; a relative one of XDG means nothing."""
+    """Variables override the folders; relative ones of XDG are ignored."""
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "c"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "x"))
     assert tmp_path / "c" / "config.toml" == HOSTS["codex"].place("user")
@@ -199,7 +199,7 @@ def test_folders_in_the_environment(home, monkeypatch, tmp_path):
 
 
 def test_the_command_works_from_any_folder(home, folder, run, tmp_path):
-    """The program of this environment starts the server, wherever it is."""
+    """The program of this environment starts the server from any folder."""
     run("install", "cursor", "demo.py")
     entry = read(home / ".cursor" / "mcp.json")["mcpServers"]["demo"]
     (tmp_path / "elsewhere").mkdir()
@@ -212,7 +212,7 @@ def test_the_command_works_from_any_folder(home, folder, run, tmp_path):
 
 
 def test_a_module_of_the_folder_is_found_from_elsewhere(home, folder, run):
-    """The folder is put on the path of Python, before what the user has there."""
+    """The folder is added to Python's path, before the paths of the user."""
     (folder / "pack").mkdir()
     (folder / "pack" / "__init__.py").write_text("")
     (folder / "pack" / "inner.py").write_text("from demo import Demo\n")
@@ -238,7 +238,7 @@ def test_an_installed_module_needs_no_path(home, folder, run, tmp_path, monkeypa
 
 
 def test_python_without_a_script(home, run, monkeypatch, tmp_path):
-    """The module is run if the script is not installed."""
+    """If the script is not installed, the module is run."""
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     run("install", "cursor", "demo.py")
     entry = read(home / ".cursor" / "mcp.json")["mcpServers"]["demo"]
@@ -257,7 +257,7 @@ import nowhere_to_be_found
 
 @pytest.mark.parametrize("own", ["", ", 'noizu_mcp>=0.1'"])
 def test_a_script_with_dependencies(own, home, folder, run, monkeypatch):
-    """Uv brings along what is not installed here, and this package unless it is named."""
+    """Uv installs missing dependencies, and this package unless it is listed."""
     (folder / "my script.py").write_text(SCRIPT.format(f"'nowhere-to-be-found'{own}"))
     monkeypatch.setenv("PATH", str(folder))
     status, _, err = run("install", "cursor", "my script.py")
@@ -276,7 +276,7 @@ def test_a_script_with_dependencies(own, home, folder, run, monkeypatch):
 
 @pytest.mark.parametrize("scope", ["user", "project"])
 def test_another_command(scope, home, folder, run, monkeypatch):
-    """Files among its arguments become absolute; the program does for this user alone."""
+    """Files among its arguments become absolute; the program may be a local one."""
     (folder / "tool").write_text("#!/bin/sh\n")
     (folder / "tool").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
@@ -303,7 +303,7 @@ def test_a_dry_run(home, run):
 
 
 def test_the_file_before_is_kept(home, folder, run):
-    """It stays beside the new one, with its mode; a link stays a link."""
+    """It is kept beside the new file, with its mode; a link remains a link."""
     real = folder / "dotfiles.json"
     real.write_bytes("\ufeff{\r\n}\r\n".encode())
     real.chmod(0o640)
@@ -320,7 +320,7 @@ def test_the_file_before_is_kept(home, folder, run):
 
 
 def test_the_first_file_stays_the_backup(home, run):
-    """Later changes keep the file before the first one, for its owner only."""
+    """Later changes keep the first backup, which only its owner can read."""
     (home / ".codex").mkdir()
     path = home / ".codex" / "config.toml"
     path.write_text('model = "o3"\n')
@@ -339,7 +339,7 @@ def test_the_first_file_stays_the_backup(home, run):
 
 
 def test_a_removal_says_what_is_left_to_do(home, run):
-    """A server that is gone cannot be started, nor enabled."""
+    """A server that is removed can neither be started nor enabled."""
     run("install", "vscode", URL, "--name", "x")
     _, out, _ = run("install", "vscode", "--name", "x", "--remove")
 
@@ -369,7 +369,7 @@ def make_folder(place, _):
 @pytest.mark.parametrize("name", ["mcp.json", f"mcp.json{BACKUP}"])
 @pytest.mark.parametrize("scope", ["project", "user"])
 def test_what_a_checkout_puts_in_the_place_of_a_file(scope, name, make, home, folder, run):
-    """A file of the user is never written through a link, nor is a pipe waited for."""
+    """A user's file is not written through a link, and pipes are not waited for."""
     place = folder / ".cursor" if scope == "project" else home / ".cursor"
     place.mkdir()
     precious = home / ".bashrc"
@@ -388,7 +388,7 @@ def test_what_a_checkout_puts_in_the_place_of_a_file(scope, name, make, home, fo
 
 
 def test_a_link_to_nowhere_is_no_backup(home, folder, run):
-    """Nothing is made at its end."""
+    """No file is created at its target."""
     (folder / ".cursor").mkdir()
     (folder / ".cursor" / "mcp.json").write_text("{}")
     (folder / ".cursor" / f"mcp.json{BACKUP}").symlink_to(home / "new")
@@ -419,7 +419,7 @@ def test_links_out_of_a_project(link, home, folder, run):
 
 
 def test_links_inside_a_project(home, folder, run):
-    """They are followed, and stay."""
+    """They are followed, and kept."""
     (folder / "shared").mkdir()
     (folder / ".vscode").symlink_to("shared")
     words = ("install", "vscode", URL, "--name", "x", "--scope", "project")
@@ -430,7 +430,7 @@ def test_links_inside_a_project(home, folder, run):
 
 
 def test_installs_at_once(home, folder):
-    """None of them loses the server of another one."""
+    """No install loses the server of another one."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -446,7 +446,7 @@ def test_installs_at_once(home, folder):
 
 
 def test_a_host_that_writes_meanwhile(home, run, monkeypatch):
-    """Its change stays: the file is read again, and changed then."""
+    """Its change is kept: the file is read again, and then changed."""
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()
     path.write_text("{}")
@@ -463,7 +463,7 @@ def test_a_host_that_writes_meanwhile(home, run, monkeypatch):
 
 
 def test_comments_stay(home, run):
-    """Settings with comments keep them."""
+    """Comments in settings are kept."""
     (home / ".config" / "zed").mkdir(parents=True)
     path = home / ".config" / "zed" / "settings.json"
     path.write_text('{\n  // Mine.\n  "theme": "One Dark",\n}\n')
@@ -484,7 +484,7 @@ def test_comments_stay(home, run):
     ],
 )
 def test_files_that_are_not_valid(host, file, content, text, home, run):
-    """They are left alone, and the error says what to do."""
+    """They are not changed, and the error says what to do."""
     (home / file).parent.mkdir()
     (home / file).write_bytes(content)
     status, out, err = run("install", host, URL, "--name", "x")
@@ -495,7 +495,7 @@ def test_files_that_are_not_valid(host, file, content, text, home, run):
 
 
 def test_a_removal_from_an_invalid_file(home, run):
-    """It is refused without the advice to add something."""
+    """It is refused, without the advice to add an entry."""
     (home / ".cursor").mkdir()
     (home / ".cursor" / "mcp.json").write_text("{")
     _, _, err = run("install", "cursor", "--remove", "--name", "x")
@@ -512,7 +512,7 @@ def test_a_removal_from_an_invalid_file(home, run):
     ],
 )
 def test_places_that_cannot_be_used(make, text, home, run):
-    """A failure of the system is one line."""
+    """An error of the system is one line."""
     make(home)
     status, _, err = run("install", "cursor", URL, "--name", "x")
 
@@ -535,7 +535,7 @@ def test_places_that_cannot_be_used(make, text, home, run):
     ],
 )
 def test_wrong_words(words, text, home, run):
-    """They are told in one line, with status 2."""
+    """Wrong arguments are reported in one line, with status 2."""
     status, out, err = run(*words)
 
     assert (status, out, err.count("\n")) == (2, "", 1)
@@ -544,7 +544,7 @@ def test_wrong_words(words, text, home, run):
 
 
 def test_config_prints_the_entry(home, run):
-    """The output is the entry alone; the file is named on stderr."""
+    """Only the entry is on stdout; the file is named on stderr."""
     status, out, err = run("config", "vscode", "demo.py")
     assert (status, *json.loads(out)["servers"]) == (0, "demo")
     assert err == "noizu-mcp: it goes into ~/.config/Code/User/mcp.json\n"
@@ -562,7 +562,7 @@ def test_a_project_in_its_folder(home, folder, run):
 
 @pytest.mark.slow
 def test_other_commands_load_nothing_of_it(folder):
-    """Hosts and editors of their files load with the command that needs them."""
+    """The modules of hosts and editors are only loaded by the commands that need them."""
     code = (
         "import sys; from noizu_mcp.cli import main; main(['list', 'demo.py']);"
         "print([n for n in sys.modules if 'cli.hosts' in n or 'cli.doctor' in n])"
@@ -573,5 +573,5 @@ def test_other_commands_load_nothing_of_it(folder):
 
 
 def test_main_is_the_way_in():
-    """The help of the commands is there."""
+    """The help has both commands."""
     assert main(["install", "--help"]) == 0

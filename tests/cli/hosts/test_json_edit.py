@@ -28,7 +28,7 @@ gaps = st.sampled_from(["", " ", "\n", "\n  ", "\t", "// one\n", "/* , } */", " 
 
 @st.composite
 def texts(draw, comments):
-    """Draw a document and one of its many texts."""
+    """Draw a document and one of its possible texts."""
     document = draw(documents)
     kinds = gaps if comments else st.sampled_from(["", " ", "\n", "\r\n  ", "\t"])
     found = cycle(draw(st.lists(kinds, min_size=1, max_size=8)))
@@ -55,7 +55,7 @@ def texts(draw, comments):
 @pytest.mark.slow
 @pytest.mark.parametrize("comments", [False, True])
 def test_a_set_member_changes_nothing_else(comments):
-    """The edited text has the member, and every other value and comment as before."""
+    """The edited text has the member; all other values and comments are unchanged."""
 
     @given(drawn=texts(comments), outer=names, name=names, value=values)
     def check(drawn, outer, name, value):
@@ -64,7 +64,7 @@ def test_a_set_member_changes_nothing_else(comments):
         expected = {**document, outer: {**document.get(outer, {}), name: value}}
         assert expected == read_json_text(edited, comments=comments)
         if name not in document.get(outer, {}):
-            # Nothing of the text is gone: all its characters are there, in order.
+            # All characters of the old text are there, in order.
             rest = iter(edited)
             assert all(letter in rest for letter in text if not letter.isspace())
 
@@ -74,7 +74,7 @@ def test_a_set_member_changes_nothing_else(comments):
 @pytest.mark.slow
 @pytest.mark.parametrize("comments", [False, True])
 def test_a_removed_member_takes_nothing_else(comments):
-    """The edited text lacks the member only; without such a member it is the same text."""
+    """Only the member is removed; without such a member the text is unchanged."""
 
     @given(drawn=texts(comments), outer=names, name=names)
     def check(drawn, outer, name):
@@ -102,7 +102,7 @@ SETTINGS = """\
 
 
 def test_an_added_member_looks_like_its_neighbours():
-    """Indentation and comments are those of the file."""
+    """Indentation and comments are as in the rest of the file."""
     edited = set_member(SETTINGS, ("servers", "two"), {"url": "y"}, comments=True)
 
     assert (
@@ -126,7 +126,7 @@ def test_an_added_member_looks_like_its_neighbours():
 
 
 def test_an_added_object_goes_to_the_end():
-    """A missing object of the servers is added, after a last comma, too."""
+    """A missing object of the servers is added at the end, also after a trailing comma."""
     edited = set_member(SETTINGS, ("others", "two"), 1, comments=True)
 
     end = '    },\n    "others": {\n        "two": 1\n    },\n}\n'
@@ -146,7 +146,7 @@ def test_an_added_object_goes_to_the_end():
     ],
 )
 def test_small_files(text, expected):
-    """Empty files, files of one line and files of Windows keep their form."""
+    """Empty files, files of one line and files with CRLF keep their form."""
     assert expected == set_member(text, ("s", "n"), 1, comments=False)
 
 
@@ -163,7 +163,7 @@ def test_small_files(text, expected):
     ],
 )
 def test_small_files_without_a_member(text, expected):
-    """Commas go with the member that they belong to."""
+    """Commas are removed with the member that they belong to."""
     assert expected == remove_member(text, ("s", "n"), comments=False)
 
 
@@ -188,7 +188,7 @@ def test_small_files_without_a_member(text, expected):
     ],
 )
 def test_faults(text, comments, message):
-    """A file that cannot be read, or has another form, is refused with its place."""
+    """A file that cannot be read, or has another form, is refused with the position."""
     with pytest.raises(EditError) as caught:
         set_member(text, ("s", "n"), 1, comments=comments)
 
@@ -196,7 +196,7 @@ def test_faults(text, comments, message):
 
 
 def test_half_a_letter_is_escaped():
-    """Text without bytes is written as JSON can write it."""
+    """Half of a surrogate pair is escaped."""
     edited = set_member("{}", ("s",), "\ud800", comments=False)
 
     assert json.loads(edited.encode()) == {"s": "\ud800"}

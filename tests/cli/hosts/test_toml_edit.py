@@ -37,7 +37,7 @@ text = '''
 @pytest.mark.slow
 @given(table=tables, name=st.text(letters, min_size=1, max_size=6))
 def test_an_added_table_changes_nothing_else(table, name):
-    """The text before is the beginning of the text after, and the table has its values."""
+    """The new text begins with the old one, and the table has its values."""
     if name in ("one", "two"):
         return
     edited = set_table(TEXT, ("mcp_servers", name), table)
@@ -50,7 +50,7 @@ def test_an_added_table_changes_nothing_else(table, name):
 
 
 def test_a_table_in_the_middle():
-    """It is replaced where it is, with the tables inside of it; comments around it stay."""
+    """It is replaced in place, with its subtables; comments around it stay."""
     edited = set_table(TEXT, ("mcp_servers", "two"), {"url": "u", "env": {"B c": "2"}})
 
     assert '# The second one.\n[mcp_servers.two]\nurl = "u"\nenv = { "B c" = "2" }\n# The' in edited
@@ -71,13 +71,13 @@ def test_a_table_in_the_middle():
     ],
 )
 def test_small_texts(text, expected):
-    """Empty texts, texts without a last line end and texts of Windows keep their form."""
+    """Empty texts, texts without a final newline and texts with CRLF keep their form."""
     assert expected == set_table(text, ("s", "n"), {"a": "b"})
 
 
 @pytest.mark.parametrize("text", ["", "x = 1\n", "s = 1\n", "[s.m]\n"])
 def test_nothing_to_remove(text):
-    """A text without the table stays the same."""
+    """A text without the table is unchanged."""
     assert text == remove_table(text, ("s", "n"))
 
 
@@ -92,7 +92,7 @@ def test_nothing_to_remove(text):
     ],
 )
 def test_other_forms_are_left_alone(text):
-    """A table in a form that headers do not show is refused, not mangled."""
+    """A table that is not written with headers is refused, not damaged."""
     with pytest.raises(EditError, match="only you can change"):
         set_table(text, ("s", "n"), {"a": "b"})
     if "'''" not in text and "[[" not in text:
@@ -101,6 +101,6 @@ def test_other_forms_are_left_alone(text):
 
 
 def test_text_that_is_not_toml():
-    """It is refused with the place."""
+    """It is refused with the position."""
     with pytest.raises(EditError, match="line 1"):
         read_toml_text("a = = 1")

@@ -1,4 +1,4 @@
-"""A host on a free port, and clients that say what they like."""
+"""A host on a free port, and raw clients."""
 
 import gc
 import socket
@@ -16,7 +16,7 @@ from ..http.certificate import make_certificate
 
 @pytest.fixture
 def serve(nursery):
-    """Start a host for an application; gives the `Host`, with the end of `serve_asgi` in it."""
+    """Start a host for an application; return the `Host`, with the end of `serve_asgi` in it."""
 
     async def start(
         app,
@@ -73,7 +73,7 @@ async def connect():
 
 
 async def _read_body(receive):
-    """Read a body; None if the client has gone."""
+    """Read a body; return None if the client disconnected."""
     body, more = b"", True
     while more:
         message = await receive()
@@ -85,7 +85,7 @@ async def _read_body(receive):
 
 
 async def _answer(send, body=b"", status=200, headers=()):
-    """Send a whole answer."""
+    """Send a complete response."""
     length = (b"content-length", b"%d" % len(body))
     start = {"type": "http.response.start", "status": status, "headers": [length, *headers]}
     await send(start)
@@ -103,7 +103,7 @@ def answer():
 
 
 async def _echo(scope, receive, send):
-    """Answer with what was sent."""
+    """Answer with the request body."""
     body = await _read_body(receive)
     if body is not None:
         await _answer(send, body)
@@ -115,7 +115,7 @@ def echo():
 
 
 class Held:
-    """An application that answers with what it was sent; `/long` waits for `go_on` first."""
+    """An application that echoes request bodies; `/long` waits for `go_on` first."""
 
     def __init__(self):
         self.started = trio.Event()
@@ -134,7 +134,7 @@ def held():
 
 
 class Endless:
-    """An application that waits until it is cancelled, and counts how often it was."""
+    """An application that waits until it is cancelled, and counts its cancellations."""
 
     cancelled = 0
 
@@ -162,7 +162,7 @@ def descriptors():
 
 
 async def _leave(stream, how):
-    """End the connection of a client: close it, or reset it."""
+    """Close or reset the connection of a client."""
     if how == "reset":
         stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
     await trio.aclose_forcefully(stream)
@@ -174,7 +174,7 @@ def leave():
 
 
 async def _until(condition):
-    """Wait for something that the system has a hand in."""
+    """Wait for a condition that depends on the operating system."""
     with trio.fail_after(60):
         while not condition():
             await trio.testing.wait_all_tasks_blocked(0.001)
@@ -187,5 +187,5 @@ def until():
 
 @pytest.fixture
 def certificate(tmp_path):
-    """A certificate for 127.0.0.1 and its key, in one file; gives the path."""
+    """A certificate for 127.0.0.1 and its key in one file; return the path."""
     return str(make_certificate(tmp_path))

@@ -1,4 +1,4 @@
-"""The client behind a trusted proxy: whose headers are believed, and which entry."""
+"""Addresses from trusted proxies: which headers are used, and which entry of them."""
 
 import ipaddress
 
@@ -31,7 +31,7 @@ def _read(*headers, proxies=PROXIES):
         (["x-forwarded-for: 192.0.2.1, 192.0.2.2 ,10.1.1.1"], ("192.0.2.2", 0), None),
         (["x-forwarded-for: 192.0.2.1, 192.0.2.2", "x-forwarded-for: 10.1.1.1, 2001:db8::7"],
          ("192.0.2.2", 0), None),
-        # Every one of them is a proxy: the request began at the first.
+        # All of them are proxies: the request came from the first.
         (["x-forwarded-for: 10.2.2.2, 10.1.1.1"], ("10.2.2.2", 0), None),
         (["x-forwarded-for: 192.0.2.1, unknown"], None, None),
         (["x-forwarded-for: 192.0.2.1, unknown, 10.1.1.1"], None, None),
@@ -54,7 +54,7 @@ def _read(*headers, proxies=PROXIES):
         (["forwarded: for=192.0.2.1:80"], None, None),
         (['forwarded: for=", for=192.0.2.1'], None, None),
         (["forwarded: "], None, None),
-        # Both kinds: only what they agree on.
+        # Both headers: only what they agree on counts.
         (["forwarded: for=192.0.2.1", "x-forwarded-for: 192.0.2.1:7"], ("192.0.2.1", 0), None),
         (["forwarded: for=192.0.2.2", "x-forwarded-for: 192.0.2.1"], None, None),
         (["forwarded: for=", "x-forwarded-for: 192.0.2.1"], None, None),
@@ -65,19 +65,19 @@ def _read(*headers, proxies=PROXIES):
     ],
 )  # fmt: skip
 def test_the_headers_of_a_proxy(headers, client, scheme):
-    """The last address that is no proxy is the client; what is malformed changes nothing."""
+    """The last address that is not a proxy is the client; malformed headers change nothing."""
     assert _read(*headers) == (client, scheme)
 
 
 def test_every_peer_is_believed_only_about_its_own_client():
-    """With `*` the last entry counts, unless its address is listed, too."""
+    """With `*` the last entry is the client, unless its address is listed as well."""
     header = "x-forwarded-for: 192.0.2.1, 192.0.2.2, 10.1.1.1"
     assert _read(header, proxies=TrustedProxies(["*"]))[0] == ("10.1.1.1", 0)
     assert _read(header, proxies=TrustedProxies(["*", "10.0.0.0/8"]))[0] == ("192.0.2.2", 0)
 
 
-def test_as_many_proxies_as_nobody_has():
-    """The search ends: a client may write as many entries as fit into the head."""
+def test_the_number_of_proxies_is_limited():
+    """The search stops after a maximum of entries: a client may fill the whole head with them."""
     header = ", ".join(["192.0.2.1", *["10.1.1.1"] * MOST_PROXIES])
     assert _read(f"x-forwarded-for: {header}")[0] == ("10.1.1.1", 0)
 
@@ -89,13 +89,13 @@ _CHAIN = st.lists(_PROXY, max_size=5)
 
 @given(_JUNK, _CHAIN)
 def test_nothing_that_a_client_writes_hides_its_address(junk, chain):
-    """Entries before that of the first proxy are not looked at."""
+    """Entries before the address of the first proxy are ignored."""
     assert _read(f"x-forwarded-for: {', '.join([junk, REAL, *chain])}") == ((REAL, 0), None)
 
 
 @given(_JUNK | st.just('for="'), _CHAIN)
 def test_nothing_that_a_client_writes_is_another_address(junk, chain):
-    """`Forwarded` can be made unreadable by a client, but names no other one."""
+    """A client can make `Forwarded` unreadable, but cannot make it name another client."""
     nodes = [f"for={each}" for each in (REAL, *chain)]
     assert _read(f"forwarded: {', '.join([junk, *nodes])}")[0] in ((REAL, 0), None)
     value = ", ".join(nodes)
@@ -111,7 +111,7 @@ def test_nothing_that_a_client_writes_is_another_address(junk, chain):
     )
 )
 def test_any_bytes_are_read(headers):
-    """The result is an address and a scheme, or nothing."""
+    """Any bytes result in an address and a scheme, or in nothing."""
     client, scheme = PROXIES.read(headers)
     assert scheme in (None, "http", "https")
     if client is not None:
@@ -121,7 +121,7 @@ def test_any_bytes_are_read(headers):
 
 @pytest.fixture
 def scopes(answer):
-    """An application that keeps its scopes, in a list."""
+    """An application that stores its scopes in a list."""
 
     async def app(scope, receive, send):
         app.seen.append((scope["client"], scope["scheme"]))
@@ -136,7 +136,7 @@ HEADERS = ("X-Forwarded-For: 192.0.2.1", "X-Forwarded-Proto: https")
 
 @pytest.mark.parametrize("allowed", [["127.0.0.0/8"], ["127.0.0.2"], []])
 async def test_only_listed_peers_are_believed(serve, connect, scopes, allowed):
-    """The scope of any other one has the address of the connection."""
+    """For other peers the scope has the address of the connection."""
     client = await connect(await serve(scopes, forwarded_allow_ips=allowed))
     for headers in (HEADERS, ("X-Forwarded-For: junk",)):
         await client.request(b"", *headers)
@@ -148,7 +148,7 @@ async def test_only_listed_peers_are_believed(serve, connect, scopes, allowed):
 
 @pytest.mark.parametrize("allowed", ["*", "127.0.0.1"])
 async def test_a_proxy_on_a_unix_socket(serve, tmp_path, scopes, allowed):
-    """It has no address, so only `*` means it."""
+    """A proxy on a Unix socket has no address, so only `*` matches it."""
     path = str(tmp_path / "mcp.sock")
     await serve(scopes, uds=path, forwarded_allow_ips=[allowed])
     async with await trio.open_unix_socket(path) as stream:
@@ -158,7 +158,7 @@ async def test_a_proxy_on_a_unix_socket(serve, tmp_path, scopes, allowed):
 
 
 async def test_hypercorn_believes_the_same(nursery, connect, scopes):
-    """Clients of HTTP/1.1 and HTTP/2 are seen alike."""
+    """On hypercorn clients of HTTP/1.1 and HTTP/2 have the same addresses."""
 
     async def run(task_status):
         config = HostOptions(forwarded_allow_ips=["127.0.0.1"])
@@ -173,11 +173,11 @@ async def test_hypercorn_believes_the_same(nursery, connect, scopes):
 
 
 async def test_hypercorn_has_no_port_for_health_checks():
-    """The error says what to do."""
+    """A port for health checks is refused with hypercorn; the error says what to do."""
     with pytest.raises(OSError, match="use server='noizu'"), single_failure():
         await serve_hypercorn(None, port=0, config=HostOptions(health_port=0))
 
 
 def test_names_that_are_no_addresses_are_not_trusted():
-    """Other hosts give the name of a Unix socket in place of an address."""
+    """Other hosts report the path of a Unix socket instead of an address; it is not trusted."""
     assert not PROXIES.trust(("unix:", 0))

@@ -1,4 +1,4 @@
-"""Serving: what an application is told, what its client gets, and what is logged."""
+"""Serving: the ASGI events of an application, the responses of its clients, and the log."""
 
 import logging
 import socket
@@ -18,8 +18,8 @@ def _chunk(body, *, more=True):
     return {"type": "http.response.body", "body": body, "more_body": more}
 
 
-async def test_an_application_is_told_what_was_asked(serve, connect, read_body, answer):
-    """The scope says who asks whom for what; the body comes in one piece."""
+async def test_the_scope_has_the_request(serve, connect, read_body, answer):
+    """The scope has addresses, method, target and headers; the body comes in one event."""
     seen = []
 
     async def app(scope, receive, send):
@@ -41,7 +41,7 @@ async def test_an_application_is_told_what_was_asked(serve, connect, read_body, 
 
 
 async def test_a_connection_serves_many_requests(serve, connect, echo):
-    """It is kept open, and whatever is sent ahead is answered in order."""
+    """Keep-alive connections answer pipelined requests in order."""
     host = await serve(echo)
     client = await connect(host)
     for number in range(3):
@@ -55,7 +55,7 @@ async def test_a_connection_serves_many_requests(serve, connect, echo):
 
 
 async def test_an_answer_is_one_write(serve, connect, echo, monkeypatch):
-    """Head, body and end go out together."""
+    """Head, body and end are sent in one write."""
     writes = []
     write = ClientSocket.write
 
@@ -71,7 +71,7 @@ async def test_an_answer_is_one_write(serve, connect, echo, monkeypatch):
 
 
 async def test_what_is_streamed_goes_out_at_once(serve, connect):
-    """A part of an answer does not wait for the next; an empty one sends the head."""
+    """A part of a body is sent without waiting for the next; an empty part sends the head."""
     go_on = [trio.Event(), trio.Event()]
 
     async def app(scope, receive, send):
@@ -92,7 +92,7 @@ async def test_what_is_streamed_goes_out_at_once(serve, connect):
 
 
 async def test_a_failure_is_a_500_and_a_record(serve, connect, caplog):
-    """The log has the failure, and the answer has nothing of it."""
+    """The exception is in the log, and not in the response."""
 
     async def app(scope, receive, send):
         raise RuntimeError("secret")
@@ -108,7 +108,7 @@ async def test_a_failure_is_a_500_and_a_record(serve, connect, caplog):
 
 
 async def test_a_failure_before_the_body_is_a_500(serve, connect, caplog):
-    """The head of an answer whose body never comes is not sent."""
+    """The head of a response is not sent if its body never comes."""
 
     async def app(scope, receive, send):
         await send(START)
@@ -121,7 +121,7 @@ async def test_a_failure_before_the_body_is_a_500(serve, connect, caplog):
 
 
 async def test_a_failure_within_the_body_cuts_it_off(serve, connect, caplog):
-    """The client sees that the answer is not whole."""
+    """The client sees that the response is incomplete."""
 
     async def app(scope, receive, send):
         await send(START)
@@ -135,7 +135,7 @@ async def test_a_failure_within_the_body_cuts_it_off(serve, connect, caplog):
 
 
 async def test_more_than_was_promised_is_a_failure_of_the_application(serve, connect, caplog):
-    """A body longer than its length is not sent."""
+    """A body that exceeds its Content-Length is not sent."""
 
     async def app(scope, receive, send):
         await send({**START, "headers": [(b"content-length", b"1")]})
@@ -148,7 +148,7 @@ async def test_more_than_was_promised_is_a_failure_of_the_application(serve, con
 
 
 async def test_no_answer_is_a_500(serve, connect, caplog):
-    """An application that returns without an answer has failed, quietly."""
+    """An application that returns without a response gets 500, without a traceback."""
 
     async def app(scope, receive, send):
         pass
@@ -160,7 +160,7 @@ async def test_no_answer_is_a_500(serve, connect, caplog):
 
 
 async def test_the_end_of_the_client_is_a_disconnect(serve, connect):
-    """Closed or reset: the application hears of it, and may send what it likes into nothing."""
+    """After a close or a reset the application gets `http.disconnect`, and can still send."""
     seen = []
     over = trio.Event()
 
@@ -184,7 +184,7 @@ async def test_the_end_of_the_client_is_a_disconnect(serve, connect):
 
 
 async def test_a_half_closed_client_gets_what_is_answered_at_once(serve, connect, echo):
-    """Of an application that waits for nothing, however the tasks are shuffled."""
+    """An application that does not wait answers, however the tasks are scheduled."""
     host = await serve(echo)
     for _ in range(20):
         client = await connect(host)
@@ -195,7 +195,7 @@ async def test_a_half_closed_client_gets_what_is_answered_at_once(serve, connect
 
 @pytest.fixture
 def half_closed(serve, connect):
-    """Ask an application, close the client's side, and read all of the answer slowly."""
+    """Send a request, half-close, and read the whole response slowly."""
 
     async def read(app):
         client = await connect(await serve(app), receive_buffer=4096)
@@ -208,7 +208,7 @@ def half_closed(serve, connect):
 
 
 async def test_a_half_closed_client_gets_all_that_is_being_written(half_closed, answer):
-    """An answer that has begun is not cut off, however slowly it is taken."""
+    """A response that has begun is not cut off, however slowly the client reads."""
 
     async def app(scope, receive, send):
         await answer(send, b"x" * 3_000_000)
@@ -217,7 +217,7 @@ async def test_a_half_closed_client_gets_all_that_is_being_written(half_closed, 
 
 
 async def test_a_half_closed_client_gets_it_while_the_application_receives(half_closed, answer):
-    """The news of the close does not cut off the answer."""
+    """Receiving the disconnect does not cut off the response."""
 
     async def app(scope, receive, send):
         async def hear():
@@ -232,7 +232,7 @@ async def test_a_half_closed_client_gets_it_while_the_application_receives(half_
 
 
 async def test_half_a_close_is_the_end(serve, connect, answer):
-    """Nobody can tell it from a client that has left: an application that waits hears of that."""
+    """A half-close looks like a close: an application that waits gets `http.disconnect`."""
     over = trio.Event()
 
     async def app(scope, receive, send):
@@ -253,7 +253,7 @@ async def test_half_a_close_is_the_end(serve, connect, answer):
 async def test_clients_that_left_keep_no_place(
     serve, connect, leave, until, descriptors, answer, how
 ):
-    """Their applications go on without them; nobody is turned away for that."""
+    """Disconnected clients use no slot while their applications go on, so no client is refused."""
     go_on, clients, ended = trio.Event(), [], []
 
     async def app(scope, receive, send):
@@ -278,7 +278,7 @@ async def test_clients_that_left_keep_no_place(
     assert await client.answer() == (200, b"")
     go_on.set()
     await until(lambda: len(ended) == 20)
-    # Nothing of those who answered a client that had left counts as an idle connection.
+    # Responses to clients that had left do not count as idle connections.
     for _ in range(20):
         client = await connect(host)
         await client.request()
@@ -290,7 +290,7 @@ async def test_clients_that_left_keep_no_place(
 async def test_an_application_goes_on_after_its_answer_without_the_client(
     serve, connect, answer, until, descriptors
 ):
-    """A connection that is closed after an answer is closed then."""
+    """The connection is closed after the response, while the application goes on."""
     go_on = trio.Event()
 
     async def app(scope, receive, send):
@@ -310,7 +310,7 @@ async def test_an_application_goes_on_after_its_answer_without_the_client(
 
 
 async def test_a_body_cut_short_is_a_disconnect(serve, connect, read_body):
-    """A client that vanishes in the middle of an upload never looks like one that is done."""
+    """An incomplete upload ends in `http.disconnect`, and never as a complete body."""
     bodies = []
     over = trio.Event()
 
@@ -329,7 +329,7 @@ async def test_a_body_cut_short_is_a_disconnect(serve, connect, read_body):
 
 
 async def test_an_early_answer_survives_the_rest_of_the_upload(serve, connect, answer):
-    """A client that is refused while it sends megabytes reads why."""
+    """A client that is refused during an upload of megabytes can read the response."""
 
     async def app(scope, receive, send):
         await receive()
@@ -342,8 +342,8 @@ async def test_an_early_answer_survives_the_rest_of_the_upload(serve, connect, a
     assert await client.rest() == b""
 
 
-async def test_a_body_that_nobody_takes_holds_up_its_connection(serve, connect, answer):
-    """It is not kept in memory, and is forgotten when the application has answered."""
+async def test_an_unread_body_blocks_its_connection(serve, connect, answer):
+    """A body that is not read is not buffered, and is dropped after the response."""
     go_on = trio.Event()
 
     async def app(scope, receive, send):
@@ -352,7 +352,7 @@ async def test_a_body_that_nobody_takes_holds_up_its_connection(serve, connect, 
 
     client = await connect(await serve(app))
     await client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 50000000\r\n\r\n")
-    with trio.move_on_after(0.3) as scope:  # until all buffers on the way are full
+    with trio.move_on_after(0.3) as scope:  # until all buffers in between are full
         await client.send(b"x" * 50_000_000)
     assert scope.cancelled_caught
     go_on.set()
@@ -360,7 +360,7 @@ async def test_a_body_that_nobody_takes_holds_up_its_connection(serve, connect, 
 
 
 async def test_continue_is_said_when_the_body_is_wanted(serve, connect, echo):
-    """`Expect: 100-continue` is answered when the application reads."""
+    """`100 Continue` is sent when the application reads the body."""
     client = await connect(await serve(echo))
     await client.send(b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n")
     await client.send(b"Content-Length: 4\r\n\r\n")
@@ -370,7 +370,7 @@ async def test_continue_is_said_when_the_body_is_wanted(serve, connect, echo):
 
 
 async def test_continue_is_not_said_to_a_refused_body(serve, connect, answer):
-    """An application that answers by the headers alone spares the client the upload."""
+    """An application that refuses a request by its headers saves the client the upload."""
 
     async def app(scope, receive, send):
         await answer(send, status=401)
@@ -383,7 +383,7 @@ async def test_continue_is_not_said_to_a_refused_body(serve, connect, answer):
 
 
 async def test_websockets_and_upgrades_are_not_offered(serve, connect, echo):
-    """`Upgrade` is ignored: the answer is that of a plain request."""
+    """`Upgrade` is ignored: the request is answered as a plain one."""
     client = await connect(await serve(echo))
     for kind in ("websocket", "h2c"):
         await client.request(b"1", "Connection: upgrade", f"Upgrade: {kind}")
@@ -391,7 +391,7 @@ async def test_websockets_and_upgrades_are_not_offered(serve, connect, echo):
 
 
 async def test_a_closed_connection_was_announced(serve, connect, echo):
-    """After as many requests as a connection may have, the answer says that it is the last."""
+    """The last response of a connection has `Connection: close`."""
     client = await connect(await serve(echo, max_requests=1))
     await client.request(b"1", "Connection: keep-alive")
     _, headers = await client.head()
@@ -405,7 +405,7 @@ async def _is_turned_away(client):
 
 
 async def test_the_connection_idle_for_longest_makes_room(serve, connect, echo):
-    """At the cap a new client is served, and the client closed that used it least recently."""
+    """At the limit a new client is accepted, and the least recently used connection is closed."""
     host = await serve(echo, max_connections=2)
     first, second = await connect(host), await connect(host)
     for client in (first, second, first):
@@ -420,7 +420,7 @@ async def test_the_connection_idle_for_longest_makes_room(serve, connect, echo):
 
 
 async def test_one_too_many_is_turned_away(serve, connect, held, caplog):
-    """The answer is 503 while every connection is busy; the log says so once."""
+    """If every connection is busy, a client gets 503; the log reports it once."""
     host = await serve(held, max_connections=1)
     busy = await connect(host)
     await busy.request(path="/long")
@@ -441,7 +441,7 @@ async def test_one_too_many_is_turned_away(serve, connect, held, caplog):
 async def test_a_request_that_is_not_whole_makes_room(
     serve, connect, held, autojump_clock, caplog, busy
 ):
-    """A client that owes the rest of its body for a second loses its place, one that waits not."""
+    """A client whose body is overdue for a second loses its slot; a waiting client does not."""
     host = await serve(held, max_connections=2)
     waiting, *slow = [await connect(host) for _ in range(2)]
     await waiting.request(path="/long" if busy else "/")
@@ -457,7 +457,7 @@ async def test_a_request_that_is_not_whole_makes_room(
     assert await _is_turned_away(await connect(host))
     await trio.sleep(1)
     for each in slow[1:]:
-        await each.send(b"1" * 4000)  # one that is sending is not quiet
+        await each.send(b"1" * 4000)  # a client that sends is not idle
     await trio.testing.wait_all_tasks_blocked()
     other = await connect(host)
     await other.request(b"3")
@@ -474,9 +474,9 @@ async def test_a_request_that_is_not_whole_makes_room(
 
 
 async def test_a_body_in_drops_keeps_no_place(serve, connect, echo, autojump_clock):
-    """A byte now and then is as good as none; at a modem's pace the place is kept.
+    """A body at a byte now and then loses its slot, one at the pace of a modem keeps it.
 
-    What was before the request does not count.
+    Bytes from before the request do not count.
     """
     host = await serve(echo, max_connections=2)
     sending = await connect(host)
@@ -501,7 +501,7 @@ async def test_a_body_in_drops_keeps_no_place(serve, connect, echo, autojump_clo
 
 
 async def test_after_continue_the_body_is_owed(serve, connect, echo, autojump_clock):
-    """A client that was told to go on and does not makes room like any other."""
+    """A client that got `100 Continue` and does not send loses its slot like any other."""
     host = await serve(echo, max_connections=1)
     slow = await connect(host)
     await slow.send(b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n")
@@ -515,7 +515,7 @@ async def test_after_continue_the_body_is_owed(serve, connect, echo, autojump_cl
 
 
 async def test_a_client_that_waits_for_continue_is_not_quiet(serve, connect, echo, autojump_clock):
-    """It is the application that has not asked for the body."""
+    """A client that waits for `100 Continue` keeps its slot."""
     go_on = trio.Event()
 
     async def app(scope, receive, send):
@@ -538,7 +538,7 @@ async def test_a_client_that_waits_for_continue_is_not_quiet(serve, connect, ech
 async def test_no_descriptor_left_is_waited_for(
     serve, connect, echo, caplog, monkeypatch, autojump_clock
 ):
-    """A process that has no room for a connection says so and tries again."""
+    """A process without free descriptors logs it, and tries to accept again."""
     accept, failures = _listeners.accept_nowait, [OSError(24, "Too many open files")] * 9
 
     def accept_nowait(listener):
@@ -554,7 +554,7 @@ async def test_no_descriptor_left_is_waited_for(
 
 
 async def test_a_broken_listener_is_an_error(connect, echo, monkeypatch):
-    """Any other failure of a listening socket ends the host, as one exception."""
+    """Any other error of a listening socket ends the host with that single exception."""
 
     def accept_nowait(listener):
         raise OSError(22, "Invalid argument")
@@ -574,7 +574,7 @@ async def _start(app, task_status):
 
 
 async def test_a_client_gone_before_it_is_accepted_is_no_matter(serve, connect, echo, monkeypatch):
-    """Accepting nothing changes nothing."""
+    """A client that is gone before `accept` is ignored."""
     accept, gone = _listeners.accept_nowait, [None]
     monkeypatch.setattr(
         _listeners, "accept_nowait", lambda listener: gone.pop() if gone else accept(listener)
@@ -588,7 +588,7 @@ async def test_a_client_gone_before_it_is_accepted_is_no_matter(serve, connect, 
 async def test_a_failure_of_one_connection_spares_the_others(
     serve, connect, echo, monkeypatch, caplog, verbose
 ):
-    """A fault in the host itself costs one connection and one line."""
+    """A fault in the host itself ends one connection, and is logged in one line."""
     caplog.set_level(logging.DEBUG if verbose else logging.INFO, "noizu_mcp.http")
     host = await serve(echo)
     fine = await connect(host)
@@ -600,18 +600,18 @@ async def test_a_failure_of_one_connection_spares_the_others(
             raise KeyError(3)
 
         patch.setattr(ClientSocket, "receive", receive)
-        for _ in range(5):  # no client may fill the log
+        for _ in range(5):  # no client may flood the log
             broken = await connect(host)
             assert await broken.rest() == b""
     assert caplog.messages == ["a connection failed: KeyError(3)"]
     assert bool(caplog.records[0].exc_info) is verbose
     await fine.request(b"2")
-    # It waited in the code of before the patch.
+    # It waited in the code from before the patch.
     assert await fine.answer() == (200, b"2")
 
 
 async def test_a_connection_that_fails_at_the_end_of_the_host(serve, connect, monkeypatch, caplog):
-    """Its failure is logged, and its cancellation goes on."""
+    """The failure is logged, and the cancellation continues."""
 
     async def receive(self):
         async with trio.open_nursery() as nursery:
@@ -632,7 +632,7 @@ async def test_a_connection_that_fails_at_the_end_of_the_host(serve, connect, mo
 
 
 async def test_reset_clients_leave_nothing(serve, connect, echo, caplog):
-    """Connections that are reset, at whatever point, are gone and not worth a line."""
+    """Connections that are reset at any point are dropped without a log entry."""
     host = await serve(echo)
     for data in (b"", b"POST / HT", b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1"):
         client = await connect(host)

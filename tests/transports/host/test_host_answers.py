@@ -1,4 +1,4 @@
-"""Answers: their heads, the end of their bodies, and applications that break the rules of ASGI."""
+"""Responses: heads, ends of bodies, and applications that violate ASGI."""
 
 import contextvars
 import email.utils
@@ -20,7 +20,7 @@ async def _headers(client):
 
 
 async def test_answers_have_a_date_and_a_server(serve, connect, echo):
-    """The date is that of the clock; the server is named without a version."""
+    """`date` is the time of the clock; `server` has no version."""
     client = await connect(await serve(echo))
     await client.request()
     headers = await _headers(client)
@@ -30,7 +30,7 @@ async def test_answers_have_a_date_and_a_server(serve, connect, echo):
 
 
 async def test_an_application_may_have_its_own_date_and_server(serve, connect, answer):
-    """Then there is one of each."""
+    """The headers of the application replace them."""
 
     async def app(scope, receive, send):
         await answer(send, headers=[(b"Date", b"today"), (b"Server", b"mine")])
@@ -45,7 +45,7 @@ async def test_an_application_may_have_its_own_date_and_server(serve, connect, a
 
 @pytest.mark.parametrize("status", [200, 404, 599])
 async def test_the_status_line(serve, connect, answer, status):
-    """It has the phrase of a known status, and none of an unknown one."""
+    """The status line has the phrase of a known status, and no phrase for an unknown one."""
 
     async def app(scope, receive, send):
         await answer(send, status=status)
@@ -58,7 +58,7 @@ async def test_the_status_line(serve, connect, answer, status):
 
 
 async def test_a_whole_answer_without_a_length_gets_one(serve, connect):
-    """No client has to read chunks for an answer that came in one piece."""
+    """A response whose body comes in one part gets a Content-Length instead of chunks."""
 
     async def app(scope, receive, send):
         await send(START)
@@ -72,7 +72,7 @@ async def test_a_whole_answer_without_a_length_gets_one(serve, connect):
 
 @pytest.mark.parametrize(("status", "length"), [(204, None), (304, b"5"), (304, None)])
 async def test_an_answer_without_a_body(serve, connect, answer, status, length):
-    """204 and 304 have none, whatever the application sends."""
+    """204 and 304 have no body, whatever the application sends."""
 
     async def app(scope, receive, send):
         headers = [(b"content-length", length)] if length else []
@@ -91,7 +91,7 @@ async def test_an_answer_without_a_body(serve, connect, answer, status, length):
 
 
 async def test_head_has_the_length_of_get(serve, connect):
-    """The body that GET would have is not sent."""
+    """HEAD has the Content-Length of GET, and no body."""
 
     async def app(scope, receive, send):
         await send(START)
@@ -105,7 +105,7 @@ async def test_head_has_the_length_of_get(serve, connect):
 
 
 async def test_a_large_answer_is_whole(serve, connect, answer):
-    """One that does not fit into one write arrives as it was sent, with a length or in chunks."""
+    """A response larger than one write arrives unchanged, with a length or in chunks."""
     body = bytes(range(256)) * 8192
 
     async def app(scope, receive, send):
@@ -125,7 +125,7 @@ async def test_a_large_answer_is_whole(serve, connect, answer):
 
 
 async def test_a_stream_to_http_1_0_ends_with_the_connection(serve, connect):
-    """It has no chunks; one that is cut off ends with a reset, so that the client knows."""
+    """HTTP/1.0 has no chunks; an incomplete stream ends with a reset, so the client notices."""
 
     async def app(scope, receive, send):
         await send(START)
@@ -161,7 +161,7 @@ async def test_a_stream_to_http_1_0_ends_with_the_connection(serve, connect):
     ],
 )
 async def test_no_header_can_write_another_one(serve, connect, answer, caplog, header):
-    """A line end in it is a failure of the application, and nothing of it is sent."""
+    """A line end in a header is an application error, and nothing of the response is sent."""
 
     async def app(scope, receive, send):
         await answer(send, headers=[header])
@@ -187,7 +187,7 @@ async def test_no_header_can_write_another_one(serve, connect, answer, caplog, h
     ],
 )
 async def test_what_must_not_be_sent(serve, connect, messages, text):
-    """The application is told, and the client gets 500."""
+    """The application gets an exception, and the client gets 500."""
     raised = []
 
     async def app(scope, receive, send):
@@ -206,7 +206,7 @@ async def test_what_must_not_be_sent(serve, connect, messages, text):
 
 
 async def test_nothing_is_sent_after_the_end(serve, connect, answer):
-    """A second body is refused; the answer before it stands, and so does the connection."""
+    """A second body is refused; the first response and the connection stay intact."""
     raised = []
 
     async def app(scope, receive, send):
@@ -223,7 +223,7 @@ async def test_nothing_is_sent_after_the_end(serve, connect, answer):
 
 
 async def test_an_answer_that_is_too_short_ends_the_connection(serve, connect):
-    """The client waits for the rest, and sees that it will not come."""
+    """The connection is closed, so that the client does not wait for the missing bytes."""
 
     async def app(scope, receive, send):
         await send({**START, "headers": [(b"content-length", b"9")]})
@@ -235,7 +235,7 @@ async def test_an_answer_that_is_too_short_ends_the_connection(serve, connect):
 
 
 async def test_the_application_may_end_the_connection(serve, connect, answer):
-    """By the header that says so."""
+    """`Connection: close` from the application closes the connection."""
 
     async def app(scope, receive, send):
         await answer(send, b"1", headers=[(b"connection", b"close")])
@@ -258,8 +258,8 @@ async def test_the_application_may_end_the_connection(serve, connect, answer):
         (b"Transfer-Encoding: chunked\r\n\r\n1\r\n1\r\n0", False),
     ],
 )
-async def test_a_body_that_nobody_reads(serve, connect, answer, request_, goes_on):
-    """The next request follows a body that has come; else the connection ends with the answer."""
+async def test_an_unread_body(serve, connect, answer, request_, goes_on):
+    """The connection is kept if an unread body has arrived, and otherwise closed."""
 
     async def app(scope, receive, send):
         await answer(send, b"1")
@@ -277,7 +277,7 @@ async def test_a_body_that_nobody_reads(serve, connect, answer, request_, goes_o
 
 
 async def test_a_body_may_be_read_while_the_answer_goes_out(serve, connect):
-    """Echoing part by part works in both directions at once; `100 Continue` is not needed then."""
+    """A response may echo the request body part by part, without `100 Continue`."""
 
     async def app(scope, receive, send):
         await send(START)
@@ -300,8 +300,8 @@ async def test_a_body_may_be_read_while_the_answer_goes_out(serve, connect):
 
 
 @pytest.mark.parametrize("waits_before", [False, True])
-async def test_work_after_the_answer_holds_up_nobody(serve, connect, answer, waits_before):
-    """The next request is answered, while the application still works on the last one."""
+async def test_work_after_the_answer_does_not_block(serve, connect, answer, waits_before):
+    """The next request is answered while the application still works after its response."""
     go_on, worked = trio.Event(), []
 
     async def app(scope, receive, send):
@@ -333,7 +333,7 @@ async def test_work_after_the_answer_holds_up_nobody(serve, connect, answer, wai
 
 
 async def test_work_after_the_answer_is_waited_for_at_the_end(serve, connect, answer):
-    """A request that was sent ahead is still answered; then the host ends."""
+    """A pipelined request is still answered; then the host ends."""
     go_on, worked = trio.Event(), []
 
     async def app(scope, receive, send):
@@ -356,7 +356,7 @@ async def test_work_after_the_answer_is_waited_for_at_the_end(serve, connect, an
 
 
 async def test_requests_share_no_context(serve, connect, answer):
-    """A context variable that one request sets is not seen by the next one on the connection."""
+    """A context variable that is set in one request is not visible in the next."""
     variable = contextvars.ContextVar("variable", default=b"unset")
 
     async def app(scope, receive, send):
@@ -372,7 +372,7 @@ async def test_requests_share_no_context(serve, connect, answer):
 
 
 async def test_an_empty_line_between_requests_is_ignored(serve, connect, echo, autojump_clock):
-    """The connection is idle after it, and not in the middle of a head."""
+    """After an empty line the connection is idle, and not inside of a head."""
     host = await serve(echo, header_timeout=10.0, keep_alive_timeout=60.0)
     client = await connect(host)
     await client.request(b"1")
@@ -389,7 +389,7 @@ async def test_an_empty_line_between_requests_is_ignored(serve, connect, echo, a
 
 
 async def test_half_a_head_is_no_request(serve, connect, echo, until):
-    """A client that leaves in the middle of it is not answered."""
+    """A client that leaves within a head gets no response."""
     host = await serve(echo)
     client = await connect(host)
     await client.send(b"GET / HTTP/1.1\r\nHo")

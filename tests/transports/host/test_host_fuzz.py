@@ -1,7 +1,7 @@
-"""Requests drawn from a grammar whose every piece is well-formed or ambiguous.
+"""Requests drawn from a grammar in which every piece is well-formed or ambiguous.
 
-A request of well-formed pieces is answered, and so is the one that follows it. One ambiguous piece
-is enough for a refusal and the end: what follows must never be taken for a request.
+A request of well-formed pieces is answered, and so is the request after it. One ambiguous piece
+causes a refusal and the end of the connection: the bytes after it are never taken for a request.
 """
 
 import tempfile
@@ -18,7 +18,7 @@ SECOND = b"GET /second HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
 
 def _pick(good, bad):
-    """Make two strategies for a piece: a well-formed one, and an ambiguous one."""
+    """Make two strategies for a piece: for well-formed ones and for ambiguous ones."""
     return st.sampled_from(good), st.sampled_from(bad)
 
 
@@ -70,7 +70,7 @@ TRAILER = _pick([b"X: 1", b"Y:", b"Host: y"], [b"X", b"X : 1", b" X: 1", b": 1",
 def _requests(draw):
     """Draw a request: its bytes, whether it is well-formed, and its body."""
     data, count = bytearray(), 0
-    # One ambiguous piece at most: two of them may be well-formed together, like CR and LF.
+    # At most one ambiguous piece: two may be well-formed together, like CR and LF.
     ambiguous = draw(st.integers(-5, 25))
 
     def add(*pieces):
@@ -102,7 +102,7 @@ def _requests(draw):
 
 
 async def _talk(data, cuts):
-    """Send bytes in pieces; gives the answers, and the requests that the application saw whole."""
+    """Send bytes in pieces; return the responses and the requests that the application received."""
     seen = []
 
     async def app(scope, receive, send):
@@ -117,7 +117,7 @@ async def _talk(data, cuts):
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"ok"})
 
-    # A path, not a port: a client of another program may still look for its server at a port.
+    # A socket path, not a port: a client of another program may still try a port.
     with tempfile.TemporaryDirectory() as folder:
         return await _exchange(app, f"{folder}/s", data, cuts), seen
 
@@ -149,7 +149,7 @@ async def _exchange(app, path, data, cuts):
 @settings(max_examples=150, deadline=None)
 @given(_requests(), st.data())
 def test_one_ambiguous_piece_is_enough(request_, data):
-    """Well-formed requests are answered; after an ambiguous one nothing is."""
+    """Well-formed requests are answered; after an ambiguous piece none is."""
     first, fine, body = request_
     sent = first + SECOND
     cuts = sorted(data.draw(st.sets(st.integers(1, len(sent) - 1), max_size=4)))
@@ -167,6 +167,6 @@ def test_one_ambiguous_piece_is_enough(request_, data):
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=300), st.sampled_from([b"", b"POST / HTTP/1.1\r\nHost: x\r\n"]))
 def test_no_bytes_disturb_a_host(data, head):
-    """There is one refusal at most, and the host ends in order."""
+    """There is at most one refusal, and the host ends normally."""
     got, _ = trio.run(_talk, head + data + b"\r\n\r\n", [])
     assert got.count(b"HTTP/1.1 4") <= 1

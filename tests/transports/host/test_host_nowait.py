@@ -1,4 +1,4 @@
-"""Parts of an answer that are written at once, without a task: our own extension of ASGI."""
+"""Parts of a response that are written at once, without a task: an ASGI extension of the host."""
 
 import gc
 import ssl
@@ -19,7 +19,7 @@ def _chunk(body, *, more=True):
 
 
 def _chunks(data):
-    """Return the chunks of a body; it must be whole."""
+    """Return the chunks of a complete body."""
     found = []
     while data:
         size, _, data = data.partition(b"\r\n")
@@ -31,7 +31,7 @@ def _chunks(data):
 
 
 async def test_a_part_is_written_at_once(serve, connect):
-    """Between parts that are sent in the usual way, in order; not before the head, nor after."""
+    """Parts are written in order with the parts of `send`, between the head and the end."""
     found = []
 
     async def app(scope, receive, send):
@@ -56,7 +56,7 @@ async def test_a_part_is_written_at_once(serve, connect):
 
 
 async def test_only_the_answer_of_the_request_is_written_to(serve, connect):
-    """Not one to a later request on the connection."""
+    """`write_nowait` of an earlier request does not write to a later response."""
     writers, found = [], []
 
     async def app(scope, receive, send):
@@ -75,7 +75,7 @@ async def test_only_the_answer_of_the_request_is_written_to(serve, connect):
 
 
 async def test_middleware_is_not_passed_by(serve, connect):
-    """A middleware that changes the parts of answers has a `send` of its own."""
+    """A middleware that changes responses has its own `send`, without the extension."""
     found = []
 
     async def app(scope, receive, send):
@@ -97,7 +97,7 @@ async def test_middleware_is_not_passed_by(serve, connect):
 
 
 async def test_what_is_left_goes_before_the_next_part(serve, connect):
-    """Nothing else is written until then, be it an empty part."""
+    """Buffered bytes are written before the next part, even if that is empty."""
     found = []
     wrote = trio.Event()
 
@@ -125,7 +125,7 @@ async def test_what_is_left_goes_before_the_next_part(serve, connect):
 
 
 async def test_nothing_is_written_into_a_part(serve, connect):
-    """A part is refused while the client has not taken the one before it."""
+    """A part is refused while the client has not read the one before it."""
     found = []
     went = trio.Event()
 
@@ -150,7 +150,7 @@ async def test_nothing_is_written_into_a_part(serve, connect):
 
 
 async def test_a_client_that_has_left(serve, connect, leave):
-    """Nothing is written any more."""
+    """After a disconnect nothing is written."""
     began, over, found = trio.Event(), trio.Event(), []
 
     async def app(scope, receive, send):
@@ -171,7 +171,7 @@ async def test_a_client_that_has_left(serve, connect, leave):
 
 
 async def test_answers_without_a_body_have_none(serve, connect):
-    """The answer to HEAD is its head, also where the application streams a body."""
+    """A response to HEAD has no body, even if the application streams one."""
     found = []
 
     async def app(scope, receive, send):
@@ -190,7 +190,7 @@ async def test_answers_without_a_body_have_none(serve, connect):
 
 
 async def test_over_tls_parts_go_in_the_usual_way(serve, connect, certificate):
-    """TLS may have to wait for its client first."""
+    """Over TLS the extension refuses parts, since TLS may have to wait for its client."""
     found = []
 
     async def app(scope, receive, send):
@@ -210,7 +210,7 @@ async def test_over_tls_parts_go_in_the_usual_way(serve, connect, certificate):
 
 
 async def test_requests_leave_nothing_to_the_garbage_collector(serve, connect, answer):
-    """The `send` of the application refers to no request."""
+    """The `send` of the application does not refer to its request, so no cycle is left."""
 
     async def app(scope, receive, send):
         assert send.write_nowait(b"no") is None
@@ -229,7 +229,7 @@ async def test_requests_leave_nothing_to_the_garbage_collector(serve, connect, a
 
 
 class Stream:
-    """An application that hands each answer over and returns; the test goes on with it."""
+    """An application that hands each response over and returns; the test continues it."""
 
     def __init__(self):
         self.send = self.let_go = None
@@ -257,7 +257,7 @@ def stream():
 
 
 async def test_an_answer_goes_on_without_the_application(serve, connect, until, stream):
-    """Until its end is sent; the next request, which has come meanwhile, is answered then."""
+    """A response continues after its application returned; then the next request is answered."""
     client = await connect(await serve(stream))
     for _ in range(2):
         await client.request()
@@ -277,7 +277,7 @@ async def test_an_answer_goes_on_without_the_application(serve, connect, until, 
 async def test_an_application_that_has_returned_hears_of_the_end_of_its_client(
     serve, connect, until, leave, stream
 ):
-    """Once, whatever the client has sent before; nothing is written any more."""
+    """It is notified once, whatever the client sent before; nothing is written afterwards."""
     host = await serve(stream)
     for number, how in enumerate(["close", "reset"], 1):
         client = await connect(host)
@@ -294,7 +294,7 @@ async def test_an_application_that_has_returned_hears_of_the_end_of_its_client(
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 async def test_an_answer_that_was_handed_over_may_break_off(serve, connect, until, stream, version):
-    """The client sees that something is missing; later requests are not answered."""
+    """An aborted response is visibly incomplete; later requests are not answered."""
     client = await connect(await serve(stream))
     await client.send(b"GET / HTTP/%b\r\nHost: x\r\n\r\n" % version.encode() * 2)
     await client.read_until(b"one")
@@ -305,7 +305,7 @@ async def test_an_answer_that_was_handed_over_may_break_off(serve, connect, unti
 
 
 async def test_an_answer_that_was_handed_over_ends_with_the_host(serve, connect, until, stream):
-    """The application hears of it as of the end of a client."""
+    """The application is notified as of a disconnect."""
     host = await serve(stream, drain_timeout=0.01)
     client = await connect(host)
     await client.request()
@@ -320,7 +320,7 @@ async def test_an_answer_that_was_handed_over_ends_with_the_host(serve, connect,
 async def test_tasks_that_receive_go_on_beside_an_answer_that_was_handed_over(
     serve, connect, until, leave, nursery
 ):
-    """One of them reads for all; the end of the answer is their end, too."""
+    """One receiving task reads for all of them; they end with the response."""
     received, stream = [], Stream()
 
     async def app(scope, receive, send):

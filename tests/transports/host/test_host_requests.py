@@ -1,4 +1,4 @@
-"""Requests that clients may send, their pace, and refusals."""
+"""Requests: what is accepted and refused, and how slowly clients may send."""
 
 import sys
 
@@ -141,10 +141,10 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 async def test_what_can_be_misread_is_refused(serve, connect, echo, caplog, name):
-    """One answer with its status, the end of the connection, nothing in the log."""
+    """It gets one response with its status, the connection ends, and nothing is logged."""
     data, status = REFUSED[name]
     client = await connect(await serve(echo))
-    # What comes behind it must never be taken for a request.
+    # The bytes after it must never be taken for a request.
     await client.send(data + b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n")
     rest = await client.rest()
     assert rest.startswith(b"HTTP/1.1 %d " % status)
@@ -154,7 +154,7 @@ async def test_what_can_be_misread_is_refused(serve, connect, echo, caplog, name
 
 
 async def test_a_refusal_after_the_answer_has_begun_ends_the_connection(serve, connect):
-    """A bad chunk within a streamed answer: no second answer, and a disconnect."""
+    """A bad chunk during a streamed response causes a disconnect, and no second response."""
     seen = []
     over = trio.Event()
 
@@ -176,7 +176,7 @@ async def test_a_refusal_after_the_answer_has_begun_ends_the_connection(serve, c
 
 
 async def test_an_answer_after_a_refusal_goes_nowhere(serve, connect, answer):
-    """The refusal was the answer; what the application says later is dropped quietly."""
+    """The refusal is the response; what the application sends later is dropped silently."""
     over = trio.Event()
 
     async def app(scope, receive, send):
@@ -194,7 +194,7 @@ async def test_an_answer_after_a_refusal_goes_nowhere(serve, connect, answer):
 
 
 async def test_chunked_bodies_are_read(serve, connect, echo):
-    """With extensions and trailers, in pieces, and another request after it."""
+    """Extensions, trailers and any splitting are accepted, and another request follows."""
     client = await connect(await serve(echo))
     await client.send(_post(CHUNKED, b"4;x=y\r\nWi"))
     await trio.testing.wait_all_tasks_blocked()
@@ -216,7 +216,7 @@ async def test_chunked_bodies_are_read(serve, connect, echo):
     ],
 )
 async def test_a_target_may_name_the_host(serve, connect, echo, head, path, query):
-    """Such a target is for a proxy; the application sees the path, and the host in `Host`."""
+    """A target in absolute form is for proxies; the application gets its path, and `Host`."""
     scopes = []
 
     async def app(scope, receive, send):
@@ -233,7 +233,7 @@ async def test_a_target_may_name_the_host(serve, connect, echo, head, path, quer
 
 
 async def test_a_body_in_crumbs_is_refused(serve, connect, echo, monkeypatch):
-    """Many chunks are well, and many small ones are not."""
+    """Many chunks are accepted, and many small ones are not."""
     monkeypatch.setattr(_body, "MAX_SMALL_CHUNKS", 100)
     host = await serve(echo)
     client = await connect(host)
@@ -271,7 +271,7 @@ ACCEPTED = {
 @pytest.mark.parametrize("name", ACCEPTED)
 @pytest.mark.parametrize("step", [1, 7, 10_000])
 async def test_a_request_is_read_however_it_is_cut(serve, connect, echo, name, step):
-    """One answer, and the next request on the connection is found."""
+    """However its bytes are split, a request gets one response, and the next one is found."""
     data, body = ACCEPTED[name]
     client = await connect(await serve(echo))
     for start in range(0, len(data), step):
@@ -286,7 +286,7 @@ async def test_a_request_is_read_however_it_is_cut(serve, connect, echo, name, s
     "last", [b"Connection: close", b"connection: x , Close", b"Connection: x ,\tclose", None]
 )
 async def test_the_last_request_is_answered_whatever_follows_it(serve, connect, echo, last):
-    """Stray bytes after it are neither a request, nor a reason to refuse it."""
+    """Stray bytes after it are not a request, and no reason to refuse it."""
     client = await connect(await serve(echo))
     version, line = (b"1.1", last + b"\r\n") if last else (b"1.0", b"")
     await client.send(_post(b"Content-Length: 1\r\n" + line, b"1", version))
@@ -303,21 +303,21 @@ async def test_the_last_request_is_answered_whatever_follows_it(serve, connect, 
     [b"\x16\x03\x01\x02\x00\x01\x00\x01", b"SSH-2.0-x\n", b"GET / HTTP/1.1\nHost", b"A\rB\r"],
 )
 async def test_another_protocol_is_refused_at_once(serve, connect, echo, beginning):
-    """A client that speaks TLS to the port need not wait for the deadline of a head."""
+    """A TLS client on the port is refused without waiting for the deadline of a head."""
     client = await connect(await serve(echo, header_timeout=1000.0))
     await client.send(beginning)
     assert (await client.rest()).startswith(b"HTTP/1.1 400 Bad Request\r\n")
 
 
 async def test_http_1_0_is_served(serve, connect, echo):
-    """Its connection is closed after the answer."""
+    """The connection of an HTTP/1.0 client is closed after the response."""
     client = await connect(await serve(echo))
     await client.send(b"POST / HTTP/1.0\r\nContent-Length: 1\r\n\r\n1")
     assert (await client.rest()).endswith(b"\r\n\r\n1")
 
 
 async def test_the_library_may_be_missing(monkeypatch, echo):
-    """Then the message says what to install, before anything is opened."""
+    """The error says what to install, before anything is opened."""
     monkeypatch.setitem(sys.modules, "noizu_mcp.transports.host._connection", None)
     monkeypatch.delattr(host, "_connection", raising=False)
     with pytest.raises(ImportError, match=r"needs httptools: pip install 'noizu-mcp\[http\]'"):
@@ -325,7 +325,7 @@ async def test_the_library_may_be_missing(monkeypatch, echo):
 
 
 async def test_a_slow_head_is_ended(serve, connect, echo, autojump_clock):
-    """One byte a second does not buy more time, on a new connection or an old one."""
+    """The deadline of a head does not move with each byte, on new and on reused connections."""
     host = await serve(echo, header_timeout=10.0, keep_alive_timeout=60.0)
     for used in (False, True):
         client = await connect(host)
@@ -349,7 +349,7 @@ async def _drip(client, data):
 
 
 async def test_a_client_that_says_nothing_is_closed(serve, connect, echo, autojump_clock):
-    """A connection without a request, or between two, has its time."""
+    """A connection is closed if it is idle for too long, before or after a request."""
     host = await serve(echo, header_timeout=10.0, keep_alive_timeout=60.0)
     client = await connect(host)
     start = trio.current_time()
@@ -365,7 +365,7 @@ async def test_a_client_that_says_nothing_is_closed(serve, connect, echo, autoju
 
 
 async def test_a_slow_body_is_a_disconnect(serve, connect, read_body, answer, autojump_clock):
-    """Too few bytes in their time: the application may say so, and the connection ends."""
+    """A body below the minimum rate causes a disconnect; then the connection ends."""
 
     async def app(scope, receive, send):
         assert await read_body(receive) is None
@@ -385,7 +385,7 @@ async def test_a_slow_body_is_a_disconnect(serve, connect, read_body, answer, au
 
 @pytest.mark.parametrize("begun", [False, True])
 async def test_a_slow_body_is_answered_for(serve, connect, read_body, begun, autojump_clock):
-    """An application that says nothing to a disconnect has not said 408, either."""
+    """If the application does not answer a disconnect, the host does not send 408 either."""
 
     async def app(scope, receive, send):
         if begun:
@@ -406,7 +406,7 @@ async def test_a_slow_body_is_answered_for(serve, connect, read_body, begun, aut
 async def test_a_slow_client_may_leave_an_application_that_does_not_answer(
     serve, connect, read_body, answer, leave, until, autojump_clock
 ):
-    """Bytes that it sends after its time are dropped; its place is free when it has gone."""
+    """Bytes after the deadline are dropped; the slot is free once the client has gone."""
     go_on, over = trio.Event(), trio.Event()
 
     async def app(scope, receive, send):
@@ -435,7 +435,7 @@ async def test_a_slow_client_may_leave_an_application_that_does_not_answer(
 
 
 async def test_a_body_at_a_steady_pace_may_take_long(serve, connect, echo, autojump_clock):
-    """The pace counts, not the whole time."""
+    """The rate counts, not the total time."""
     client = await connect(await serve(echo, body_timeout=30.0))
     start = trio.current_time()
     await client.send(_post(b"Content-Length: 700000\r\n"))
@@ -448,7 +448,7 @@ async def test_a_body_at_a_steady_pace_may_take_long(serve, connect, echo, autoj
 
 
 async def test_a_client_that_reads_nothing_is_cut_off(serve, connect, autojump_clock):
-    """It loses its connection after the time for a write; the application sees a disconnect."""
+    """After `write_timeout` the connection is closed, and the application gets a disconnect."""
     seen = []
     over = trio.Event()
 
@@ -475,7 +475,7 @@ async def test_a_client_that_reads_nothing_is_cut_off(serve, connect, autojump_c
 async def test_a_slow_reader_is_cut_off_and_a_steady_one_is_not(
     serve, connect, answer, autojump_clock
 ):
-    """A few bytes at a time are no progress; enough of them are."""
+    """A few bytes at a time are too slow; enough of them are not."""
     body = b"x" * 1_000_000
 
     async def app(scope, receive, send):
@@ -498,7 +498,7 @@ async def test_a_slow_reader_is_cut_off_and_a_steady_one_is_not(
 async def test_an_application_that_gives_up_a_write_breaks_the_connection(
     serve, connect, autojump_clock
 ):
-    """Half a chunk must not be taken for the start of the next."""
+    """A cancelled write ends the connection, so that half a chunk is not read as the next one."""
     over = trio.Event()
 
     async def app(scope, receive, send):
@@ -515,7 +515,7 @@ async def test_an_application_that_gives_up_a_write_breaks_the_connection(
 
 
 async def test_what_is_sent_ahead_is_bounded(serve, connect, answer):
-    """Requests beyond what is kept wait in the client; none is lost."""
+    """Pipelined requests beyond the buffer wait at the client; none is lost."""
     go_on = trio.Event()
 
     async def app(scope, receive, send):
@@ -537,7 +537,7 @@ async def test_what_is_sent_ahead_is_bounded(serve, connect, answer):
 
 
 async def test_the_end_is_seen_behind_what_is_sent_ahead(serve, connect):
-    """A client that goes while a second request waits is gone for the first one, too."""
+    """A disconnect behind a pipelined request is seen by the first request."""
     over = trio.Event()
 
     async def app(scope, receive, send):

@@ -1,4 +1,4 @@
-"""No client takes every place: shares by address, places for health checks, open files."""
+"""Limits by client: shares by address, slots for health checks, open files."""
 
 import resource
 import socket
@@ -18,7 +18,7 @@ PROBES = ("/healthz", "/readyz")
 
 
 class Waiting:
-    """An application that answers; `/long` waits for the end of its client, and notes it."""
+    """An application that answers; `/long` waits for a disconnect, and records it."""
 
     def __init__(self, answer):
         self.answer = answer
@@ -41,7 +41,7 @@ def waiting(answer):
 
 @pytest.fixture
 def hang(connect, until, waiting):
-    """Begin calls that wait, from an address; gives their clients."""
+    """Start calls that wait, from one address; return their clients."""
 
     async def begin(host, count, address=ONE):
         clients = []
@@ -57,7 +57,7 @@ def hang(connect, until, waiting):
 
 @pytest.fixture
 def ask(connect):
-    """Ask on a new connection, or on one that is there; gives the client."""
+    """Make a request on a new or an existing connection; return the client."""
 
     async def ask_once(host, address=ONE, client=None, path="/"):
         client = client or await connect(host, address=address)
@@ -74,7 +74,7 @@ async def _is_turned_away(client):
 
 
 class Rounds(trio.abc.Instrument):
-    """Counts the rounds of the loop."""
+    """Counts the iterations of the loop."""
 
     count = 0
 
@@ -83,7 +83,7 @@ class Rounds(trio.abc.Instrument):
 
 
 async def test_many_connections_are_accepted_together(serve, waiting, until):
-    """A loop that is busy accepts more than one in each of its rounds."""
+    """A busy loop accepts several connections in each iteration."""
     host = await serve(waiting)
     rounds, count = Rounds(), 3 * _host.ACCEPTED_AT_ONCE // 2
     with ExitStack() as stack:
@@ -95,8 +95,8 @@ async def test_many_connections_are_accepted_together(serve, waiting, until):
     assert rounds.count < count
 
 
-async def test_a_client_whose_calls_hang_keeps_nobody_out(serve, hang, ask, until, waiting):
-    """Another address gets the place of its oldest call, whose application hears of that."""
+async def test_a_client_whose_calls_hang_makes_room(serve, hang, ask, until, waiting):
+    """Another address gets the slot of the oldest call, whose application gets a disconnect."""
     host = await serve(waiting, max_connections=3)
     oldest, *_ = await hang(host, 3)
     port = oldest.stream.socket.getsockname()[1]
@@ -110,7 +110,7 @@ async def test_a_client_whose_calls_hang_keeps_nobody_out(serve, hang, ask, unti
 async def test_the_address_with_the_most_loses_before_one_with_idle_ones(
     serve, connect, hang, ask, waiting, used
 ):
-    """Another client gets a second and a third place from it, and keeps its idle first one."""
+    """Another client gets a second and a third slot from it, and keeps its idle first one."""
     host = await serve(waiting, max_connections=8)
     busy = await hang(host, 8)
     others = []
@@ -128,7 +128,7 @@ async def test_the_address_with_the_most_loses_before_one_with_idle_ones(
 async def test_an_application_that_does_not_listen_hears_of_it_later(
     serve, connect, endless, autojump_clock
 ):
-    """A call that lost its place before the host watched its client ends with the host."""
+    """A call that loses its slot before the host watches its client ends with the host."""
     host = await serve(endless, max_connections=2)
     clients = [await connect(host) for _ in range(2)]
     for client in clients:
@@ -145,7 +145,7 @@ async def test_an_application_that_does_not_listen_hears_of_it_later(
 async def test_an_address_does_not_take_the_places_of_those_with_fewer(
     serve, connect, hang, ask, waiting
 ):
-    """With every call of its own hanging, its next one is turned away; idle ones of others stay."""
+    """If all of its own calls hang, its next one is refused; idle connections of others stay."""
     host = await serve(waiting, max_connections=3)
     other = await ask(host, OTHER)
     await hang(host, 2)
@@ -154,7 +154,7 @@ async def test_an_address_does_not_take_the_places_of_those_with_fewer(
 
 
 async def test_the_address_with_the_most_loses_an_idle_one_first(serve, hang, ask, waiting):
-    """Its oldest one, also where others have older ones, and before any that is busy."""
+    """Its oldest idle connection is closed, before older ones of others and before busy ones."""
     host = await serve(waiting, max_connections=4)
     other = await ask(host, OTHER)
     [busy] = await hang(host, 1)
@@ -168,8 +168,8 @@ async def test_the_address_with_the_most_loses_an_idle_one_first(serve, hang, as
     await busy.stream.aclose()
 
 
-async def test_nobody_who_is_busy_loses_a_place_to_one_with_as_many(serve, connect, hang, waiting):
-    """Else two addresses would take the same place from each other for ever."""
+async def test_equal_shares_keep_their_busy_connections(serve, connect, hang, waiting):
+    """Otherwise two addresses would take the same slot from each other for ever."""
     host = await serve(waiting, max_connections=4)
     await hang(host, 2)
     await hang(host, 2, OTHER)
@@ -180,7 +180,7 @@ async def test_nobody_who_is_busy_loses_a_place_to_one_with_as_many(serve, conne
 
 
 async def test_clients_of_a_unix_socket_are_one_address(serve, tmp_path, answer):
-    """The one that was idle for longest makes room."""
+    """The connection that was idle for longest is closed."""
 
     async def app(scope, receive, send):
         await answer(send)
@@ -197,7 +197,7 @@ async def test_clients_of_a_unix_socket_are_one_address(serve, tmp_path, answer)
 
 
 async def test_connections_of_a_trusted_proxy_count_for_themselves(serve, connect, hang, waiting):
-    """They belong to many clients: a proxy loses none to an address with fewer."""
+    """A proxy carries many clients, so it loses none to an address with fewer connections."""
     host = await serve(waiting, max_connections=3, forwarded_allow_ips=[ONE])
     await hang(host, 3)
     assert await _is_turned_away(await connect(host, address=OTHER))
@@ -225,7 +225,7 @@ class _Counted:
     st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["idle", "busy", "owing", "end"]))),
 )
 def test_shares(limit, steps):
-    """No address with fewer connections loses one; one with two more loses one before others."""
+    """An address with fewer connections loses none; one with two more loses its own first."""
 
     async def run():
         pool, live = ConnectionPool(limit, 75.0), []
@@ -263,7 +263,7 @@ def test_shares(limit, steps):
 
 
 async def test_no_busy_connection_is_closed_while_a_new_one_may_make_room():
-    """A connection that was accepted in this turn may turn out to be idle."""
+    """A connection that was accepted in this iteration may turn out to be idle."""
     pool = ConnectionPool(3, 75.0)
     made = [_Counted(ONE) for _ in range(3)]
     for each in made:
@@ -280,7 +280,7 @@ async def test_no_busy_connection_is_closed_while_a_new_one_may_make_room():
 async def test_health_checks_are_answered_while_every_place_is_busy(
     serve, connect, hang, ask, waiting, caplog
 ):
-    """Anything else on the places that are kept for them is turned away."""
+    """Other requests on the reserved slots are refused."""
     host = await serve(waiting, max_connections=2, probes=PROBES)
     await hang(host, 2)
     for path in PROBES:
@@ -291,10 +291,10 @@ async def test_health_checks_are_answered_while_every_place_is_busy(
 
 
 @pytest.mark.parametrize("data", [b"", b"GET /healthz HT", b"POST / HTTP/1.1\r\nHost: x\r\n"])
-async def test_nobody_holds_the_places_for_health_checks(
+async def test_no_client_keeps_the_reserved_slots(
     serve, connect, hang, ask, waiting, data, autojump_clock
 ):
-    """A client that says nothing, or not all, loses its place to the next, or after a while."""
+    """A client without a complete request loses a reserved slot to the next, or after a while."""
     host = await serve(waiting, max_connections=1, probes=PROBES)
     await hang(host, 1)
     silent = [await connect(host) for _ in range(2 * _host.KEPT_PLACES)]
@@ -308,7 +308,7 @@ async def test_nobody_holds_the_places_for_health_checks(
 
 @pytest.fixture
 def probe_at_once():
-    """Ask for the health from many addresses in one turn of the loop; gives the sockets."""
+    """Start health checks from many addresses in one iteration; return the sockets."""
     with ExitStack() as stack:
 
         def probe(host):
@@ -325,7 +325,7 @@ def probe_at_once():
 
 
 async def test_a_health_check_is_not_closed_before_it_is_read(serve, hang, waiting, probe_at_once):
-    """Also if more than all kept places are asked for in one turn of the loop."""
+    """It is read even if one iteration has more of them than reserved slots."""
     host = await serve(waiting, max_connections=1, probes=PROBES)
     await hang(host, 1)
     with trio.fail_after(60):
@@ -336,7 +336,7 @@ async def test_a_health_check_is_not_closed_before_it_is_read(serve, hang, waiti
 async def test_connections_that_wait_for_a_place_at_the_end_are_closed(
     serve, hang, waiting, probe_at_once
 ):
-    """The host stops while more wait than one turn has places for; each is answered or closed."""
+    """If the host stops while more wait than have slots, each is answered or closed."""
     host = await serve(waiting, max_connections=1, probes=PROBES)
     await hang(host, 1)
     probes = probe_at_once(host)
@@ -353,7 +353,7 @@ async def test_connections_that_wait_for_a_place_at_the_end_are_closed(
 
 
 async def test_health_checks_that_hang_are_bounded(serve, connect, endless):
-    """One more than the places for them is closed, and so is anything else."""
+    """If the reserved slots are full, the next connection is closed."""
     host = await serve(endless, max_connections=1, probes=PROBES)
     for _ in range(1 + _host.KEPT_PLACES):
         await (await connect(host)).request(path="/healthz")
@@ -366,7 +366,7 @@ async def test_health_checks_that_hang_are_bounded(serve, connect, endless):
 
 
 async def test_a_port_for_health_checks_alone(serve, connect, hang, ask, waiting):
-    """It answers while the other one is full, until the end, and answers nothing else."""
+    """It answers while the main port is full, until the end, and answers nothing else."""
     going_on, stopping = trio.Event(), trio.Event()
 
     async def wait():
@@ -398,7 +398,7 @@ async def test_a_port_for_health_checks_alone(serve, connect, hang, ask, waiting
 
 
 async def test_a_health_port_that_is_taken_is_one_line(serve, waiting):
-    """Nothing is served then."""
+    """A health port that is taken is one line of error, and nothing is served."""
     host = await serve(waiting)
     with pytest.raises(OSError, match=rf"cannot listen on {host.urls[0]}: address already in use"):
         await _host.serve_asgi(waiting, port=0, config=_host.HostOptions(health_port=host.port))
@@ -418,7 +418,7 @@ async def test_a_health_port_that_is_taken_is_one_line(serve, waiting):
 async def test_connections_follow_the_limit_of_open_files(
     serve, waiting, monkeypatch, caplog, limits, allowed, raised, line
 ):
-    """It is raised as far as the process may; if that is not enough, one line says so."""
+    """The soft limit is raised as far as allowed; if that is not enough, one line says so."""
     changes = []
     monkeypatch.setattr(resource, "getrlimit", lambda kind: limits)
     monkeypatch.setattr(resource, "setrlimit", lambda kind, new: changes.append(new[0]))
@@ -430,7 +430,7 @@ async def test_connections_follow_the_limit_of_open_files(
 
 
 async def test_a_system_that_refuses_more_files_is_believed(serve, waiting, monkeypatch, caplog):
-    """The limit stays as it is."""
+    """If the system refuses to raise the limit, it stays as it is."""
 
     def refuse(*_args):
         raise ValueError("not allowed to raise maximum limit")

@@ -1,4 +1,4 @@
-"""The life of a host: its lifespan, and its end in order, whatever clients do."""
+"""The life of a host: its lifespan, and an orderly shutdown whatever clients do."""
 
 import ssl
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ def _chunk(body, *, more=True):
 
 
 async def _ended(host):
-    """Stop a host; gives the seconds that its end took."""
+    """Stop a host; return the seconds that this took."""
     start = trio.current_time()
     host.stop()
     await host.ended.wait()
@@ -29,7 +29,7 @@ async def _ended(host):
 
 
 async def test_the_lifespan_surrounds_everything(serve, connect, echo):
-    """It is entered before anything listens and left when nothing is served."""
+    """The lifespan begins before the host listens, and ends after the last request."""
     log = []
 
     @asynccontextmanager
@@ -50,7 +50,7 @@ async def test_the_lifespan_surrounds_everything(serve, connect, echo):
 
 
 async def test_a_lifespan_that_fails_is_the_error(echo):
-    """Nothing is served then, and the error is what it raised."""
+    """Nothing is served, and the exception of the lifespan is raised."""
 
     @asynccontextmanager
     async def lifespan():
@@ -62,7 +62,7 @@ async def test_a_lifespan_that_fails_is_the_error(echo):
 
 
 async def test_a_lifespan_that_does_not_end_is_cancelled(serve, echo, autojump_clock, caplog):
-    """Leaving it is bounded."""
+    """The end of the lifespan has a timeout."""
 
     @asynccontextmanager
     async def lifespan():
@@ -75,7 +75,7 @@ async def test_a_lifespan_that_does_not_end_is_cancelled(serve, echo, autojump_c
 
 
 async def test_stopping_that_does_not_end_is_cut_off(serve, echo, autojump_clock):
-    """The application has its grace period to end what it runs, and no more."""
+    """The `stopping` callback has the grace period to end its work, and no more."""
     host = await serve(echo, stopping=trio.sleep_forever, grace=4)
     assert await _ended(host) == pytest.approx(4)
 
@@ -102,7 +102,7 @@ async def _start(app, task_status):
 
 
 async def test_a_host_that_is_about_to_end_goes_on_first(serve, connect, echo, autojump_clock):
-    """For the lead everything is accepted and served; only the application knows."""
+    """During the lead time requests are accepted and served; only the application is notified."""
     told = []
 
     def leaving():
@@ -126,7 +126,7 @@ async def test_a_host_that_is_about_to_end_goes_on_first(serve, connect, echo, a
 
 
 async def test_idle_connections_are_closed_at_once(serve, connect, echo, autojump_clock):
-    """Used or never used: no time is spent on a client that asks for nothing."""
+    """Idle connections are closed without a wait, whether they were used or not."""
     host = await serve(echo)
     used, fresh = await connect(host), await connect(host)
     await used.request(b"1")
@@ -137,7 +137,7 @@ async def test_idle_connections_are_closed_at_once(serve, connect, echo, autojum
 
 
 async def test_a_running_handler_may_finish(serve, connect, answer, autojump_clock):
-    """An answer that comes in time is sent, and says that the connection is closed."""
+    """A response in time is sent, with `Connection: close`."""
     handled, stop = trio.Event(), trio.Event()
 
     async def app(scope, receive, send):
@@ -162,7 +162,7 @@ async def test_a_running_handler_may_finish(serve, connect, answer, autojump_clo
 
 
 async def test_a_handler_that_does_not_end_is_cancelled(serve, connect, endless, autojump_clock):
-    """After the drain time it has to go."""
+    """It is cancelled after `drain_timeout`."""
     host = await serve(endless, drain_timeout=DRAIN)
     client = await connect(host)
     await client.request()
@@ -174,7 +174,7 @@ async def test_a_handler_that_does_not_end_is_cancelled(serve, connect, endless,
 async def test_a_handler_that_fails_when_it_is_cancelled_is_logged(
     serve, connect, autojump_clock, caplog
 ):
-    """The failure is in the log, and the host ends in order."""
+    """The failure is logged, and the host ends normally."""
 
     async def fail():
         try:
@@ -198,7 +198,7 @@ async def test_a_handler_that_fails_when_it_is_cancelled_is_logged(
 async def test_a_handler_whose_client_left_has_its_time_too(
     serve, connect, endless, leave, until, autojump_clock
 ):
-    """It is waited for like the others, and cancelled like them."""
+    """A handler whose client disconnected gets the same time, and is then cancelled."""
     host = await serve(endless, drain_timeout=DRAIN)
     client = await connect(host)
     await client.request()
@@ -212,7 +212,7 @@ async def test_a_handler_whose_client_left_has_its_time_too(
 
 
 async def test_a_streaming_answer_is_ended_by_the_application(serve, connect, autojump_clock):
-    """Parts that it sends while it is stopped still arrive; then the connection closes."""
+    """Parts that the application sends while it is stopped arrive; then the connection closes."""
     stop = trio.Event()
 
     async def app(scope, receive, send):
@@ -235,7 +235,7 @@ async def test_a_streaming_answer_is_ended_by_the_application(serve, connect, au
 
 
 async def test_a_client_that_stopped_reading_holds_up_nothing(serve, connect, autojump_clock):
-    """Megabytes that nobody takes are dropped with their connection."""
+    """Buffered megabytes are dropped with their connection."""
     seen = []
 
     async def app(scope, receive, send):
@@ -260,7 +260,7 @@ async def test_a_client_that_stopped_reading_holds_up_nothing(serve, connect, au
 async def test_a_handshake_under_way_holds_up_nothing(
     serve, connect, echo, certificate, autojump_clock
 ):
-    """A client that never says its first word of TLS is closed with the rest."""
+    """A client that never begins the TLS handshake is closed with the others."""
     host = await serve(echo, certfile=certificate, drain_timeout=DRAIN)
     await connect(host)
     await trio.testing.wait_all_tasks_blocked()
@@ -268,7 +268,7 @@ async def test_a_handshake_under_way_holds_up_nothing(
 
 
 async def test_tls_is_ended_in_the_same_way(serve, connect, certificate, autojump_clock):
-    """A client of TLS that reads nothing is closed after the drain time, an idle one at once."""
+    """An unread TLS connection is closed after `drain_timeout`, an idle one at once."""
 
     async def app(scope, receive, send):
         await send(START)

@@ -1,4 +1,4 @@
-"""Addresses and sockets of a host, and the limits that it takes."""
+"""Addresses, sockets and options of a host."""
 
 import errno
 import socket
@@ -18,7 +18,7 @@ OPTIONS = HostOptions()
 
 @pytest.fixture
 async def listening():
-    """Give a function that listens; what it opens is closed after the test."""
+    """Return a function that listens; its sockets are closed after the test."""
     opened = []
 
     async def listen(host, port=0, options=OPTIONS):
@@ -41,20 +41,20 @@ async def _resolve_to(monkeypatch, *addresses):
 
 
 async def test_an_ipv4_address(listening):
-    """It listens there and nowhere else."""
+    """The host listens on that address only."""
     [made] = await listening("127.0.0.1")
     assert made.url == f"http://127.0.0.1:{made.port}"
 
 
 @pytest.mark.parametrize("host", ["::1", "[::1]"])
 async def test_an_ipv6_address(listening, host):
-    """It may be written with brackets, as in a URL."""
+    """The address may have brackets, as in a URL."""
     [made] = await listening(host)
     assert made.url == f"http://[::1]:{made.port}"
 
 
 async def test_a_name_with_both_families(listening, monkeypatch):
-    """It listens at every address, with one port."""
+    """The host listens on every address of the name, with the same port."""
     await _resolve_to(monkeypatch, "::1", "127.0.0.1", "127.0.0.1")
     made = await listening("both")
     port = made[0].port
@@ -62,7 +62,7 @@ async def test_a_name_with_both_families(listening, monkeypatch):
 
 
 async def test_a_family_that_the_machine_lacks_is_left_out(listening, monkeypatch):
-    """One address is enough; none is an error."""
+    """One working address is enough; without any there is an error."""
     await _resolve_to(monkeypatch, "2001:db8::1", "127.0.0.1")
     [made] = await listening("both")
     assert made.url == f"http://127.0.0.1:{made.port}"
@@ -72,7 +72,7 @@ async def test_a_family_that_the_machine_lacks_is_left_out(listening, monkeypatc
 
 
 async def test_a_port_that_is_taken_at_one_address_is_not_the_free_one(listening, monkeypatch):
-    """With port 0 another port is tried, a bounded number of times."""
+    """With port 0 another port is tried, up to a limit."""
     await _resolve_to(monkeypatch, "127.0.0.1", "127.0.0.2")
     bind, failures = _listeners._bind, []
 
@@ -93,7 +93,7 @@ async def test_a_port_that_is_taken_at_one_address_is_not_the_free_one(listening
 
 
 async def test_a_port_that_is_taken_is_one_line(serve, echo):
-    """The error says where and why."""
+    """The error has the address and the reason."""
     host = await serve(echo)
     with pytest.raises(OSError, match="in use") as raised:
         await serve_asgi(echo, port=host.port)
@@ -101,8 +101,8 @@ async def test_a_port_that_is_taken_is_one_line(serve, echo):
     assert str(raised.value) == text
 
 
-async def test_a_name_that_nobody_knows_is_an_error(monkeypatch, listening):
-    """The error of the resolver is that of the host."""
+async def test_an_unknown_name_is_an_error(monkeypatch, listening):
+    """The error of the resolver is raised."""
 
     async def getaddrinfo(*_args, **_kwargs):
         raise socket.gaierror(-2, "Name or service not known")
@@ -113,7 +113,7 @@ async def test_a_name_that_nobody_knows_is_an_error(monkeypatch, listening):
 
 
 async def test_a_unix_socket(serve, echo, tmp_path):
-    """It serves its owner only, has no addresses, and is taken away at the end."""
+    """The socket is accessible to its owner only, has no address, and is removed at the end."""
     path = tmp_path / "mcp.sock"
     scopes = []
 
@@ -135,7 +135,7 @@ async def test_a_unix_socket(serve, echo, tmp_path):
 
 
 async def test_a_unix_socket_left_behind_is_replaced(listening, tmp_path):
-    """The socket of a server that was killed is in nobody's way."""
+    """The socket of a server that was killed is replaced."""
     path = tmp_path / "mcp.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
@@ -147,7 +147,7 @@ async def test_a_unix_socket_left_behind_is_replaced(listening, tmp_path):
 async def test_the_path_of_a_unix_socket_is_removed_only_if_it_is_still_ours(
     listening, tmp_path, other
 ):
-    """Another server may have taken the path over by then."""
+    """Another server may have replaced the socket in the meantime; then it stays."""
     path = tmp_path / "mcp.sock"
     [made] = await listening("", options=HostOptions(uds=str(path)))
     path.unlink()
@@ -162,7 +162,7 @@ async def test_the_path_of_a_unix_socket_is_removed_only_if_it_is_still_ours(
 
 @pytest.mark.parametrize("backlog", [0, 1])
 async def test_a_unix_socket_in_use_is_left_alone(listening, tmp_path, backlog):
-    """A server that is alive keeps its socket, also if it accepts nothing; so does a file."""
+    """The socket of a live server is kept, even if that accepts nothing; so is a regular file."""
     path = str(tmp_path / "mcp.sock")
     with socket.socket(socket.AF_UNIX) as alive, socket.socket(socket.AF_UNIX) as waiting:
         alive.bind(path)
@@ -177,8 +177,8 @@ async def test_a_unix_socket_in_use_is_left_alone(listening, tmp_path, backlog):
     assert plain.exists()
 
 
-def test_what_is_wrong_with_a_listener_is_told_from_what_is_gone():
-    """A connection that ended before it was accepted is none; anything else is an error."""
+def test_an_aborted_connection_is_no_listener_error():
+    """`accept` ignores connections that were aborted; other errors are raised."""
 
     class Listener:
         def __init__(self, number):
@@ -193,7 +193,7 @@ def test_what_is_wrong_with_a_listener_is_told_from_what_is_gone():
 
 
 async def test_tls_is_served(serve, connect, echo, certificate):
-    """A client of TLS is answered; the scope says https. One of plain HTTP is closed."""
+    """A TLS client is served with the scheme https; a plain HTTP client is disconnected."""
     scopes = []
 
     async def app(scope, receive, send):
@@ -221,7 +221,7 @@ async def test_tls_is_served(serve, connect, echo, certificate):
 
 
 async def test_a_handshake_has_its_time(serve, connect, echo, certificate, caplog, autojump_clock):
-    """A client that says nothing, or not enough, is closed then, and not worth a line."""
+    """An incomplete handshake is closed after a timeout, without a log entry."""
     host = await serve(echo, certfile=certificate, handshake_timeout=10.0)
     for data in (b"", b"\x16\x03\x01\x01\x00"):
         client = await connect(host)
@@ -243,7 +243,7 @@ async def _in_tls(client, certificate):
 
 
 async def test_a_handshake_makes_room(serve, connect, echo, certificate, caplog, until):
-    """Clients that connect and say nothing keep nobody out."""
+    """Connections without a handshake are closed to make room for new ones."""
     host = await serve(echo, certfile=certificate, max_connections=2)
     silent = [await connect(host) for _ in range(3)]
     assert await silent[0].rest() == b""
@@ -258,7 +258,7 @@ async def test_a_handshake_makes_room(serve, connect, echo, certificate, caplog,
 async def test_busy_hosts_say_nothing_without_a_handshake(
     serve, connect, held, certificate, autojump_clock
 ):
-    """One connection too many is closed."""
+    """A connection above the limit is closed."""
     host = await serve(held, certfile=certificate, max_connections=1)
     async with _in_tls(await connect(host), certificate) as client:
         await client.request(path="/long")
@@ -269,7 +269,7 @@ async def test_busy_hosts_say_nothing_without_a_handshake(
 
 
 def test_settings_of_tls_are_handed_through(certificate):
-    """Client certificates and ciphers are as they were asked for."""
+    """Client certificates and ciphers are passed to OpenSSL as they were set."""
     options = HostOptions(
         certfile=certificate,
         ca_certs=certificate,

@@ -1,4 +1,4 @@
-"""TLS, and its faults, each reported in one line with the name of the file."""
+"""TLS and its errors, each reported in one line with the name of the file."""
 
 import os
 import re
@@ -17,7 +17,7 @@ CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE.*", re.DOTALL)
 
 @pytest.fixture
 def files(certificate, tmp_path):
-    """Files by what is in them; gives their folder."""
+    """Write files by their contents; return their folder."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -38,7 +38,7 @@ def files(certificate, tmp_path):
 
 
 async def test_nothing_is_served_in_the_clear(echo):
-    """A certificate that is not there ends it before anything listens."""
+    """If the certificate is missing, the host fails before it listens."""
     with pytest.raises(OSError, match="cannot read /nowhere: No such file or directory"):
         await serve_asgi(echo, port=0, config=HostOptions(certfile="/nowhere"))
 
@@ -66,7 +66,7 @@ async def test_nothing_is_served_in_the_clear(echo):
     ],
 )
 def test_the_file_to_blame(files, given, text):
-    """OpenSSL says the same of nearly all of them."""
+    """The error names the right file, although OpenSSL has the same message for most of them."""
     read, write = os.pipe()
     os.close(write)
     names = [*(each.name for each in files.iterdir()), "no"]
@@ -81,7 +81,7 @@ def test_the_file_to_blame(files, given, text):
 
 @pytest.mark.parametrize("size", [100, 300_000])
 async def test_our_client_over_tls(serve, certificate, size):
-    """Small and large requests of the client pass, under the certificate that it trusts."""
+    """Small and large requests of our client work with a certificate that it trusts."""
 
     async def length(text: str) -> str:
         return str(len(text))

@@ -1,4 +1,4 @@
-"""The bytes of a connection: writes in order, sockets that are not ready, alerts of TLS."""
+"""Writes in order, sockets that are not ready, and TLS alerts."""
 
 import errno
 import socket
@@ -14,7 +14,7 @@ from noizu_mcp.transports.host._wire import ClientSocket
 
 
 class Hesitant(socket.socket):
-    """A socket that is not ready at first, although the system says so."""
+    """A socket that is not ready at first, although the system reported it."""
 
     hesitation = 1
 
@@ -27,7 +27,7 @@ class Hesitant(socket.socket):
 
 @pytest.fixture
 async def wires():
-    """Make a wire and the socket at its other end."""
+    """Make a wire and the peer's socket."""
     opened = []
 
     def make(**options):
@@ -43,7 +43,7 @@ async def wires():
 
 
 async def test_a_wire_waits_for_what_is_not_there(wires):
-    """A socket that was said to be readable, and is not, is asked again."""
+    """If a socket that was reported as readable has no data, the wire waits again."""
     wire, theirs = wires()
     theirs.send(b"1")
     assert await wire.receive() == b"1"
@@ -52,7 +52,7 @@ async def test_a_wire_waits_for_what_is_not_there(wires):
 
 
 async def test_writes_stay_in_order(wires):
-    """A task that writes while another one waits, waits behind it."""
+    """A write that comes while another one waits is sent after it."""
     wire, theirs = wires()
     size = 10_000_000
     async with trio.open_nursery() as nursery:
@@ -69,7 +69,7 @@ async def test_writes_stay_in_order(wires):
 
 
 async def test_a_wire_that_breaks_fails_all_writers(wires, autojump_clock):
-    """None of them raises, none waits on, and nothing is written any more."""
+    """After a timeout no writer raises or waits, and nothing more is written."""
     wire, _theirs = wires(write_timeout=30.0)
     async with trio.open_nursery() as nursery:
         for _ in range(3):
@@ -82,7 +82,7 @@ async def test_a_wire_that_breaks_fails_all_writers(wires, autojump_clock):
 
 @pytest.mark.parametrize("how", ["write", "send"])
 async def test_a_client_that_has_gone_breaks_the_wire(wires, how):
-    """The next write finds that out."""
+    """The next write notices it."""
     wire, theirs = wires()
     assert wire.is_free
     theirs.close()
@@ -95,7 +95,7 @@ async def test_a_client_that_has_gone_breaks_the_wire(wires, how):
 
 
 async def test_a_full_wire_takes_nothing_at_once(wires):
-    """A write that cannot begin waits; giving it up breaks the wire."""
+    """A write that cannot begin waits; cancelling it breaks the wire."""
     wire, _theirs = wires()
     while wire.write(b"1" * 100_000):
         pass
@@ -117,14 +117,14 @@ async def test_a_full_wire_takes_nothing_at_once(wires):
 async def test_a_failed_handshake_gets_its_alert(
     serve, connect, echo, certificate, change, reason, caplog
 ):
-    """The client learns what is wrong, and the log is not bothered."""
+    """The client gets a TLS alert, and nothing is logged."""
     host = await serve(echo, certfile=certificate)
     client = await connect(host)
     context = ssl.create_default_context(cafile=certificate)
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     change(context)
     stream = trio.SSLStream(client.stream, context, server_hostname="127.0.0.1")
-    if reason is None:  # a protocol that nobody has in common is no fault: it is HTTP/1.1
+    if reason is None:  # without a common protocol in ALPN the connection is HTTP/1.1
         await stream.do_handshake()
         assert stream.selected_alpn_protocol() is None
     else:
@@ -138,7 +138,7 @@ async def test_a_failed_handshake_gets_its_alert(
 async def test_without_descriptors_the_oldest_idle_connection_goes(
     serve, connect, echo, monkeypatch, caplog
 ):
-    """A new client does not wait until some client leaves by itself."""
+    """A new client is accepted without waiting for another one to leave."""
     accept, failures = _listeners.accept_nowait, []
 
     def accept_nowait(listener):
@@ -163,7 +163,7 @@ async def test_without_descriptors_the_oldest_idle_connection_goes(
 
 
 async def test_a_head_that_llhttp_does_not_end_is_refused(serve, connect, echo, monkeypatch):
-    """Both must find its end at the same byte."""
+    """A head is refused if llhttp does not end it at the same byte."""
 
     class Silent:
         def __init__(self, protocol):

@@ -1,4 +1,4 @@
-"""The other host: an application on hypercorn, by its documented interface."""
+"""The alternative host: an application on hypercorn, through its documented interface."""
 
 import logging
 import ssl
@@ -17,7 +17,7 @@ from noizu_mcp.transports.host import HostOptions, ListenError, serve_hypercorn
 
 @pytest.fixture
 def serve(nursery):
-    """Start hypercorn for an application; gives the host, with its end in it."""
+    """Start hypercorn for an application; return the host with its `ended` event."""
 
     async def start(app, *, lifespan=None, config=None, **given):
         ended = trio.Event()
@@ -46,7 +46,7 @@ async def _end(host, ended):
 
 
 async def test_requests_are_answered(serve, connect, echo):
-    """HTTP/1.1 works as on any host; the end is in order."""
+    """HTTP/1.1 works as on the other host, and the shutdown is orderly."""
     log = []
 
     @asynccontextmanager
@@ -70,7 +70,7 @@ async def test_requests_are_answered(serve, connect, echo):
 
 
 async def test_http_2_over_tls(serve, connect, echo, certificate):
-    """A client that offers HTTP/2 gets it."""
+    """A client that offers HTTP/2 uses it."""
     host, ended = await serve(echo, config=HostOptions(certfile=certificate))
     assert host.urls == (f"https://127.0.0.1:{host.port}",)
     context = ssl.create_default_context(cafile=certificate)
@@ -96,7 +96,7 @@ async def test_http_2_over_tls(serve, connect, echo, certificate):
 
 
 async def test_a_unix_socket(serve, echo, tmp_path):
-    """It has the path and the permissions of the options, and is removed at the end."""
+    """The socket has the path and the mode of the options, and is removed at the end."""
     path = tmp_path / "mcp.sock"
     host, ended = await serve(echo, config=HostOptions(uds=str(path)))
     assert (host.urls, host.port) == ((f"unix:{path}",), None)
@@ -109,7 +109,7 @@ async def test_a_unix_socket(serve, echo, tmp_path):
 
 
 async def test_a_lifespan_that_does_not_end_is_cancelled(serve, echo, caplog):
-    """Leaving it is bounded."""
+    """The end of the lifespan has a timeout."""
 
     @asynccontextmanager
     async def lifespan():
@@ -122,7 +122,7 @@ async def test_a_lifespan_that_does_not_end_is_cancelled(serve, echo, caplog):
 
 
 async def test_where_it_cannot_listen_is_one_line(serve, echo):
-    """The error is the one of our own host."""
+    """The error is the same as that of our own host."""
     host, ended = await serve(echo)
     with pytest.raises(ListenError, match=f"cannot listen on {host.urls[0]}: address already"):
         await serve_hypercorn(echo, port=host.port)
@@ -145,7 +145,7 @@ async def test_no_header_is_logged_by_the_codec(serve, echo):
 
 
 async def test_the_library_may_be_missing(monkeypatch, echo):
-    """Then the message says what to install, before anything is opened."""
+    """The error says what to install, before anything is opened."""
     monkeypatch.setitem(sys.modules, "hypercorn.trio", None)
     with pytest.raises(ImportError, match=r"needs hypercorn: pip install 'noizu-mcp\[http\]'"):
         await serve_hypercorn(echo)

@@ -1,13 +1,13 @@
-"""Many kinds of attack at once on a server, and what its other clients notice of them.
+"""Attack a server in many ways at once, and report what its other clients notice.
 
     python tests/transports/http/attack.py --minutes 2 --memory 256
     python tests/transports/http/attack.py --only hang,leave --seconds 20
     python tests/transports/http/attack.py --server hypercorn --tls
 
-A process of its own serves, another one attacks from 127.0.0.2 and the addresses after it, and this
-one watches the memory of the server, asks for `/healthz`, and makes calls as two honest clients.
-Linux only: elsewhere one loopback address is all there is. Exit status: 0 nobody noticed, 1
-somebody did.
+One process serves, another one attacks from 127.0.0.2 and the following addresses, and this one
+watches the memory of the server, requests `/healthz`, and makes calls as two honest clients. Linux
+only: other systems have a single loopback address. Exit status: 0 if other clients noticed nothing,
+else 1.
 """
 
 import argparse
@@ -39,15 +39,15 @@ META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-#: Seconds for what should take no time, on a machine that is busy with other things.
+#: Seconds for what should take no time, on a busy machine.
 PATIENCE = 180
-#: Connections that the server may have open, fewer than those who attack want.
+#: Connections that the server may have open, fewer than the attackers want.
 CONNECTIONS = 300
 #: Seconds without a request after which a session ends.
 IDLE = 5.0
-#: Seconds of CPU time of the server for an answer of `/healthz`, for an honest call with all that
-#: its client has to repeat, and until either is given up. Seconds of the clock would say how busy
-#: the machine is; after `ENDLESS` of them even a busy machine is no excuse.
+#: Seconds of CPU time of the server for a response of `/healthz`, for an honest call with all of
+#: its repetitions, and until either is cancelled. The clock would measure how busy the machine is;
+#: after `ENDLESS` of its seconds even a busy machine is no excuse.
 HEALTHY, SERVED, PATIENT, ENDLESS = 1.0, 4.0, 20.0, 300.0
 WATCHING = "127.0.0.1"
 HONEST = {"127.0.0.20": "2025-11-25", "127.0.0.21": "2026-07-28"}
@@ -68,7 +68,7 @@ def call(name, id_=1, **arguments):
 
 
 def post(body, headers=()):
-    """Write a POST."""
+    """Encode a POST."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     lines = ["POST /mcp HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
     lines += ["Accept: application/json, text/event-stream", f"Content-Length: {len(data)}"]
@@ -77,7 +77,7 @@ def post(body, headers=()):
 
 
 def post_stateless(body):
-    """Write a POST of 2026-07-28."""
+    """Encode a POST of 2026-07-28."""
     params = {**body["params"], "_meta": META}
     headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": body["method"]}
     if "name" in params:
@@ -123,13 +123,13 @@ class Target:
 
 
 def reset(stream):
-    """Have a connection end with a reset."""
+    """Make a connection end with a reset."""
     plain = stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
 
 
 async def read_answer(stream):
-    """Read an answer that has a length, or a whole stream; gives its head and its body."""
+    """Read a response with a length, or a whole stream; return its head and its body."""
     got = b""
     while b"\r\n\r\n" not in got:
         got += await _some(stream)
@@ -152,7 +152,7 @@ async def _some(stream):
 
 
 async def begin(stream, version, capabilities=()):
-    """Shake hands; gives the headers of the session."""
+    """Do the handshake; return the headers of the session."""
     await stream.send_all(initialize(version, capabilities))
     head, _ = await read_answer(stream)
     found = re.search(rb"(?i)mcp-session-id: (\S+)", head)
@@ -171,7 +171,7 @@ async def open_stream(stream, session):
     await stream.send_all("\r\n".join([*lines, "", ""]).encode())
 
 
-# Attacks: each is one visit, which is repeated
+# Attacks: each function is one visit, which is repeated
 
 
 async def slow_head(dial, memory):
@@ -193,14 +193,14 @@ async def slow_body(dial, memory):
 
 
 async def no_reader(dial, memory):
-    """Ask for a big answer, and leave it unread."""
+    """Request a big response, and do not read it."""
     async with await dial(receive_buffer=4096) as stream:
         await stream.send_all(post_stateless(call("big", size=memory // 32)))
         await trio.sleep(8)
 
 
 async def fat_handshake(dial, memory):
-    """Begin sessions with capabilities of 49 KB."""
+    """Begin sessions with 49 KB of capabilities."""
     async with await dial() as stream:
         fat = {"experimental": {f"{number}": {"x": "y" * 20} for number in range(1500)}}
         for _ in range(20):
@@ -210,7 +210,7 @@ async def fat_handshake(dial, memory):
 
 
 async def fat_array(dial, memory):
-    """Ask for a hundred big answers at once."""
+    """Request a hundred big responses at once."""
     async with await dial(receive_buffer=4096) as stream:
         session = await begin(stream, "2025-03-26")
         calls = [call("big", number, size=memory // 64) for number in range(100)]
@@ -219,7 +219,7 @@ async def fat_array(dial, memory):
 
 
 async def nested_body(dial, memory):
-    """Send little text that becomes many values, and have it kept."""
+    """Send a short text that becomes many values, and make the server keep it."""
     async with await dial() as stream:
         body = call("hang", load="@")
         text = json.dumps([[]] * (memory // 1600), separators=(",", ":"))
@@ -231,7 +231,7 @@ async def nested_body(dial, memory):
 
 
 async def hang(dial, memory):
-    """Make calls that are not answered."""
+    """Make calls that are never answered."""
     async with await dial() as stream:
         if random.random() < 0.5:
             await stream.send_all(post_stateless(call("hang")))
@@ -254,14 +254,14 @@ async def idle_stream(dial, memory):
 
 
 async def drop_session(dial, memory):
-    """Begin a session, open its stream, and never come back."""
+    """Begin a session, open its stream, and leave it."""
     async with await dial() as stream:
         await open_stream(stream, await begin(stream, "2025-11-25"))
         await _some(stream)
 
 
 async def leave(dial, memory):
-    """Go away at any point of a call, with a reset or without."""
+    """Leave at any point of a call, with a reset or without."""
     async with await dial() as stream:
         name = random.choice(["echo", "hang", "big"])
         data = post_stateless(call(name, text="x", size=memory // 64))
@@ -278,12 +278,12 @@ async def leave(dial, memory):
 
 
 class H2Client:
-    """One connection of HTTP/2; it sends what it is told, whether the protocol allows it or not.
+    """One connection of HTTP/2, which may also violate the protocol.
 
     Attributes:
-        protocol: Its state; what it has to send goes out with `flush`.
-        statuses: The status of each answer by the number of its stream.
-        bodies: The bodies that have come so far.
+        protocol: Its state; pending bytes are sent by `flush`.
+        statuses: The status of each response by the number of its stream.
+        bodies: The parts of bodies that have arrived.
         ended: The streams that the server has ended.
     """
 
@@ -295,7 +295,7 @@ class H2Client:
         self._stream = stream
 
     def begin(self, method=b"GET", path=b"/healthz", headers=(), *, ends=True):
-        """Begin a request; gives the number of its stream."""
+        """Begin a request; return the number of its stream."""
         number = self.protocol.get_next_available_stream_id()
         names = [(b":method", method), (b":authority", b"localhost")]
         if path is not None:
@@ -305,7 +305,7 @@ class H2Client:
         return number
 
     def post(self, data):
-        """Begin a request that is written as for HTTP/1.1; gives the number of its stream."""
+        """Begin a request that is encoded as for HTTP/1.1; return the number of its stream."""
         head, _, body = data.partition(b"\r\n\r\n")
         lines = [line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:]]
         values = {name: value for name, value in lines if name != b"host"}
@@ -322,7 +322,7 @@ class H2Client:
         await trio.aclose_forcefully(self._stream)
 
     async def read(self):
-        """Read what has come, and answer what the protocol asks for."""
+        """Read what has arrived, and respond as the protocol requires."""
         for event in self.protocol.receive_data(await _some(self._stream)):
             number = getattr(event, "stream_id", None)
             if isinstance(event, ResponseReceived):
@@ -337,14 +337,14 @@ class H2Client:
         await self.flush()
 
     async def answer(self, number):
-        """Read an answer to its end; gives its status and its body."""
+        """Read a response to its end; return its status and its body."""
         await self.flush()
         while number not in self.ended:
             await self.read()
         return self.statuses[number], self.bodies[number]
 
     async def upload(self, number, size, *, ends=True):
-        """Send a body as fast as the server takes it."""
+        """Send a body as fast as flow control allows."""
         while size and number not in self.ended:
             room = self.protocol.local_flow_control_window(number)
             part = min(room, self.protocol.max_outbound_frame_size, size)
@@ -365,7 +365,7 @@ async def open_h2(dial):
 
 
 async def h2_unread(dial, memory):
-    """Send bodies that nobody wants; some never end."""
+    """Send bodies that are not read; some never end."""
     async with open_h2(dial) as client:
         for path in (b"/nothing", b"/mcp", b"/healthz"):
             ends = random.random() < 0.7
@@ -377,7 +377,7 @@ async def h2_unread(dial, memory):
 
 
 async def h2_reset(dial, memory):
-    """Reset calls that run, that are answered, and that have begun only."""
+    """Reset calls that are running, answered, or just begun."""
     async with open_h2(dial) as client:
         for _ in range(5):
             numbers = [client.begin(ends=random.random() < 0.5) for _ in range(10)]
@@ -411,7 +411,7 @@ async def h2_flood(dial, memory):
 
 
 async def h2_leave(dial, memory):
-    """Go away in the middle of answers and of bodies, with a reset or without."""
+    """Leave during responses and bodies, with a reset or without."""
     async with await dial(receive_buffer=4096) as stream:
         client = H2Client(stream)
         for _ in range(10):
@@ -427,7 +427,7 @@ async def h2_leave(dial, memory):
 
 
 def malformed():
-    """Write what hypercorn 0.18 fails at: gives pairs of a name and the bytes of a connection."""
+    """Encode input at which hypercorn 0.18 fails; yield pairs of a name and the bytes to send."""
     made = {}
     for name, changes in {
         "CONNECT": {"method": b"CONNECT", "path": None},
@@ -448,7 +448,7 @@ def malformed():
 
 
 async def h2_malformed(dial, memory):
-    """Send what is wrong, or what becomes wrong on the way."""
+    """Send requests that are invalid, or become invalid on the way."""
     async with await dial() as stream:
         valid = H2Client(None)
         valid.post(post_stateless(call("echo", text="x")))
@@ -462,9 +462,9 @@ async def h2_malformed(dial, memory):
             await _some(stream)
 
 
-#: Attacks by name: what a visitor does, how many visitors there are, and the seconds that each
-#: waits between two visits, on average. Each attack has an address. A flood of requests that keeps
-#: a whole processor busy is none of them: against that only more processors help.
+#: Attacks by name: the function of a visitor, the number of visitors, and the average seconds
+#: between two visits of one. Each attack has its own address. A flood of requests that keeps a
+#: processor busy is not included: only more processors help against that.
 ATTACKS = {
     "slow-head": (slow_head, 60, 1.0),
     "slow-body": (slow_body, 60, 1.0),
@@ -477,7 +477,7 @@ ATTACKS = {
     "drop-session": (drop_session, 5, 0.1),
     "leave": (leave, 5, 0.1),
 }
-#: Those on a server that speaks HTTP/2.
+#: The attacks on a server with HTTP/2.
 H2_ATTACKS = {
     "h2-unread": (h2_unread, 10, 0.5),
     "h2-reset": (h2_reset, 10, 0.5),
@@ -535,7 +535,7 @@ class Report:
     ended: int | None = None
 
     def judge(self, memory: int) -> list[str]:
-        """List what is not as it should be."""
+        """List the measurements that are out of bounds."""
         found = list(self.troubles)
         if self.most > self.rss + 2 * memory:
             grown = (self.most - self.rss) / MIB
@@ -552,7 +552,7 @@ class Report:
         return found
 
     def judge_times(self) -> list[str]:
-        """List what has taken too long; on a machine with other work that says little."""
+        """List what took too long; on a machine with other work that says little."""
         return [
             f"{name} has taken {worst:.1f} s of CPU time"
             for name, times, most in [
@@ -564,7 +564,7 @@ class Report:
 
 
 def resident(pid):
-    """Read the bytes of memory that a process has."""
+    """Read the resident memory of a process in bytes."""
     found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     return int(found[1]) * 1024
 
@@ -581,7 +581,7 @@ def descriptors(pid):
 
 
 async def ask(target, data, address=WATCHING):
-    """Send one request on a connection of its own; gives the status and the body."""
+    """Send one request on a new connection; return the status and the body."""
     async with await target.dial(address) as stream:
         await stream.send_all(data)
         head, body = await read_answer(stream)
@@ -593,7 +593,7 @@ async def get(target, path):
 
 
 async def look(pid, target):
-    """Count what a server has open."""
+    """Count the open resources of a server."""
     _, body = await get(target, "/metrics")
     counts = re.findall(rb"(?m)^(mcp_sessions|mcp_streams|mcp_requests_in_flight)\S* (\S+)", body)
     found = {"mcp_sessions": 0.0, "mcp_streams": 0.0, "mcp_requests_in_flight": 0.0}
@@ -601,7 +601,7 @@ async def look(pid, target):
         found[name.decode()] += float(count)
     _, body = await ask(target, post_stateless(call("tasks")))
     found["tasks"] = float(json.loads(body)["result"]["content"][0]["text"])
-    # The two connections of these questions may or may not be closed by now.
+    # The two connections of these requests may already be closed.
     found["descriptors"] = max(0, descriptors(pid) - 2)
     return found
 
@@ -614,7 +614,7 @@ class Watch:
         self._pid, self._target, self._until = pid, target, 0.0
 
     async def run(self, seconds):
-        """Watch for so long, and until what was asked by then is answered."""
+        """Watch for this many seconds, and until all pending requests are answered."""
         self._until = trio.current_time() + seconds
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._weigh)
@@ -630,7 +630,7 @@ class Watch:
 
     @asynccontextmanager
     async def _patiently(self):
-        """Give the block up after so much CPU time of the server; yields its cancel scope."""
+        """Cancel the block after this much CPU time of the server; yields its cancel scope."""
         start = self._now()
 
         async def give_up():
@@ -683,7 +683,7 @@ class Watch:
 
 
 class HonestClient:
-    """Makes one call after the other, each on a connection of its own.
+    """Makes one call after the other, each on a new connection.
 
     Attributes:
         said: The reasons why the latest call was not answered at once.
@@ -699,7 +699,7 @@ class HonestClient:
         self._number = 0
 
     async def call(self):
-        """Try a call; tells whether it was answered."""
+        """Try a call; return whether it was answered."""
         self._number += 1
         text = f"{self._address} {self._number}"
         try:
@@ -735,7 +735,7 @@ def started(*words: object) -> Iterator[subprocess.Popen[str]]:
     here = Path(__file__).parent
     script, *rest = map(str, words)
     command = [sys.executable, str(here / script), *rest]
-    # To trace which lines run would take the time that is measured.
+    # Tracing lines would take the time that is measured.
     environment = {**os.environ}
     environment.pop("COVERAGE_PROCESS_CONFIG", None)
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
@@ -761,7 +761,7 @@ def serving(memory: int, server: str, target: Target) -> Iterator[subprocess.Pop
 
 
 async def settle(pid, target, before):
-    """Wait until a server has no more open than before, or `PATIENCE` ends; gives what it has."""
+    """Wait until a server has no more open than before, or for `PATIENCE`; return what is open."""
     after = dict(before)
     with trio.move_on_after(PATIENCE):
         while True:
@@ -782,7 +782,7 @@ async def run(
     name: str = "noizu",
     certificate: Path | None = None,
 ) -> Report:
-    """Attack a new server, and watch it; kill it, and attack the one that takes its place.
+    """Attack a new server and watch it; then kill it, and attack its replacement.
 
     Args:
         seconds: How long.
@@ -799,7 +799,7 @@ async def run(
             words += ["--certificate", certificate]
         watch = Watch(server.pid, target)
         report = watch.report
-        # What a process has from the first big answer and the first page of metrics on.
+        # What a process holds after the first big response and the first page of metrics.
         await ask(target, post_stateless(call("big", size=MIB)))
         await look(server.pid, target)
         report.before = await look(server.pid, target)
@@ -813,7 +813,7 @@ async def run(
             await trio.sleep(1)
             server.kill()
             await trio.to_thread.run_sync(server.wait)
-            # Those who attack go on with the next server at once.
+            # The attackers continue with the next server at once.
             with serving(memory, name, target) as second:
                 again = Watch(second.pid, target)
                 await again.run(1)
@@ -825,7 +825,7 @@ async def run(
 
 
 def main() -> int:
-    """Attack, and print what was noticed."""
+    """Attack, and print the report."""
     from certificate import make_certificate  # beside this script
 
     parser = argparse.ArgumentParser(description="Attack a server in many ways at once.")

@@ -1,8 +1,8 @@
 """The server under attack: `python attacked.py MEMORY CONNECTIONS IDLE PORT SERVER [CERTIFICATE]`.
 
-It gives its clients so many bytes and connections, and so many seconds to their idle sessions; 0 is
-a free port. It runs on the server `noizu` or `hypercorn`, with TLS if there is a
-certificate. It writes its address to stderr, and ends with a signal.
+MEMORY is in bytes, IDLE the seconds after which an idle session ends, and PORT 0 a free port.
+SERVER is `noizu` or `hypercorn`; with a certificate it has TLS. It writes its address to stderr,
+and ends with a signal.
 """
 
 import sys

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 def make_certificate(folder, host="127.0.0.1"):
-    """Write a certificate for a host, and its key, into one file; gives the path."""
+    """Write a certificate for a host, and its key, into one file; return the path."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
     try:

@@ -1,7 +1,7 @@
-"""A server under a host of another make: `python hosted.py uvicorn`, or another one of `HOSTS`.
+"""A server under a third-party host: `python hosted.py uvicorn`, or another one of `HOSTS`.
 
-It is mounted in another application, says its port on stdout, and ends when its stdin does.
-The commands of hosts serve `hosted:with_signals`, and end with a signal.
+It is mounted in another application, prints its port on stdout, and ends when its stdin does. The
+commands of hosts serve `hosted:with_signals`, and end with a signal.
 """
 
 import asyncio
@@ -106,7 +106,7 @@ async def on_asyncio(app):
 
     settings = config()
     (listener,) = settings.create_sockets().insecure_sockets
-    listener.listen()  # from now on clients wait; the host takes it over
+    listener.listen()  # from now on clients wait; the host takes over the socket
     print(listener.getsockname()[1], flush=True)
     settings.bind = [f"fd://{listener.detach()}"]
     await serve(app, settings, shutdown_trigger=lambda: asyncio.to_thread(sys.stdin.read))
@@ -134,7 +134,7 @@ async def on_granian(app):
     from granian.server.embed import Server as Granian
 
     with socket.socket() as place:
-        # It shares its port with other sockets, so that this one can find it a free one.
+        # It shares its port with other sockets, so this one can find a free port for it.
         place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         place.bind(("127.0.0.1", 0))
         port = place.getsockname()[1]
@@ -149,7 +149,7 @@ async def on_granian(app):
 
 
 def _connect(port):
-    """Wait until a host that does not say so listens."""
+    """Wait until a host that does not report its start is listening."""
     for _ in range(3000):
         with socket.socket() as tried:
             if tried.connect_ex(("127.0.0.1", port)) == 0:

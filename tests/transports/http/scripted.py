@@ -1,4 +1,4 @@
-"""An HTTP server that says byte for byte what a test wants."""
+"""An HTTP server that sends exactly the bytes that a test wants."""
 
 import json
 from contextlib import asynccontextmanager
@@ -32,7 +32,7 @@ class Heard:
         return json.loads(self.body)
 
     async def head(self, status=200, kind=None, **headers):
-        """Begin an answer that ends with the connection."""
+        """Begin a response that ends with the connection."""
         lines = [f"HTTP/1.1 {status} Said", "connection: close"]
         if kind is not None:
             lines.append(f"content-type: {kind}")
@@ -40,13 +40,13 @@ class Heard:
         await self.stream.send_all("\r\n".join([*lines, "", ""]).encode())
 
     async def say(self, status=200, body=b"", kind=JSON, **headers):
-        """Answer as a whole."""
+        """Send a whole response."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         await self.head(status, kind if data else None, content_length=len(data), **headers)
         await self.stream.send_all(data)
 
     async def result(self, result, **headers):
-        """Answer a request."""
+        """Answer a request with a result."""
         await self.say(200, self.answer(result), **headers)
 
     async def refuse(self, status, code, message, *, own=True, data=None):
@@ -71,9 +71,9 @@ class Heard:
 
 
 class Script:
-    """Answers as the most common servers do; a test replaces what it is about.
+    """Answers like the most common servers; a test replaces the parts that it is about.
 
-    `answers` has a coroutine function by the method of the message, or by `GET` and `DELETE`.
+    `answers` has a coroutine function for each method of a message, and for `GET` and `DELETE`.
     """
 
     def __init__(self, **answers):
@@ -86,7 +86,7 @@ class Script:
         return [each for each in self.heard if self.name_of(each) == method]
 
     def name_of(self, heard):
-        """Name a request by the method of its message, or by its HTTP method."""
+        """Return the method of a request's message, or its HTTP method."""
         if heard.method != "POST":
             return heard.method
         return "array" if type(heard.message) is list else heard.message.get("method", "answer")
@@ -122,7 +122,7 @@ class Script:
 
 
 class Holding:
-    """Begins an answer and says nothing, and notes when the client leaves."""
+    """Begins a response, sends nothing, and records when the client leaves."""
 
     def __init__(self):
         self.left = trio.Event()
@@ -136,7 +136,7 @@ class Holding:
 
 
 async def call_closed(client, failed):
-    """Call a tool of a connection that ends first; what the caller reads goes to `failed`."""
+    """Call a tool on a connection that ends first; the error's text is appended to `failed`."""
     with pytest.raises(ConnectionClosed) as caught:
         await client.call_tool("t")
     failed.append(str(caught.value))
@@ -150,7 +150,7 @@ async def modern(heard):
 
 @asynccontextmanager
 async def serving(script):
-    """Serve a script on a socket of this machine; no test waits for longer than `PATIENCE`."""
+    """Serve a script on a local socket; no test waits for longer than `PATIENCE`."""
     with trio.fail_after(PATIENCE):
         async with listening(script.serve) as script.url:
             yield script

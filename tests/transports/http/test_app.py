@@ -1,4 +1,4 @@
-"""The application: how it begins, what it answers beside the protocol, and how it ends."""
+"""The ASGI application: its start, its endpoints beside the protocol, and its end."""
 
 from contextlib import asynccontextmanager
 
@@ -36,7 +36,7 @@ class Life:
 
 
 async def test_a_host_runs_the_lifespan(nursery, autojump_clock):
-    """The server runs between the two; afterwards it can run again."""
+    """The server runs within a lifespan, and can run again afterwards."""
     app = HttpApp(Shop(), HttpOptions())
     wire = Wire(app, nursery)
     for _ in range(2):
@@ -51,7 +51,7 @@ async def test_a_host_runs_the_lifespan(nursery, autojump_clock):
 
 @pytest.mark.parametrize("phase", ["startup", "shutdown"])
 async def test_a_lifespan_that_fails(nursery, autojump_clock, caplog, phase):
-    """The host learns when, and the log why."""
+    """The host gets the failure of startup or shutdown, and the log has the reason."""
 
     class Failing(Server, name="failing", version="1"):
         @asynccontextmanager
@@ -71,7 +71,7 @@ async def test_a_lifespan_that_fails(nursery, autojump_clock, caplog, phase):
 
 
 async def test_two_lifespans_at_once(nursery, autojump_clock, caplog):
-    """The second one fails, in words; the first goes on."""
+    """The second lifespan fails with a message; the first goes on."""
     async with serving(Shop()) as wire:
         life = Life(wire.app)
         nursery.start_soon(life.run)
@@ -85,7 +85,7 @@ async def test_two_lifespans_at_once(nursery, autojump_clock, caplog):
 
 
 async def test_without_a_lifespan(nursery, caplog):
-    """Every request says what is missing, and so does the log."""
+    """Every request fails with the reason, which is also logged."""
     wire = Wire(HttpApp(Shop(), HttpOptions()), nursery)
     await wire.app.settle()  # there is nothing to do
     done = await wire.send_modern(call("echo"))
@@ -95,7 +95,7 @@ async def test_without_a_lifespan(nursery, caplog):
 
 
 async def test_what_the_block_raises_leaves_it_alone():
-    """Without groups around it."""
+    """An exception of the block is raised without groups around it."""
     with pytest.raises(ValueError, match="mine"):
         async with HttpApp(Shop(), HttpOptions()).lifespan():
             raise ValueError("mine")
@@ -114,7 +114,7 @@ async def test_what_the_block_raises_leaves_it_alone():
     ],
 )
 async def test_it_is_mounted_anywhere(autojump_clock, option, scope):
-    """Its path counts from where it is mounted."""
+    """The path of the endpoint is relative to the mount."""
     async with serving(Shop(), path=option) as wire:
         done = await wire.send_modern(call("echo"), **scope)
         assert done.status == 200
@@ -123,7 +123,7 @@ async def test_it_is_mounted_anywhere(autojump_clock, option, scope):
 
 
 async def test_websockets_are_closed(autojump_clock):
-    """There is no such transport."""
+    """WebSockets are closed: there is no such transport."""
     async with serving(Shop()) as wire:
         exchange = Exchange(wire.app, {"type": "websocket"}, [{"type": "websocket.connect"}])
         await exchange.run()
@@ -131,7 +131,7 @@ async def test_websockets_are_closed(autojump_clock):
 
 
 async def test_health_is_answered_on_demand(autojump_clock):
-    """Only where it is switched on; whatever the host, since probes ask by address."""
+    """Health is only answered if enabled; for any Host, since probes use addresses."""
     async with serving(Shop()) as wire:
         assert (await wire.send("GET", path="/healthz")).status == 404
     async with serving(Shop(), health=True) as wire:
@@ -156,7 +156,7 @@ async def test_health_is_answered_on_demand(autojump_clock):
 
 
 async def test_listening(autojump_clock):
-    """The acknowledgement first; then what was asked for, tagged; comments keep it open."""
+    """The acknowledgement is first, then tagged notifications; comments keep the stream open."""
     async with serving(Shop(), limits={"keepalive": 5}) as wire:
         listening = wire.modern(message("subscriptions/listen", LISTEN, 7))
         other = wire.modern(message("subscriptions/listen", {"notifications": {}}, 7))
@@ -168,7 +168,7 @@ async def test_listening(autojump_clock):
         server.notify_changed("prompts")
         server.notify_resource_updated("board://all")
         await listening.event(2)
-        await trio.sleep(300)  # no timeout ends it
+        await trio.sleep(300)  # it has no timeout
         assert [each["method"].rpartition("/")[2] for each in listening.messages] == [
             "acknowledged",
             "list_changed",
@@ -195,7 +195,7 @@ async def test_listening(autojump_clock):
 
 
 async def test_listening_to_what_somebody_decides(autojump_clock):
-    """It ends with its client, whoever had to be asked before."""
+    """The stream ends with its client, also if a hook had to allow it first."""
 
     class Choosy(Shop, name="choosy", version="1"):
         async def can_watch(self, uri, ctx):
@@ -217,7 +217,7 @@ async def test_listening_to_what_somebody_decides(autojump_clock):
 
 
 async def test_the_end_waits_for_what_runs(autojump_clock):
-    """Requests of both eras are answered, streams are ended, and all of it is written."""
+    """Running requests of both eras are answered, streams are ended, and all is written."""
     async with serving(Shop()) as wire:
         session = await wire.session()
         exchanges = [
@@ -241,7 +241,7 @@ async def test_the_end_waits_for_what_runs(autojump_clock):
 
 
 async def test_the_end_does_not_wait_for_ever(nursery, autojump_clock):
-    """After its time what runs is refused, what resists is left to the host."""
+    """After the grace period requests get errors; handlers that resist are left to the host."""
     app = HttpApp(Shop(), HttpOptions(limits=HttpLimits(grace=3)))
     wire = Wire(app, nursery)
     async with app.lifespan():
@@ -260,13 +260,13 @@ async def test_the_end_does_not_wait_for_ever(nursery, autojump_clock):
         assert exchange.messages[-1]["error"]["message"] == "The server is shutting down"
     assert array.messages[-1][0]["error"]["code"] == -32603
     assert not stalled.complete
-    # What is written of an answer does not depend on the handler.
+    # The response does not depend on the handler.
     assert stuck.messages[-1]["error"]["code"] == -32603
     assert not stuck.ended.is_set()
 
 
 async def test_no_new_work_at_the_end(autojump_clock):
-    """Also where only the body came late."""
+    """A request is refused during shutdown, also if only its body came late."""
     async with serving(Shop()) as wire:
         session = await wire.session()
         running = wire.modern(call("wait", {"seconds": 2}))
@@ -294,7 +294,7 @@ async def test_no_new_work_at_the_end(autojump_clock):
 
 
 async def test_an_end_without_work_is_quick(autojump_clock):
-    """Idle sessions do not hold it up."""
+    """Idle sessions do not delay it."""
     async with serving(Shop()) as wire:
         await wire.session()
         begun = trio.current_time()
@@ -302,7 +302,7 @@ async def test_an_end_without_work_is_quick(autojump_clock):
 
 
 async def test_a_host_that_cannot_be_cancelled_at_the_end(autojump_clock):
-    """Streams that nobody reads are given up; the host closes their connections."""
+    """Unread streams are abandoned, and the host closes their connections."""
     app = HttpApp(Shop(), HttpOptions(limits=HttpLimits(grace=1)))
     exchanges, ended = [], 0.0
     async with trio.open_nursery() as nursery:

@@ -1,4 +1,4 @@
-"""Bodies: too long, too slow, in pieces, and cut off."""
+"""Bodies that are too long, too slow, in parts, or cut off."""
 
 import json
 
@@ -25,7 +25,7 @@ def part(body, *, more=True):
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 async def test_a_body_comes_in_parts(autojump_clock, size):
-    """Cut anywhere."""
+    """A body may be split anywhere."""
     parts = [part(BODY[at : at + size]) for at in range(0, len(BODY), size)]
     async with serving(Shop()) as wire:
         for end in (part(b"", more=False), {"type": "http.request"}):
@@ -34,7 +34,7 @@ async def test_a_body_comes_in_parts(autojump_clock, size):
 
 
 async def test_a_body_that_is_too_long(autojump_clock):
-    """413, as soon as it is; the rest is not read."""
+    """It is refused with 413 as soon as it is too long; the rest is not read."""
     async with serving(Small()) as wire:
         rest = [part(b" " * 600), part(b" " * 600), part(b" " * 600, more=False)]
         done = await wire.send("POST", None, MODERN, parts=rest)
@@ -45,7 +45,7 @@ async def test_a_body_that_is_too_long(autojump_clock):
 
 
 async def test_a_body_that_is_too_slow(autojump_clock):
-    """408 after the time for all of it, however it trickles."""
+    """It is refused with 408 after the timeout for the whole body, at any pace."""
     async with serving(Shop(), limits={"body_time": 5}) as wire:
         exchange = wire.make("POST", None, MODERN)
 
@@ -60,7 +60,7 @@ async def test_a_body_that_is_too_slow(autojump_clock):
 
 
 async def test_a_client_that_leaves_in_its_body(autojump_clock, caplog):
-    """Nothing is answered, and nothing done."""
+    """A client that disconnects within its body gets no response, and nothing runs."""
     async with serving(Shop()) as wire:
         parts = [part(BODY[:10]), {"type": "http.disconnect"}]
         done = await wire.send("POST", None, MODERN, parts=parts)
@@ -70,7 +70,7 @@ async def test_a_client_that_leaves_in_its_body(autojump_clock, caplog):
 
 
 async def test_headers_are_read_as_they_may_come(autojump_clock):
-    """White space around values means nothing; clients without an address are served."""
+    """White space around values is ignored; clients without an address are served."""
     async with serving(Shop()) as wire:
         headers = {**MODERN, "mcp-name": "\t echo ", "host": "evil.com"}
         done = await wire.send("POST", BODY, headers, client=None)
@@ -81,7 +81,7 @@ async def test_headers_are_read_as_they_may_come(autojump_clock):
 
 @pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
 async def test_a_slow_body_takes_no_time_from_its_handler(autojump_clock, era):
-    """The deadline of the body ends with it, and that of the handler begins then."""
+    """The timeout of the handler begins after the body was read."""
 
     class Late(Tool, timeout=2.0):
         async def call(self, args):

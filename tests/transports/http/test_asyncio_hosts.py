@@ -98,7 +98,7 @@ def request(name):
 
 
 async def call(app, name, gone=None):
-    """Make one request; `gone` is set when the client leaves."""
+    """Make one request; setting `gone` disconnects the client."""
     scope, body = request(name)
     gone = gone or (trio if trio.lowlevel.in_trio_task() else asyncio).Event()
     parts = [{"type": "http.request", "body": body}]
@@ -120,7 +120,7 @@ async def call(app, name, gone=None):
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
 @pytest.mark.parametrize("name", ["where", "where_on_asyncio"])
 def test_a_server_answers_a_host_on_asyncio(run, name):
-    """Its handlers run in the thread of the host, those on asyncio on the loop of the host."""
+    """Handlers run in the thread of the host, those on asyncio on the loop of the host."""
     server = Host()
     server.state = state = State()
 
@@ -147,7 +147,7 @@ def run_on_trio(main):
 
 
 def of_tenant(app, tenant):
-    """Wrap an application in a middleware that sets a context variable."""
+    """Wrap an application in middleware that sets a context variable."""
 
     async def middleware(scope, receive, send):
         TENANT.set(tenant)
@@ -158,7 +158,7 @@ def of_tenant(app, tenant):
 
 @pytest.mark.parametrize("run", [asyncio.run, run_on_trio])
 def test_handlers_see_the_context_variables_of_the_host(run):
-    """Requests see the variables that a middleware set for them, on either loop."""
+    """Handlers see the variables that middleware set for their request, on either loop."""
 
     async def main():
         app, said = make_app(Host()), []
@@ -174,7 +174,7 @@ def test_handlers_see_the_context_variables_of_the_host(run):
 
 
 def test_trio_ends_with_the_lifespan():
-    """Nothing is left behind: the thread can run another trio loop."""
+    """Afterwards the thread can run another trio loop."""
 
     async def main():
         async with make_app(Host()).lifespan():
@@ -185,7 +185,7 @@ def test_trio_ends_with_the_lifespan():
 
 
 def test_two_applications_share_one_trio_loop():
-    """One host mounts two servers, and ends them one after the other."""
+    """A host can mount two servers, and end them one after the other."""
 
     async def main():
         first, second = make_app(Host()), make_app(Host())
@@ -201,7 +201,7 @@ def test_two_applications_share_one_trio_loop():
 
 
 def test_a_client_that_leaves_cancels_its_call():
-    """The disconnect reaches the handler."""
+    """The disconnect cancels the handler."""
     server = Host()
     server.state = state = State()
 
@@ -218,7 +218,7 @@ def test_a_client_that_leaves_cancels_its_call():
 
 
 def test_a_host_that_cancels_a_request_cancels_its_call():
-    """Cancellation on asyncio is cancellation on trio, and ends as cancellation."""
+    """A cancellation on asyncio cancels the trio task, and is raised as a cancellation."""
     server = Host()
     server.state = state = State()
 
@@ -260,7 +260,7 @@ def test_a_host_that_cancels_twice_does_no_more_harm():
 
 
 def test_a_call_that_outlives_the_server_is_answered():
-    """At the end a running call gets its time, then an error."""
+    """During shutdown a running call gets the grace period, then an error."""
     server = Host()
     server.state = state = State()
 
@@ -278,7 +278,7 @@ def test_a_call_that_outlives_the_server_is_answered():
 
 @pytest.mark.parametrize(("at", "text"), [("start", "no database"), ("end", "no goodbye")])
 def test_a_lifespan_that_fails_fails_on_asyncio(at, text):
-    """An exception of the author's lifespan comes out on the other side."""
+    """An exception of the author's lifespan is raised on the asyncio side."""
     server = Host()
     server.fails_at = at
 
@@ -290,7 +290,7 @@ def test_a_lifespan_that_fails_fails_on_asyncio(at, text):
     asyncio.run(main())
 
 
-def test_work_that_is_left_when_the_loop_ends_is_told():
+def test_work_that_is_left_when_the_loop_ends_fails():
     """The asyncio side never waits for a loop that has ended."""
 
     async def main():
@@ -307,7 +307,7 @@ def test_work_that_is_left_when_the_loop_ends_is_told():
 
 
 def test_failures_cross_both_loops():
-    """An exception of one side is raised where the other side awaits the work."""
+    """An exception on one side is raised where the other side awaits the work."""
 
     async def receive():
         raise OSError("gone")
@@ -321,7 +321,7 @@ def test_failures_cross_both_loops():
 
 
 def test_serving_on_trio_says_what_to_write_under_asyncio():
-    """The functions for trio programs are refused with one sentence."""
+    """Functions for trio programs raise an error that says what to write."""
 
     async def main():
         with pytest.raises(RuntimeError, match=r"serve `Name\(\)\.asgi\(\)`"):

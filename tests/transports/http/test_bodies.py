@@ -27,11 +27,11 @@ from .shop import Shop
 ARRAYS, HANDSHAKE, STATELESS = "2025-03-26", "2025-11-25", "2026-07-28"
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 HEADER_MISMATCH = -32020
-#: The statuses of errors that have one of their own on 2026-07-28.
+#: The errors of 2026-07-28 with their own status.
 STATUSES = {METHOD_NOT_FOUND: 404, HEADER_MISMATCH: 400, -32021: 400, -32022: 400}
 DEPTH, DIGITS = 128, 4300
 PATIENCE = 60
-#: In place of the value of a body that is no JSON.
+#: Stands for the value of a body that is not JSON.
 UNREAD = object()
 
 pytestmark = pytest.mark.slow
@@ -66,7 +66,7 @@ def _nested(deep):
     return value
 
 
-#: Values that are nowhere what is wanted.
+#: Values that are not valid anywhere.
 ODD = st.one_of(
     st.none(),
     st.booleans(),
@@ -75,7 +75,7 @@ ODD = st.one_of(
     st.sampled_from([[], {}, [[]], [None], {"": None}, {"_meta": 1}, "\ud800", "x" * 70_000]),
     st.builds(_nested, st.sampled_from([5, DEPTH - 4, DEPTH + 1])),
     st.text(max_size=5),
-).map(copy.deepcopy)  # a list of samples has each but once
+).map(copy.deepcopy)  # a list of samples has each value only once
 NAMES = [
     "id",
     "method",
@@ -136,7 +136,7 @@ def _written(draw, value):
 
 
 def _read(data):
-    """Read a body as the specification says; raises ValueError where it cannot be read."""
+    """Read a body as the specification says; raise ValueError if it cannot be read."""
 
     def refuse(name):
         raise ValueError(name)
@@ -171,12 +171,12 @@ def _is_id(value):
 
 
 def _kind(value):
-    """Tell what a member of an array, or a body, is: one of four, or nothing."""
+    """Return the kind of a body or of a member of an array: one of four, or none."""
     if type(value) is not dict or value.get("jsonrpc") != "2.0":
         return None
     if "method" in value:
         fine = type(value["method"]) is str and type(value.get("params")) in (dict, type(None))
-        # A null is not the same as nothing, except for params.
+        # A null differs from a missing member, except for params.
         if "id" not in value:
             return "notification" if fine else None
         return "request" if fine and _is_id(value["id"]) else None
@@ -184,14 +184,14 @@ def _kind(value):
     if "error" in value:
         fine = type(error) is dict and "result" not in value
         fine = fine and type(error.get("code")) is int and type(error.get("message")) is str
-        # An error may answer what could not be read.
+        # An error may answer a message that could not be read.
         return "error" if fine else None
     fine = _is_id(value.get("id")) and type(value.get("result")) is dict
     return "result" if fine else None
 
 
 def _is_unanswered(value):
-    """Tell whether something wrong is meant as an answer or a notification, which has no answer."""
+    """Tell whether an invalid value looks like a response or notification, which get no answer."""
     if type(value) is not dict:
         return False
     if "method" in value:
@@ -204,7 +204,7 @@ class Caller:
     """Sends bodies on one connection after the other.
 
     Attributes:
-        failures: What the server wrote into its log as an error.
+        failures: Errors in the log of the server.
     """
 
     def __init__(self, port):
@@ -222,7 +222,7 @@ class Caller:
         return headers
 
     def post(self, body, headers):
-        """Send a body; gives the one answer to it, with its messages."""
+        """Send a body; return its response with the messages in it."""
         given = {"content-type": "application/json", "accept": BOTH, **headers}
         given = {name: value for name, value in given.items() if value is not None}
         self._connection.request("POST", "/mcp", body, given)
@@ -232,7 +232,7 @@ class Caller:
         return answer
 
     def check(self, body, headers):
-        """Send a body, and then a well-formed one, which must have its own answer."""
+        """Send a body, and then a well-formed one, which must be answered."""
         answer = self.post(body, headers)
         after = self.post(
             json.dumps(message("ping", None, "after")).encode(), self.sessions[ARRAYS]
@@ -249,7 +249,7 @@ class Caller:
 
 
 def _messages(answer):
-    """List the messages of an answer: none, one, an array, or those of a stream."""
+    """List the messages of a response: an object, an array or a stream; may be empty."""
     if not answer.text:
         return []
     if answer.headers["content-type"] != "text/event-stream":
@@ -261,7 +261,7 @@ def _messages(answer):
 
 @pytest.fixture(scope="module")
 def caller():
-    """Serve in a thread of its own."""
+    """Serve in a separate thread."""
     started, failures = queue.Queue(), []
 
     async def main():
@@ -295,7 +295,7 @@ def _refusal(answer):
 
 
 def _read_or_refused(answer, body):
-    """Return the value of a body; UNREAD, after a check of the refusal, if it is no JSON."""
+    """Return the value of a body; if it is not JSON, check the refusal and return UNREAD."""
     try:
         return _read(body)
     except ValueError:
@@ -306,7 +306,7 @@ def _read_or_refused(answer, body):
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_one_answer_to_a_body_of_a_session(caller, data):
-    """Every mistake has one answer, and only a message is answered with a result."""
+    """Every mistake has one answer, and only a request is answered with a result."""
     body = data.draw(
         st.sampled_from(REQUESTS + BEFORE_STATELESS).flatmap(_mistaken).flatmap(_written)
     )
@@ -328,7 +328,7 @@ def test_one_answer_to_a_body_of_a_session(caller, data):
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_one_answer_to_a_body_of_2026_07_28(caller, data):
-    """Its status says what its error says."""
+    """The status matches the error."""
     base = copy.deepcopy(data.draw(st.sampled_from(REQUESTS)))
     base["params"] = {**base.get("params", {}), "_meta": META}
     body = data.draw(_mistaken(base).flatmap(_written))
@@ -360,7 +360,7 @@ def test_one_answer_to_a_body_of_2026_07_28(caller, data):
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_one_answer_to_an_array(caller, data):
-    """On 2025-03-26 each request in it is answered, and each mistake; on others all is refused."""
+    """On 2025-03-26 each request and each mistake is answered; other revisions refuse it all."""
     base = st.sampled_from([each for each in REQUESTS if each["id"] != 1] + BEFORE_STATELESS)
     values = data.draw(st.lists(base.flatmap(_mistaken) | ODD, max_size=5))
     for number, value in enumerate(values):
@@ -387,7 +387,7 @@ def test_one_answer_to_an_array(caller, data):
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_a_wrong_header_is_named(caller, data):
-    """A header of 2026-07-28 that is not what the body says is refused before anything runs."""
+    """A header of 2026-07-28 that contradicts the body is refused before anything runs."""
     headers = {
         "mcp-protocol-version": STATELESS,
         "mcp-method": "tools/call",

@@ -1,4 +1,4 @@
-"""The client's end of Streamable HTTP, against servers that keep to it and servers that do not."""
+"""The client of Streamable HTTP, with servers that conform and servers that do not."""
 
 import gzip
 import json
@@ -41,7 +41,7 @@ DONE = {"content": [{"type": "text", "text": "done"}]}
 
 
 class Ears(ClientHandler):
-    """Keeps notifications, and says no to questions."""
+    """Records notifications, and refuses questions."""
 
     def __init__(self):
         self.send, self.heard = trio.open_memory_channel(100)
@@ -57,7 +57,7 @@ async def done(heard):
     await heard.result(DONE)
 
 
-# What a URL is
+# URLs
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,14 @@ async def done(heard):
     ],
 )
 def test_what_is_no_url_of_a_server(url, said):
-    """It is said at once, without the secret."""
+    """It is refused at once, and the error does not contain the secret."""
     with pytest.raises(ValueError, match=said) as caught:
         Http(url)
     assert "secret" not in str(caught.value)
 
 
 def test_what_is_no_text():
-    """A URL and headers are texts."""
+    """A URL and headers must be strings."""
     with pytest.raises(TypeError, match="url must be a string"):
         Http(5)
     with pytest.raises(TypeError, match="'x' does not"):
@@ -86,20 +86,20 @@ def test_what_is_no_text():
 
 
 def test_secrets_are_not_shown():
-    """Messages show neither headers nor the query."""
+    """Representations show neither headers nor the query."""
     target = Http("http://x/mcp?key=secret", headers={"authorization": "secret"})
     assert repr(target) == "Http('http://x/mcp')"
 
 
 async def test_what_is_no_target():
-    """A URL has a scheme that a server can be reached by."""
+    """A URL needs a scheme with which a server can be reached."""
     with pytest.raises(ValueError, match="must begin with http"):
         async with connect("ftp://server"):
             raise AssertionError
 
 
 async def test_the_library_is_an_extra(monkeypatch):
-    """Connecting to a URL without the library names the extra to install."""
+    """Without the library the error names the extra to install."""
     monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(TransportError, match=r"pip install 'noizu-mcp\[http\]'"):
         async with connect("http://127.0.0.1:9/mcp"):
@@ -143,7 +143,7 @@ async def test_a_session():
 
 @pytest.mark.parametrize("status", [400, 404, 405, 406, 410, 415])
 async def test_an_old_server_refuses_the_probe(status):
-    """Any 4xx that no server of 2026-07-28 would send leads to a handshake."""
+    """A 4xx that a server of 2026-07-28 would not send leads to a handshake."""
 
     async def refuse(heard):
         await heard.say(status, b"<html>", kind="text/html")
@@ -156,7 +156,7 @@ async def test_an_old_server_refuses_the_probe(status):
 
 @pytest.mark.parametrize("own", [True, False])
 async def test_an_old_server_answers_the_probe_with_an_error(own):
-    """With and without the id of the request."""
+    """The client does the handshake, whether or not the error has the id of the request."""
 
     async def refuse(heard):
         await heard.refuse(400, -32000, "Bad Request: no session", own=own)
@@ -167,7 +167,7 @@ async def test_an_old_server_answers_the_probe_with_an_error(own):
 
 
 async def test_a_modern_server_names_what_it_serves():
-    """-32022 with the versions that there are, also without the id."""
+    """-32022 lists the versions of a modern server, also without the id."""
 
     async def refuse(heard):
         data = {"supported": ["2025-06-18"], "requested": "2026-07-28"}
@@ -180,7 +180,7 @@ async def test_a_modern_server_names_what_it_serves():
 
 @pytest.mark.parametrize("result", [{}, {"supportedVersions": []}, {"resultType": "complete"}])
 async def test_an_old_server_answers_the_probe_with_a_result(result):
-    """A result without a list of revisions is no answer of 2026-07-28."""
+    """A result without a list of revisions is not an answer of 2026-07-28."""
 
     async def answer(heard):
         await heard.result(result)
@@ -193,7 +193,7 @@ async def test_an_old_server_answers_the_probe_with_a_result(result):
 @pytest.mark.parametrize("own", [True, False])
 @pytest.mark.parametrize("version", [None, "2026-07-28"])
 async def test_a_server_that_refuses_what_it_serves(version, own):
-    """Behind one address there may be an older process: the next attempt finds another."""
+    """One address may have processes of several versions: the next attempt finds another one."""
 
     async def refuse_once(heard):
         if len(script.of("server/discover")) > 1:
@@ -223,7 +223,7 @@ async def test_a_server_that_refuses_what_it_serves(version, own):
     ],
 )
 async def test_what_says_nothing_of_the_era(status, error, said):
-    """Credentials, overload, failures and moves elsewhere end the attempt with one exception."""
+    """Authentication, overload, failures and redirects end the attempt with one exception."""
 
     async def refuse(heard):
         body = {"jsonrpc": "2.0", "error": {"code": -32600, "message": "Origin is not served"}}
@@ -238,7 +238,7 @@ async def test_what_says_nothing_of_the_era(status, error, said):
 
 
 async def test_a_web_page_is_no_server():
-    """200 with HTML."""
+    """A response of 200 with HTML is an error."""
 
     async def page(heard):
         await heard.say(200, b"<html>", kind="text/html; charset=utf-8")
@@ -249,15 +249,15 @@ async def test_a_web_page_is_no_server():
                 raise AssertionError
 
 
-async def test_nobody_listens():
-    """One exception, which names the URL."""
+async def test_a_refused_connection():
+    """A refused connection is one exception, which has the URL."""
     with pytest.raises(TransportError, match=r"cannot reach http://127\.0\.0\.1:9/mcp: "):
         async with connect("http://127.0.0.1:9/mcp?key=secret"):
             raise AssertionError
 
 
 async def test_a_server_that_hangs_up_at_once():
-    """Before it has answered anything at all it counts as not reached."""
+    """A server that closes the connection before any answer counts as not reached."""
 
     async def hang_up(heard):
         pass
@@ -269,7 +269,7 @@ async def test_a_server_that_hangs_up_at_once():
 
 
 async def test_a_version_that_the_server_does_not_serve():
-    """A pinned 2026-07-28 that is refused by a status is said as such; a failure is not."""
+    """A pinned 2026-07-28 that is refused by a status is reported so; a failure is not."""
     async with serving(Script()) as script:
         with pytest.raises(ProtocolError, match=r"does not serve 2026-07-28: .* answered 400"):
             async with connect(script.url, version="2026-07-28"):
@@ -285,7 +285,7 @@ async def test_a_version_that_the_server_does_not_serve():
 
 
 async def test_a_session_that_is_gone():
-    """404 with a session id, also in the new one: an error, and nothing comes for the tap."""
+    """A 404 with a session id, in the new session, too, is an error; the tap gets no message."""
 
     async def gone(heard):
         await heard.refuse(404, -32600, "Session not found", own=False)
@@ -316,7 +316,7 @@ async def test_an_error_with_a_status_is_an_error():
 
 
 async def test_a_scope_that_is_missing():
-    """403 is a matter of credentials, also where it answers the request."""
+    """A 403 is an authentication error, even if its body answers the request."""
 
     async def refuse(heard):
         await heard.refuse(403, -31403, "Insufficient scope")
@@ -329,7 +329,7 @@ async def test_a_scope_that_is_missing():
 
 
 async def test_a_server_without_sessions():
-    """No id: nothing is repeated, and nothing is ended."""
+    """Without a session id nothing is repeated, and there is no DELETE."""
 
     async def initialize(heard):
         result = {"protocolVersion": "2025-03-26", "capabilities": {}, "serverInfo": TOOL}
@@ -343,7 +343,7 @@ async def test_a_server_without_sessions():
 
 
 async def test_a_message_that_is_not_taken(caplog):
-    """A notification that is refused is in the log; nobody waits for it."""
+    """A refused notification is logged, and delays nothing."""
 
     async def refuse(heard):
         await heard.say(500)
@@ -357,7 +357,7 @@ async def test_a_message_that_is_not_taken(caplog):
 
 
 async def test_a_notification_comes_before_what_follows():
-    """A notification waits for earlier messages, and later messages wait until it is taken."""
+    """A notification waits for earlier messages, and later messages wait until it is accepted."""
     released = trio.Event()
 
     async def slow(heard):
@@ -377,8 +377,8 @@ async def test_a_notification_comes_before_what_follows():
         assert len(script.of("ping")) == 1
 
 
-async def test_a_notification_that_nobody_takes(autojump_clock, caplog):
-    """It holds up the others for so long and no longer."""
+async def test_a_notification_that_is_not_answered(autojump_clock, caplog):
+    """An unanswered notification delays later messages only for a limited time."""
 
     async def never():
         await trio.sleep_forever()
@@ -398,7 +398,7 @@ async def test_a_notification_that_nobody_takes(autojump_clock, caplog):
 
 
 async def test_a_stream_that_never_ran():
-    """Closing it is fine, and twice."""
+    """It can be closed, and closed again."""
     stream = HttpStream(Http("https://x/mcp", tls=ssl.create_default_context()))
     with pytest.raises(trio.ClosedResourceError):
         stream.send_nowait([b"{}"])
@@ -406,18 +406,18 @@ async def test_a_stream_that_never_ran():
     await stream.aclose()
 
 
-# Answers that are streams
+# Responses that are streams
 
 
 async def test_an_answer_as_a_stream():
-    """Notices before it arrive; comments, empty data and other events mean nothing."""
+    """Notifications before the result arrive; comments, empty data and other events are ignored."""
 
     async def call(heard):
         await heard.head(kind=EVENTS)
         await heard.stream.send_all(b": hello\n\nevent: ping\ndata: {}\n\ndata: \n\ndata: what\n\n")
         await heard.event({"jsonrpc": "2.0", "method": "notifications/x"})
         await heard.event(heard.answer(DONE))
-        await heard.gone()  # the client does not wait for the end of the stream for ever
+        await heard.gone()  # the client does not wait for ever for the end of the stream
 
     ears = Ears()
     async with serving(Script(tools_call=call)) as script:
@@ -427,7 +427,7 @@ async def test_an_answer_as_a_stream():
 
 
 async def test_a_question_on_a_stream():
-    """The answer is a POST of its own, and is taken before anything else goes out."""
+    """The answer is a separate POST, which is sent before other messages."""
     question = {"message": "?", "requestedSchema": {"type": "object", "properties": {}}}
     answered = trio.Event()
 
@@ -449,7 +449,7 @@ async def test_a_question_on_a_stream():
 
 
 async def test_a_stream_that_breaks_without_an_id():
-    """There is nothing to come back with."""
+    """Without an event id the stream cannot be resumed."""
 
     async def call(heard):
         await heard.head(kind=EVENTS)
@@ -462,7 +462,7 @@ async def test_a_stream_that_breaks_without_an_id():
 
 
 async def test_a_connection_that_breaks():
-    """In the middle of a body, and before the head."""
+    """A connection may break within the body and before the head."""
 
     async def call(heard):
         await heard.head(kind="application/json", content_length=100)
@@ -475,7 +475,7 @@ async def test_a_connection_that_breaks():
 
 
 async def test_an_answer_is_read_on_after_a_break():
-    """By a GET with the last id, after the time that the server named; more than once."""
+    """A stream is resumed by GET with the last id after the server's `retry`; more than once."""
     broken = trio.Event()
 
     async def call(heard):
@@ -487,7 +487,7 @@ async def test_an_answer_is_read_on_after_a_break():
         if last is None:
             await heard.say(405)
         elif last == "a-1" and not broken.is_set():
-            broken.set()  # hangs up
+            broken.set()  # closes the connection
         elif last == "a-1":
             await heard.head(kind=EVENTS)
             await heard.event({"jsonrpc": "2.0", "method": "notifications/x"}, id="a-2")
@@ -515,7 +515,7 @@ async def test_an_answer_is_read_on_after_a_break():
     ],
 )
 async def test_a_stream_that_cannot_be_read_on(status, error, said):
-    """The call may have been carried out, whatever the server says to who comes back."""
+    """The error says that the call may have run, whatever the server answers to the GET."""
 
     async def call(heard):
         await heard.head(kind=EVENTS)
@@ -533,7 +533,7 @@ async def test_a_stream_that_cannot_be_read_on(status, error, said):
 
 
 async def test_coming_back_has_an_end(monkeypatch):
-    """A server that only hangs up is given up after so many attempts."""
+    """Resumption ends after a maximum number of attempts."""
     monkeypatch.setattr(_event_reader, "RETRY", 0.001)
 
     async def call(heard):
@@ -560,7 +560,7 @@ async def test_coming_back_has_an_end(monkeypatch):
     ],
 )
 def test_how_long_to_wait(retry, failures, idle, seconds):
-    """The server decides, above a least time; streams in a row without a message make it longer."""
+    """The server sets the pause, above a minimum; streams without a message make it longer."""
     parser = _event_reader.EventParser(10)
     parser.retry = retry
     assert parser.resume_delay(failures, idle) == seconds
@@ -568,7 +568,7 @@ def test_how_long_to_wait(retry, failures, idle, seconds):
 
 @pytest.mark.parametrize("event", ["data:\n", ":\n", "data: no json\n"])
 async def test_streams_that_end_at_once(event, autojump_clock):
-    """With `retry: 0` and no message in them, streams are read again after pauses that grow."""
+    """With `retry: 0` and streams without messages the pauses grow."""
     times = []
 
     async def empty(heard):
@@ -593,7 +593,7 @@ async def test_streams_that_end_at_once(event, autojump_clock):
 
 
 async def test_answers_have_a_largest_size():
-    """Too much is one failed call, as an object and as an event."""
+    """A response that is too large fails one call, as an object and as an event."""
 
     async def call(heard):
         if heard.message["params"]["name"] == "object":
@@ -618,7 +618,7 @@ async def test_answers_have_a_largest_size():
 
 @pytest.mark.parametrize("more", [b"", b"x"])
 async def test_a_packed_answer_in_pieces(more):
-    """It is unpacked piece by piece; what follows its end is an error."""
+    """It is decompressed piece by piece; data after its end is an error."""
 
     async def call(heard):
         body = gzip.compress(json.dumps(heard.answer(DONE)).encode())
@@ -641,7 +641,7 @@ async def test_a_packed_answer_in_pieces(more):
 
 
 def bomb(size=32_000_000):
-    """A body of many bytes that costs few."""
+    """A body that expands to many bytes."""
     return gzip.compress(b" " * size, compresslevel=1)
 
 
@@ -665,7 +665,7 @@ def bomb(size=32_000_000):
     ],
 )
 async def test_a_packed_answer_takes_no_more_memory(status, kind, coding, pack, why):
-    """It is unpacked up to the limits; an answer that is packed twice is not unpacked at all."""
+    """It is decompressed up to the limits; a body that is compressed twice is not."""
     body, failures = pack(), (ConnectionClosed, McpError, ProtocolError, TransportError)
 
     async def call(heard):
@@ -688,7 +688,7 @@ async def test_a_packed_answer_takes_no_more_memory(status, kind, coding, pack, 
 
 
 async def test_an_answer_that_is_no_message():
-    """JSON that is none of JSON-RPC."""
+    """JSON that is not JSON-RPC is an error."""
 
     async def call(heard):
         await heard.say(200, {"hello": 1})
@@ -700,7 +700,7 @@ async def test_an_answer_that_is_no_message():
 
 
 async def test_an_answer_to_something_else():
-    """It is not the answer; there will be none."""
+    """A response with another id does not answer the request, which fails."""
 
     async def call(heard):
         await heard.say(200, {"jsonrpc": "2.0", "id": "other", "result": {}})
@@ -712,7 +712,7 @@ async def test_an_answer_to_something_else():
 
 
 async def test_cancelling_in_a_session(autojump_clock):
-    """It is a message; the stream gets a moment to end, and nothing is read on."""
+    """A notification is sent; the stream has a short time to end, and is not resumed."""
 
     async def call(heard):
         await heard.head(kind=EVENTS)
@@ -733,7 +733,7 @@ async def test_cancelling_in_a_session(autojump_clock):
 
 
 async def test_the_standing_stream():
-    """It is read after the handshake, and again when it ends; its place is kept."""
+    """It is opened after the handshake, and resumed when it ends, with its last event id."""
     notice = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 
     async def stand(heard):
@@ -756,7 +756,7 @@ async def test_the_standing_stream():
 
 
 async def test_a_standing_stream_with_troubles(monkeypatch):
-    """It hangs up, it is overloaded, it has forgotten the id; then it works."""
+    """It recovers from closed connections, overload, and a server that forgot the event id."""
     monkeypatch.setattr(_event_reader, "RETRY", 0.001)
     turns = []
 
@@ -785,7 +785,7 @@ async def test_a_standing_stream_with_troubles(monkeypatch):
 
 @pytest.mark.parametrize("status", [404, 405])
 async def test_a_server_without_a_standing_stream(status, caplog):
-    """It is no server's duty, so the log says nothing of it, and nobody asks again."""
+    """The stream is optional, so nothing is logged, and the client does not ask again."""
 
     async def refuse(heard):
         await heard.say(status)
@@ -799,7 +799,7 @@ async def test_a_server_without_a_standing_stream(status, caplog):
 
 @pytest.mark.parametrize("status", [400, 406, 501])
 async def test_a_standing_stream_that_is_refused(status, caplog):
-    """Something else than 404 or 405 is in the log; calls go on."""
+    """A status other than 404 or 405 is logged; calls go on."""
 
     async def refuse(heard):
         await heard.say(status)
@@ -813,7 +813,7 @@ async def test_a_standing_stream_that_is_refused(status, caplog):
 
 
 class Opening:
-    """Lets the head of the standing stream wait until the test says so."""
+    """Delays the head of the standing stream until the test allows it."""
 
     def __init__(self):
         self.asked = trio.Event()
@@ -827,7 +827,7 @@ class Opening:
 
 
 async def test_connect_waits_for_the_standing_stream():
-    """A message or question that the server sends at once finds a listener."""
+    """A message or question that the server sends at once is received."""
     stand, connected = Opening(), trio.Event()
 
     async def use():
@@ -845,7 +845,7 @@ async def test_connect_waits_for_the_standing_stream():
 
 
 async def test_a_standing_stream_that_never_begins(autojump_clock):
-    """Some servers send its head with the first event: nobody waits for that for long."""
+    """Some servers send the head with the first event: `connect` waits only briefly for it."""
     stand = Opening()
     async with serving(Script(GET=stand, tools_call=done)) as script:
         with trio.fail_after(10):
@@ -855,7 +855,7 @@ async def test_a_standing_stream_that_never_begins(autojump_clock):
 
 
 async def test_a_standing_stream_that_breaks_at_once():
-    """There is nothing to wait for."""
+    """`connect` does not wait for a stream that has failed."""
 
     async def hang_up(heard):
         await heard.stream.aclose()
@@ -867,7 +867,7 @@ async def test_a_standing_stream_that_breaks_at_once():
 
 @pytest.mark.parametrize("version", [None, "2025-03-26", "2025-06-18", "2025-11-25"])
 async def test_a_server_that_asks_on_the_standing_stream_at_once(version):
-    """A call whose server asks there, and nowhere else, is answered without delay."""
+    """A call whose server asks only on that stream is answered without delay."""
     standing, answered = [], trio.Event()
 
     async def stand(heard):
@@ -898,11 +898,11 @@ async def test_a_server_that_asks_on_the_standing_stream_at_once(version):
 
 
 class Lost(Exception):
-    """The failure of a block."""
+    """The exception of a block."""
 
 
 async def leave_by_timeout(client, _):
-    # The clock jumps when nothing else can happen, so the call has begun by then.
+    # The clock jumps only when all tasks wait, so the call has begun by then.
     await client.call_tool("t", timeout=1)
 
 
@@ -925,7 +925,7 @@ LEAVING = [leave_by_timeout, leave_by_a_failure, leave_by_the_end_of_a_scope]
 
 @asynccontextmanager
 async def a_call_that_never_ends(*, session=True):
-    """Serve a script whose tool begins an answer; gives the script and the answer."""
+    """Serve a script whose tool begins a response; return the script and the response."""
     hold = Holding()
 
     async def initialize(heard):
@@ -940,7 +940,7 @@ async def a_call_that_never_ends(*, session=True):
 
 
 def cancelled_of(script):
-    """Give what was said of the one call: the id that the client named."""
+    """Return the cancellations of the one call, by their ids."""
     (heard,) = script.of("tools/call")
     (cancelled,) = script.of("notifications/cancelled")
     return cancelled.message["params"]["requestId"] == heard.message["id"]
@@ -950,7 +950,7 @@ def cancelled_of(script):
 @pytest.mark.parametrize("session", [True, False])
 @pytest.mark.parametrize("leave", LEAVING)
 async def test_leaving_by_a_failure_calls_off_what_runs(autojump_clock, leave, session, version):
-    """The server hears of the cancelled call before its session ends."""
+    """The cancellation is sent before the session ends."""
     async with a_call_that_never_ends(session=session) as (script, hold):
         with trio.fail_after(10), suppress(Lost, RequestTimeout), single_failure():
             async with connect(script.url, version=version) as client:
@@ -962,7 +962,7 @@ async def test_leaving_by_a_failure_calls_off_what_runs(autojump_clock, leave, s
 
 @pytest.mark.parametrize("leave", LEAVING)
 async def test_leaving_by_a_failure_on_2026_07_28(autojump_clock, leave):
-    """The end of the HTTP request says it all."""
+    """Closing the HTTP request is the cancellation."""
     async with a_call_that_never_ends() as (script, hold):
         script.answers["server_discover"] = modern
         with trio.fail_after(10), suppress(Lost, RequestTimeout), single_failure():
@@ -975,7 +975,7 @@ async def test_leaving_by_a_failure_on_2026_07_28(autojump_clock, leave):
 
 @pytest.mark.parametrize("session", [True, False])
 async def test_a_cancellation_from_outside_calls_off_what_runs(session):
-    """A scope around the block ends it, and the server hears of it all the same."""
+    """A cancel scope around the block sends the cancellation, too."""
     async with a_call_that_never_ends(session=session) as (script, hold):
         with trio.fail_after(60):
             async with trio.open_nursery() as nursery:
@@ -992,7 +992,7 @@ async def test_a_cancellation_from_outside_calls_off_what_runs(session):
 
 @pytest.mark.parametrize("failure", [None, Lost()])
 async def test_the_end_calls_off_the_calls_of_other_tasks(failure):
-    """A waiting caller learns that the connection has ended, and the server is told to stop."""
+    """Waiting callers get `ConnectionClosed`, and the server gets cancellations."""
     failed = []
     async with a_call_that_never_ends(session=False) as (script, hold):
         async with trio.open_nursery() as nursery:
@@ -1008,7 +1008,7 @@ async def test_the_end_calls_off_the_calls_of_other_tasks(failure):
 
 @pytest.mark.parametrize("leave", LEAVING)
 async def test_leaving_a_server_that_takes_nothing(autojump_clock, leave):
-    """The end does not wait for it for long."""
+    """The end waits only briefly for the server."""
     async with a_call_that_never_ends() as (script, hold):
         script.answers["notifications_cancelled"] = script.answers["DELETE"] = Heard.gone
         with trio.fail_after(10), suppress(Lost, RequestTimeout), single_failure():
@@ -1021,7 +1021,7 @@ async def test_leaving_a_server_that_takes_nothing(autojump_clock, leave):
 
 
 async def test_an_error_that_never_ends():
-    """The body behind the first part is not read."""
+    """The body after the first part is not read."""
 
     async def refuse(heard):
         await heard.head(500, "text/plain")
@@ -1036,7 +1036,7 @@ async def test_an_error_that_never_ends():
 
 
 async def test_requests_of_2026_07_28():
-    """Each mirrors itself in its head; there is no session and no stream."""
+    """Headers mirror each request; there are no sessions and no standing streams."""
 
     async def read(heard):
         await heard.result({"resultType": "complete", "contents": []})
@@ -1085,7 +1085,7 @@ async def tools(heard):
 
 
 async def test_arguments_in_headers(caplog):
-    """The listed definition names the headers; a tool with a wrong definition is left out."""
+    """The listed definition names the headers; tools with an invalid definition are left out."""
     async with serving(Script(server_discover=modern, tools_call=done, tools_list=tools)) as script:
         async with connect(script.url) as client:
             assert [tool.name for tool in await client.list_tools()] == ["t", "plain"]
@@ -1105,7 +1105,7 @@ async def test_arguments_in_headers(caplog):
 
 
 async def test_headers_of_many_tools(monkeypatch):
-    """A server with new tools in each list cannot fill the memory: the last ones are known."""
+    """The number of known definitions is bounded, and the last ones are kept."""
     monkeypatch.setattr(_list_reader, "MAX_MIRRORED", 2)
 
     async def three(heard):
@@ -1124,7 +1124,7 @@ async def test_headers_of_many_tools(monkeypatch):
 
 @pytest.mark.parametrize("times", [1, 2])
 async def test_headers_that_were_wrong(times):
-    """The definitions are asked for again, and the call is sent once more, not twice."""
+    """The list is requested again, and the call is sent once more, not twice."""
 
     async def call(heard):
         if len(script.of("tools/call")) <= times:
@@ -1148,8 +1148,8 @@ async def test_headers_that_were_wrong(times):
 @pytest.mark.parametrize(
     "page", [{"tools": 5}, {"tools": [5]}, {"tools": [{"name": 5, "inputSchema": {}}]}]
 )
-async def test_definitions_that_are_none(page):
-    """The error names the fault of the definitions."""
+async def test_malformed_definitions(page):
+    """The error says what is wrong with the definitions."""
 
     async def listed(heard):
         await heard.result({"resultType": "complete", **page})
@@ -1161,7 +1161,7 @@ async def test_definitions_that_are_none(page):
 
 
 async def test_cancelling_on_2026_07_28(autojump_clock):
-    """The end of the HTTP request is all that the server hears."""
+    """The server only sees the end of the HTTP request."""
     hold = Holding()
     async with serving(Script(server_discover=modern, tools_call=hold)) as script:
         async with connect(script.url) as client:
@@ -1173,7 +1173,7 @@ async def test_cancelling_on_2026_07_28(autojump_clock):
 
 
 async def test_nothing_is_read_on_on_2026_07_28():
-    """An id means nothing there; a broken answer is lost."""
+    """Event ids are ignored there; a broken response is lost."""
 
     async def call(heard):
         await heard.head(kind=EVENTS)
@@ -1187,7 +1187,7 @@ async def test_nothing_is_read_on_on_2026_07_28():
 
 
 async def test_closing_with_open_requests():
-    """Calls and streams in flight end at once, and the client within a bound."""
+    """Open calls and streams end at once, and the client within a bound."""
     hold = Holding()
     async with serving(Script(server_discover=modern, tools_call=hold)) as script:
         failed = []
@@ -1200,7 +1200,7 @@ async def test_closing_with_open_requests():
 
 
 async def test_the_end_is_bounded(autojump_clock):
-    """A server that does not answer the DELETE holds nobody up."""
+    """The end does not wait for the response to DELETE."""
     deleted = Holding()
     async with serving(Script(DELETE=deleted)) as script:
         with trio.fail_after(10):
@@ -1210,7 +1210,7 @@ async def test_the_end_is_bounded(autojump_clock):
 
 
 async def test_a_cancelled_client_ends_its_session():
-    """Also when the block is cancelled from outside."""
+    """The session is ended, too, if the block is cancelled from outside."""
     async with serving(Script()) as script:
         with trio.CancelScope() as scope:
             async with connect(script.url, version="2025-11-25"):
@@ -1220,11 +1220,11 @@ async def test_a_cancelled_client_ends_its_session():
         assert len(script.of("DELETE")) == 1
 
 
-# Headers, moves, and the end
+# Headers, redirects, and the end
 
 
 async def test_headers_may_change():
-    """A function gives them for each request; what it raises is what the request comes to."""
+    """A function returns the headers of each request; an exception of it fails the request."""
     count = 0
 
     async def headers():
@@ -1247,7 +1247,7 @@ async def test_headers_may_change():
 
 @pytest.mark.parametrize("error", [AuthError, RuntimeError])
 async def test_headers_that_fail_in_the_background(caplog, error):
-    """The standing stream and the end of the session are in the log."""
+    """Failures of the standing stream and of the DELETE are logged."""
     count = 0
 
     async def headers():
@@ -1263,12 +1263,12 @@ async def test_headers_that_fail_in_the_background(caplog, error):
                 while "the GET stream of" not in caplog.text:
                     await trio.lowlevel.checkpoint()
     assert "was not ended" in caplog.text
-    # A bug in the function has a traceback; credentials that are refused have a reason.
+    # A bug in the function is logged with a traceback, refused credentials with a reason.
     assert ("Traceback" in caplog.text) is (error is RuntimeError)
 
 
 async def test_a_server_that_moves_on_its_origin():
-    """It is followed, with method and body, once for all; in circles it is not."""
+    """A redirect within the origin is followed, with method and body; a loop is refused."""
 
     async def move(heard):
         if heard.message["id"] > 2:
@@ -1289,7 +1289,7 @@ async def test_a_server_that_moves_on_its_origin():
     "location", ["http://127.0.0.1:1/mcp", "//me@127.0.0.1/x", "http://x:port/", ""]
 )
 async def test_a_server_that_moves_elsewhere(location):
-    """Nothing goes there: the headers may be secret."""
+    """A redirect to another origin is not followed, since headers may be secret."""
 
     async def move(heard):
         await heard.say(307, location=location)
@@ -1301,7 +1301,7 @@ async def test_a_server_that_moves_elsewhere(location):
 
 
 async def test_a_full_inbox_makes_readers_wait():
-    """More than the capacity is never read ahead."""
+    """No more than the capacity is read ahead."""
     inbox = Inbox()
     waited = []
     big = read_message(b"x" * (CAPACITY + 1))
@@ -1325,12 +1325,12 @@ async def test_a_full_inbox_makes_readers_wait():
 
 
 def outgoing(data, revision=LATEST_HANDSHAKE):
-    """Give bytes the message that they encode, as a client does."""
+    """Make an outgoing message of bytes, as the client does."""
     return Outgoing(data, decode(data), revision)
 
 
 async def test_broken_messages_of_our_own():
-    """A test client may send anything: who has an id gets the error, and so does who has none."""
+    """A test client may send anything; errors have the id of the message, or no id."""
 
     async def refuse(heard):
         await heard.say(400, {"jsonrpc": "2.0", "error": {"code": -32600, "message": "no"}})
@@ -1362,7 +1362,7 @@ async def test_broken_messages_of_our_own():
 
 @pytest.mark.parametrize("name", ["ConnectTimeout", "ProxyError"])
 async def test_what_the_library_calls_otherwise(name, monkeypatch):
-    """Not reached is not reached, however long it took and through whom."""
+    """Every connection failure is reported as not reached, however it occurs."""
     httpcore2 = pytest.importorskip("httpcore2")
 
     async def send(*args, **options):
@@ -1382,7 +1382,7 @@ async def call_as_events(heard):
 
 @pytest.mark.parametrize("call", [done, call_as_events])
 async def test_each_answer_is_decoded_once(call, monkeypatch):
-    """An answer is parsed once, as JSON and as an event; requests of our own never are."""
+    """A response is parsed once, as JSON or as an event, and our own requests never."""
     parsed = []
     parse = _decode.parse_json
 
@@ -1400,7 +1400,7 @@ async def test_each_answer_is_decoded_once(call, monkeypatch):
 
 
 async def test_two_requests_with_one_id():
-    """Each gets its answer; only a client of a test does so."""
+    """Each gets its response; only a test client sends such requests."""
 
     async def slow(heard):
         await answered.wait()

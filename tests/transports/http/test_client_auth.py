@@ -1,4 +1,4 @@
-"""Credentials of the HTTP client: headers of each request, refusals, redirects, timeouts."""
+"""Authentication of the HTTP client: headers, refusals, redirects, timeouts."""
 
 import pytest
 import trio
@@ -14,10 +14,10 @@ CHALLENGE = 'Bearer scope="files:read", resource_metadata="https://x/meta"'
 
 
 class Counting:
-    """Credentials that number their tokens; each refusal brings the next.
+    """Numbered tokens; each refusal creates the next one.
 
     Attributes:
-        refusals: Those that were handled.
+        refusals: The refusals that were handled.
     """
 
     def __init__(self, most=99):
@@ -43,7 +43,7 @@ class Counting:
 
 
 def guarded(wanted, answer, status=401):
-    """Answer a request only with one header."""
+    """Answer a request only if it has this header."""
 
     async def check(heard):
         if heard.headers.get("authorization") == wanted:
@@ -59,7 +59,7 @@ async def done(heard):
 
 
 async def test_a_token_goes_with_every_request():
-    """POST, GET and DELETE carry it."""
+    """POST, GET and DELETE carry the token."""
     async with serving(Script()) as script:
         async with connect(script.url, auth=Bearer("abc"), version="2025-11-25") as client:
             await client.ping()
@@ -69,7 +69,7 @@ async def test_a_token_goes_with_every_request():
 
 
 async def test_a_strategy_wins_over_other_headers():
-    """Those of the target, also from a function, are there beside its own."""
+    """The strategy's headers replace headers of the target with the same names, and no others."""
 
     async def headers():
         return {"authorization": "Basic x", "X-Team": "a"}
@@ -83,7 +83,7 @@ async def test_a_strategy_wins_over_other_headers():
 
 
 async def test_a_refused_token_is_final():
-    """The error quotes the scope and the metadata that the server names."""
+    """The error has the scope and the metadata URL of the challenge."""
     async with serving(Script(server_discover=guarded("never", done))) as script:
         with pytest.raises(AuthError) as caught:
             async with connect(script.url, auth=Bearer("abc")):
@@ -94,8 +94,8 @@ async def test_a_refused_token_is_final():
     assert str(caught.value).endswith("its metadata is at https://x/meta")
 
 
-async def test_the_body_of_a_refusal_is_told():
-    """It is read before the credentials are asked, and is there for the error."""
+async def test_the_body_of_a_refusal_is_in_the_error():
+    """The body of a refusal is read before the strategy is called, and is part of the error."""
 
     async def refuse(heard):
         await heard.refuse(403, -32600, "the door is closed")
@@ -107,7 +107,7 @@ async def test_the_body_of_a_refusal_is_told():
 
 
 async def test_without_credentials_the_error_says_what_to_give():
-    """A client that has no strategy learns of them."""
+    """Without a strategy the error says how to provide credentials."""
     async with serving(Script(server_discover=guarded("never", done))) as script:
         with pytest.raises(AuthError, match=r"give credentials: connect\(url, auth=OAuth\(\)\)"):
             async with connect(script.url):
@@ -115,7 +115,7 @@ async def test_without_credentials_the_error_says_what_to_give():
 
 
 async def test_a_refused_request_is_sent_again():
-    """With the new headers, and it is one call for the program."""
+    """A refused request is sent again with new headers, and remains one call for the program."""
     auth = Counting()
     async with serving(Script(tools_call=guarded("Bearer 2", done, 403))) as script:
         async with connect(script.url, auth=auth) as client:
@@ -133,7 +133,7 @@ async def test_a_refused_request_is_sent_again():
 
 
 async def test_attempts_are_limited():
-    """A strategy that always has another token does not go on for ever."""
+    """A strategy that always has another token is called a limited number of times."""
     auth = Counting()
     async with serving(Script(tools_call=guarded("never", done))) as script:
         async with connect(script.url, auth=auth) as client:
@@ -144,7 +144,7 @@ async def test_attempts_are_limited():
 
 
 async def test_one_refresh_for_many_requests():
-    """Requests that meet one expired token are told, one after the other, that there is a newer."""
+    """Requests that fail with the same expired token share one refresh."""
     auth = Counting()
     async with serving(Script(tools_call=guarded("Bearer 1", done))) as script:
         async with connect(script.url, auth=auth) as client, trio.open_nursery() as nursery:
@@ -155,7 +155,7 @@ async def test_one_refresh_for_many_requests():
 
 
 async def test_the_time_of_a_login_does_not_count(mock_clock):
-    """Neither against the probe nor against a request; later the timeouts run again."""
+    """A login does not count against the timeouts of probes and requests."""
 
     class Slow(Counting):
         async def handle(self, refusal):
@@ -177,7 +177,7 @@ async def test_the_time_of_a_login_does_not_count(mock_clock):
 
 
 async def test_other_time_of_the_credentials_counts(mock_clock):
-    """A strategy that hangs ends with its request; the next one asks it again."""
+    """A strategy that hangs is cancelled with its request; the next request calls it again."""
 
     class Hanging(Counting):
         async def handle(self, refusal):
@@ -195,7 +195,7 @@ async def test_other_time_of_the_credentials_counts(mock_clock):
 
 
 async def test_a_request_that_waits_for_a_login_is_cancelled_in_silence():
-    """The server never got it, so it hears of no cancellation, and other messages do not wait."""
+    """An unsent request is cancelled without a message, and other messages do not wait."""
     asked = trio.Event()
 
     class Person(Counting):
@@ -218,7 +218,7 @@ async def test_a_request_that_waits_for_a_login_is_cancelled_in_silence():
 
 
 async def test_a_request_that_waits_for_a_login_has_its_time_after_it(mock_clock):
-    """Requests behind a login do not time out, although they were never sent."""
+    """Requests that wait for a login do not time out before they are sent."""
     asked, go = trio.Event(), trio.Event()
 
     class Person(Counting):
@@ -246,8 +246,8 @@ async def test_a_request_that_waits_for_a_login_has_its_time_after_it(mock_clock
     ]
 
 
-async def test_ending_a_session_asks_nobody():
-    """A refused DELETE is left at that."""
+async def test_ending_a_session_needs_no_login():
+    """A refused DELETE is not repeated."""
     auth = Counting()
     script = Script(DELETE=guarded("never", done))
     async with serving(script), connect(script.url, auth=auth):
@@ -282,7 +282,7 @@ async def test_the_stream_of_a_session_gets_credentials_too():
 
 
 async def test_an_answer_that_is_read_on_gets_credentials_too():
-    """The GET that goes on with a broken answer."""
+    """The GET that resumes a response has credentials."""
 
     async def call(heard):
         await heard.head(kind=EVENTS)
@@ -307,7 +307,7 @@ async def test_an_answer_that_is_read_on_gets_credentials_too():
 
 
 async def test_a_refusal_is_no_lost_session():
-    """401 in a session begins no new one."""
+    """A 401 within a session does not begin a new one."""
     auth = Counting()
     async with serving(Script(tools_call=guarded("Bearer 1", done))) as script:
         async with connect(script.url, auth=auth, version="2025-11-25") as client:
@@ -318,7 +318,7 @@ async def test_a_refusal_is_no_lost_session():
 
 
 async def test_credentials_stay_at_their_origin():
-    """A redirect elsewhere is not followed; one within the origin is, with the token."""
+    """Only a redirect within the origin is followed, with the token."""
     async with serving(Script()) as other, serving(Script()) as script:
 
         async def move(heard):
@@ -342,7 +342,7 @@ async def test_credentials_stay_at_their_origin():
 
 
 async def test_a_refusal_that_does_not_end_is_left():
-    """The body of a refusal is read for a short time, so a slow one cannot hold the login."""
+    """The body of a refusal is read for a limited time."""
 
     async def endless(heard):
         if heard.headers.get("authorization"):
@@ -362,7 +362,7 @@ async def test_a_refusal_that_does_not_end_is_left():
 
 
 async def test_a_strategy_that_fails_ends_the_call_with_its_error():
-    """Its `AuthError` is raised as it is."""
+    """The `AuthError` is raised unchanged."""
 
     class Failing(Counting):
         async def handle(self, refusal):
@@ -375,7 +375,7 @@ async def test_a_strategy_that_fails_ends_the_call_with_its_error():
 
 
 async def test_a_malformed_challenge_is_no_challenge():
-    """The client says no more than the status."""
+    """For a malformed challenge the error has only the status."""
 
     async def refuse(heard):
         await heard.say(401, www_authenticate='Bearer scope="')
@@ -386,7 +386,7 @@ async def test_a_malformed_challenge_is_no_challenge():
 
 
 def test_plain_code_has_credentials_too():
-    """`SyncClient` takes `auth=`; `Http` is a URL."""
+    """`SyncClient` takes `auth=`; `Http` can be used as a URL."""
 
     async def main():
         async with serving(Script(tools_call=guarded("Bearer abc", done))) as script:
@@ -414,7 +414,7 @@ class Empty(Server, name="empty", version="1"):
     ],
 )
 async def test_what_is_no_strategy(target, auth, error, said):
-    """The mistake is said before anything is sent."""
+    """An invalid strategy is refused before anything is sent."""
     with pytest.raises(error, match=said):
         async with connect(target, auth=auth):
             raise AssertionError
@@ -422,7 +422,7 @@ async def test_what_is_no_strategy(target, auth, error, said):
 
 @pytest.mark.parametrize("token", ["", "Bearer x", "a b", '"x"', "ä", None])
 def test_what_is_no_token(token):
-    """The error does not show it."""
+    """The error does not contain the invalid token."""
     with pytest.raises(ValueError, match=r"^token must be") as caught:
         Bearer(token)
 

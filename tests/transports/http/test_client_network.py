@@ -1,4 +1,4 @@
-"""The network under the HTTP library: requests in one write, proxies of the environment."""
+"""The network below the HTTP library: requests in one write, proxies of the environment."""
 
 import socket
 import struct
@@ -19,7 +19,7 @@ DONE = {"content": [{"type": "text", "text": "done"}]}
 
 @pytest.mark.parametrize("size", [100, _network.SMALL, 300_000])
 async def test_a_request_arrives_whole(size):
-    """A body of any size follows its head; a small one comes in the same write."""
+    """A body of any size follows its head; a small one is in the same write."""
     sizes = []
 
     async def call(heard):
@@ -32,7 +32,7 @@ async def test_a_request_arrives_whole(size):
 
 
 async def test_a_small_request_is_one_write():
-    """The server reads the head and the body at once."""
+    """The server reads head and body at once."""
     pieces = []
 
     async def serve(stream):
@@ -52,7 +52,7 @@ async def test_a_small_request_is_one_write():
 
 @pytest.mark.parametrize("tells", [True, False])
 async def test_a_body_tells_that_it_is_written(tells):
-    """It does so when the library asks for more, each time that it is sent."""
+    """The body reports that it is being sent each time the library iterates over it."""
     written = []
     body = _network.RequestBody(b"body", (lambda: written.append(True)) if tells else None)
     for _ in range(2):
@@ -61,7 +61,7 @@ async def test_a_body_tells_that_it_is_written(tells):
 
 
 class Answered(httpcore2.AsyncNetworkStream):
-    """A connection whose server has answered, and takes nothing more."""
+    """A connection whose server has answered, and reads nothing more."""
 
     async def write(self, buffer, timeout=None):
         raise httpcore2.WriteError
@@ -71,14 +71,14 @@ class Answered(httpcore2.AsyncNetworkStream):
 
 
 async def test_an_early_answer_is_read():
-    """A server may answer and close before it has read the request: the answer counts."""
+    """A server may answer and close before it has read the request."""
     stream = _network._Stream(Answered())
     await stream.write(b"POST /mcp HTTP/1.1\r\n\r\n")
     assert await stream.read(100) == b"HTTP/1.1 503 Busy\r\n\r\n"
 
 
 async def test_a_proxy_of_the_environment(monkeypatch):
-    """Requests go through the proxy that the environment names, also to a host nobody knows."""
+    """Requests go through the proxy of the environment, also for hosts that do not resolve."""
 
     async def call(heard):
         await heard.result(DONE)
@@ -92,7 +92,7 @@ async def test_a_proxy_of_the_environment(monkeypatch):
 
 @pytest.mark.parametrize("through_proxy", [True, False])
 async def test_cookies_are_not_kept(monkeypatch, through_proxy):
-    """A cookie of an answer goes with no other request, which may be of another user."""
+    """Cookies of a response are not sent with other requests, which may be of another user."""
 
     async def call(heard):
         await heard.result(DONE, set_cookie="session=alice; Path=/")
@@ -115,7 +115,7 @@ async def test_cookies_are_not_kept(monkeypatch, through_proxy):
 
 
 async def test_a_connection_that_is_reset():
-    """The failure names the reason that the system gives."""
+    """The error has the reason from the operating system."""
 
     async def serve(stream):
         await stream.receive_some()

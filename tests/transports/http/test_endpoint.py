@@ -1,4 +1,4 @@
-"""The answers to requests: era by era, check by check, in the order of the rules."""
+"""Responses to requests of each era, check by check, in the order of the checks."""
 
 import pytest
 
@@ -20,7 +20,7 @@ async def wire(autojump_clock):
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "HEAD", "TRACE", "OPTIONS"])
 async def test_other_methods_are_not_allowed(autojump_clock, wire, method):
-    """405 names those that are."""
+    """405 lists the allowed methods."""
     done = await wire.send(method)
     assert (done.status, done.headers["allow"]) == (405, "GET, POST, DELETE")
     assert (done.body == b"") == (method == "HEAD")
@@ -29,7 +29,7 @@ async def test_other_methods_are_not_allowed(autojump_clock, wire, method):
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 async def test_the_stateless_era_has_only_post(autojump_clock, wire, method):
-    """A 2026-07-28 client has no session to read or to end."""
+    """A client of 2026-07-28 has no session to read or to end."""
     done = await wire.send(method, None, {"mcp-protocol-version": "2026-07-28"})
     assert (done.status, done.headers["allow"]) == (405, "POST")
 
@@ -45,7 +45,7 @@ async def test_a_post_says_that_it_is_json(autojump_clock, wire, kind):
 
 @pytest.mark.parametrize("coding", ["gzip", "BR", "identity, gzip", "x"])
 async def test_a_body_comes_as_it_is(autojump_clock, wire, coding):
-    """Codings are not undone: who sends one hears of it, not of the bytes that it gave."""
+    """A Content-Encoding is refused, and named in the error."""
     done = await wire.send_modern(call("echo"), {"content-encoding": coding})
     assert (done.status, done.error) == (415, -32600)
     assert "Content-Encoding must be identity" in done.json["error"]["message"]
@@ -53,14 +53,14 @@ async def test_a_body_comes_as_it_is(autojump_clock, wire, coding):
 
 
 @pytest.mark.parametrize("coding", ["", "identity", "Identity"])
-async def test_a_coding_that_is_none(autojump_clock, wire, coding):
-    """It changes nothing."""
+async def test_the_identity_coding(autojump_clock, wire, coding):
+    """`identity` is accepted."""
     assert (await wire.send_modern(call("echo"), {"content-encoding": coding})).status == 200
 
 
 @pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON"])
 async def test_content_types_have_parameters_and_any_case(autojump_clock, wire, kind):
-    """They are compared as RFC 9110 says."""
+    """Content types are compared as RFC 9110 says."""
     done = await wire.send_modern(call("echo"), {"content-type": kind})
     assert done.status == 200
 
@@ -82,7 +82,7 @@ async def test_content_types_have_parameters_and_any_case(autojump_clock, wire, 
 )
 @pytest.mark.parametrize("headers", [{}, {"mcp-protocol-version": "2026-07-28"}])
 async def test_what_is_no_message(autojump_clock, wire, body, code, id_, headers):
-    """400 in either era, with the id where it can be read."""
+    """400 in either era, with the id if it can be read."""
     done = await wire.send("POST", body, headers)
     assert (done.status, done.error) == (400, code)
     if code == -32600:
@@ -90,7 +90,7 @@ async def test_what_is_no_message(autojump_clock, wire, body, code, id_, headers
 
 
 async def test_other_paths_are_not_found(autojump_clock, wire):
-    """With a body that tells this 404 from others."""
+    """The body distinguishes this 404 from others."""
     done = await wire.send("POST", call("echo"), path="/")
     assert (done.status, done.error) == (404, -32600)
     error = {"code": -32600, "message": "Nothing is at /; the endpoint is /mcp"}
@@ -131,7 +131,7 @@ async def test_other_paths_are_not_found(autojump_clock, wire):
 async def test_a_stateless_request_is_checked_in_order(
     autojump_clock, wire, meta, headers, status, code
 ):
-    """Header, `_meta`, their agreement, the version, the mirrors; the id is echoed."""
+    """Header, `_meta`, their agreement, version and mirrored headers; errors have the id."""
     body = call("echo", id_="abc", _meta=meta)
     given = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "echo"}
     done = await wire.send("POST", body, {**given, **headers})
@@ -144,13 +144,13 @@ async def test_a_stateless_request_is_checked_in_order(
 
 
 async def test_an_unsupported_version_says_what_is_served(autojump_clock, wire):
-    """So that the client can choose."""
+    """The error lists the supported versions."""
     body = call("echo", _meta={VERSION: "v9", CAPABILITIES: {}})
     done = await wire.send("POST", body, {"mcp-protocol-version": "v9"})
     data = done.json["error"]["data"]
     assert data["requested"] == "v9"
     assert set(data["supported"]) >= {"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"}
-    body = call("echo")  # without `_meta` it is of neither era
+    body = call("echo")  # without `_meta` it belongs to neither era
     done = await wire.send("POST", body, {"mcp-protocol-version": "v9"})
     assert (done.status, done.error, done.json["id"]) == (400, -32022, 1)
     for method, body in (("GET", None), ("DELETE", None), ("POST", message("notifications/x"))):
@@ -159,7 +159,7 @@ async def test_an_unsupported_version_says_what_is_served(autojump_clock, wire):
 
 
 async def test_what_is_refused_before_the_protocol_names_its_request(autojump_clock):
-    """Once its id can be read."""
+    """The refusal has the id of the request, once that can be read."""
     async with serving(Shop(), limits={"streams": 1}) as wire:
         ping = message("ping", {}, "p")
         found = [
@@ -188,7 +188,7 @@ async def test_what_is_refused_before_the_protocol_names_its_request(autojump_cl
     ],
 )
 async def test_what_the_stateless_era_has_not_is_not_found(autojump_clock, wire, method):
-    """404 with a body: removed methods, features that are not offered, and nonsense."""
+    """Removed methods, features that are not offered, and unknown methods are 404 with a body."""
     done = await wire.send_modern(message(method, INIT, 5))
     assert (done.status, done.error, done.json["id"]) == (404, -32601, 5)
 
@@ -211,7 +211,7 @@ async def test_what_the_stateless_era_has_not_is_not_found(autojump_clock, wire,
 async def test_arguments_agree_with_their_headers(
     autojump_clock, server, arguments, headers, status
 ):
-    """A tool may declare which arguments a header mirrors, whatever wraps it."""
+    """A tool may declare which arguments are mirrored in headers, also through wrappers."""
     async with serving(server()) as wire:
         done = await wire.send_modern(call("local", arguments), headers)
     assert (done.status, done.json.get("error", {}).get("code")) == (
@@ -221,7 +221,7 @@ async def test_arguments_agree_with_their_headers(
 
 
 async def test_a_capability_that_is_missing_has_its_own_status(autojump_clock, wire):
-    """400 and the capability as an object; it counts for this request only."""
+    """400 with the missing capability; a request declares capabilities only for itself."""
     done = await wire.send_modern(call("ask"))
     assert (done.status, done.error) == (400, -32021)
     assert done.json["error"]["data"] == {"requiredCapabilities": {"elicitation": {}}}
@@ -232,7 +232,7 @@ async def test_a_capability_that_is_missing_has_its_own_status(autojump_clock, w
 
 
 async def test_other_errors_of_handlers_come_with_200(autojump_clock, wire):
-    """Their status would be lost in a stream anyway."""
+    """Their status would be lost in a stream."""
     done = await wire.send_modern(call("nothing"))
     assert (done.status, done.error) == (200, -32602)
     done = await wire.send_modern(message("tools/list", {"cursor": "?"}, 1))
@@ -240,7 +240,7 @@ async def test_other_errors_of_handlers_come_with_200(autojump_clock, wire):
 
 
 async def test_a_stateless_result(autojump_clock, wire):
-    """It carries its type and who answers; no session is minted."""
+    """The result has its type and the server info; no session is created."""
     done = await wire.send_modern(call("echo", {"text": "hi"}, id_="7"))
     result = done.json["result"]
     assert (done.status, done.json["id"], result["resultType"]) == (200, "7", "complete")
@@ -251,7 +251,7 @@ async def test_a_stateless_result(autojump_clock, wire):
 
 @pytest.mark.parametrize("method", ["notifications/cancelled", "notifications/nonsense"])
 async def test_stateless_notifications_are_accepted(autojump_clock, wire, method):
-    """None is defined over HTTP, so each means nothing."""
+    """They are accepted and ignored: 2026-07-28 defines none over HTTP."""
     headers = {"mcp-protocol-version": "2026-07-28"}
     for body, given in ((message(method), headers), (message(method, {"_meta": META}), {})):
         done = await wire.send("POST", body, given)
@@ -267,13 +267,13 @@ async def test_stateless_notifications_are_accepted(autojump_clock, wire, method
     ],
 )
 async def test_the_stateless_era_has_no_arrays_and_no_answers(autojump_clock, wire, body):
-    """One request or notification a POST."""
+    """A POST is one request or notification."""
     done = await wire.send("POST", body, {"mcp-protocol-version": "2026-07-28"})
     assert (done.status, done.error) == (400, -32600)
 
 
 async def test_stateless_requests_are_bounded(autojump_clock):
-    """Past the limit the next one is refused, not the running ones."""
+    """Beyond the limit the next request is refused; running ones go on."""
     async with serving(Shop(), limits={"streams": 1}) as wire:
         first = wire.modern(call("wait", {"seconds": 0.5}))
         await settled()
@@ -289,7 +289,7 @@ async def test_stateless_requests_are_bounded(autojump_clock):
 
 @pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18", "2025-11-25"])
 async def test_a_handshake_makes_a_session(autojump_clock, wire, version):
-    """Its id is visible ASCII, and new each time; the version is echoed."""
+    """The id is visible ASCII, and new each time; the version is echoed."""
     first = await wire.session(version)
     second = await wire.session(version)
     assert first.id != second.id
@@ -305,7 +305,7 @@ async def test_a_handshake_makes_a_session(autojump_clock, wire, version):
 
 
 async def test_a_handshake_for_another_version_gets_the_latest(autojump_clock, wire):
-    """2026-07-28 has no handshake, so asking for it is answered with the one before."""
+    """2026-07-28 has no handshake, so the answer has the version before it."""
     for asked in ("2026-07-28", "1999-01-01"):
         body = message("initialize", {**INIT, "protocolVersion": asked}, 1)
         done = await wire.send("POST", body)
@@ -313,7 +313,7 @@ async def test_a_handshake_for_another_version_gets_the_latest(autojump_clock, w
 
 
 async def test_a_bad_handshake_makes_no_session(autojump_clock, wire):
-    """Nor is an id given away."""
+    """No session id is returned, either."""
     done = await wire.send("POST", message("initialize", {}, 1))
     assert (done.status, done.error) == (200, -32602)
     assert "mcp-session-id" not in done.headers
@@ -321,23 +321,23 @@ async def test_a_bad_handshake_makes_no_session(autojump_clock, wire):
 
 
 async def test_without_a_version_the_negotiated_one_counts(autojump_clock, wire):
-    """Before 2025-06-18 there was no such header."""
+    """Before 2025-06-18 there was no version header."""
     session = await wire.session("2025-03-26")
     done = await session.post(call("echo"), {"mcp-protocol-version": None})
     assert done.status == 200
 
 
 @pytest.mark.parametrize("body", [call("echo"), message("notifications/initialized")])
-async def test_a_version_that_nobody_serves(autojump_clock, wire, body):
-    """400, also in a session; with the code that says what to do."""
+async def test_an_unknown_version(autojump_clock, wire, body):
+    """An unknown version is 400, also in a session, with its own code."""
     session = await wire.session()
     done = await session.post(body, {"mcp-protocol-version": "1.0"})
     assert (done.status, done.error) == (400, -32022)
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-async def test_a_version_that_nobody_serves_and_no_post(autojump_clock, wire, method):
-    """The header is checked with every method (2025-11-25 `basic/transports`)."""
+async def test_an_unknown_version_without_post(autojump_clock, wire, method):
+    """The header is checked for every method (2025-11-25 `basic/transports`)."""
     session = await wire.session()
     headers = {**session.headers, "mcp-protocol-version": "1.0"}
     done = await wire.send(method, None, headers)
@@ -347,7 +347,7 @@ async def test_a_version_that_nobody_serves_and_no_post(autojump_clock, wire, me
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 async def test_the_session_must_be_named_and_known(autojump_clock, wire, method):
-    """400 without an id, 404 with an unknown one."""
+    """Without an id the status is 400, with an unknown one 404."""
     body = call("echo") if method == "POST" else None
     done = await wire.send(method, body)
     assert (done.status, done.error) == (400, -32600)
@@ -357,12 +357,12 @@ async def test_the_session_must_be_named_and_known(autojump_clock, wire, method)
 
 @pytest.mark.parametrize("body", [{"jsonrpc": "2.0", "id": 1, "result": {}}, [call("echo")]])
 async def test_answers_and_arrays_need_a_session(autojump_clock, wire, body):
-    """Without one they belong to nothing."""
+    """Responses and arrays are refused without a session."""
     assert (await wire.send("POST", body)).status == 400
 
 
 async def test_errors_with_a_handshake(autojump_clock, wire):
-    """Unknown methods have 200; what is no valid request 400."""
+    """Unknown methods have status 200, invalid requests 400."""
     session = await wire.session(ready=False)
     done = await session.post(message("tools/list", {}, 1))
     assert (done.status, done.error) == (400, -32600)
@@ -378,7 +378,7 @@ async def test_errors_with_a_handshake(autojump_clock, wire):
 
 
 async def test_a_second_handshake_makes_a_second_session(autojump_clock, wire):
-    """A handshake begins a session, whatever session its headers name."""
+    """A handshake begins a session, even if its headers name another one."""
     session = await wire.session()
     done = await session.post(message("initialize", INIT, 1))
     assert done.status == 200
@@ -386,7 +386,7 @@ async def test_a_second_handshake_makes_a_second_session(autojump_clock, wire):
 
 
 async def test_an_id_is_used_once_at_a_time(autojump_clock, wire):
-    """A duplicate is refused; the first is answered."""
+    """A duplicate is refused; the first request is answered."""
     session = await wire.session()
     first = session.open(call("wait", {"seconds": 0.5}))
     await settled()
@@ -397,7 +397,7 @@ async def test_an_id_is_used_once_at_a_time(autojump_clock, wire):
 
 
 async def test_requests_of_a_session_are_bounded(autojump_clock):
-    """Requests only: what could end the others still comes through."""
+    """Only requests are limited, so that notifications that end them still arrive."""
     async with serving(Shop(), limits={"streams": 1}) as wire:
         session = await wire.session("2025-03-26")
         first = session.open(call("wait", {"seconds": 0.5}))
@@ -421,14 +421,14 @@ async def test_requests_of_a_session_are_bounded(autojump_clock):
     ],
 )
 async def test_what_needs_no_answer_is_accepted(autojump_clock, wire, body):
-    """202, without a body."""
+    """The status is 202, without a body."""
     session = await wire.session()
     done = await session.post(body)
     assert (done.status, done.body) == (202, b"")
 
 
 async def test_both_eras_at_the_same_time(autojump_clock, wire):
-    """A request with its own context is served by it, whatever session it names."""
+    """A request with `_meta` of 2026-07-28 is served by it, even with a session id."""
     session = await wire.session()
     await session.post(call("keep", {"value": "mine"}))
     legacy, modern = session.open(call("keep")), wire.modern(call("wait"), session.headers)
@@ -442,7 +442,7 @@ async def test_both_eras_at_the_same_time(autojump_clock, wire):
 
 
 async def test_a_call_that_is_cancelled_is_answered_with_nothing(autojump_clock, wire):
-    """A stream without an event: the client expects no answer."""
+    """The stream ends without an event, since the client expects no answer."""
     session = await wire.session()
     running = session.open(call("wait", {"seconds": 0.5}))
     await settled()
@@ -453,7 +453,7 @@ async def test_a_call_that_is_cancelled_is_answered_with_nothing(autojump_clock,
 
 
 async def test_a_server_may_have_nothing(autojump_clock):
-    """A method that is not offered is not found, in the words of each era."""
+    """A method that is not offered is "not found", as each era defines it."""
 
     class Bare(Server, name="bare", version="1"):
         pass

@@ -10,7 +10,7 @@ from noizu_mcp.transports.http.client._event_reader import EventParser, EventToo
 
 
 def parse(*chunks, limit=10_000):
-    """Feed chunks to a parser; gives its events and the parser."""
+    """Feed chunks to a parser; return its events and the parser."""
     parser = EventParser(limit)
     return [event for chunk in chunks for event in parser.feed(chunk)], parser
 
@@ -35,7 +35,7 @@ def parse(*chunks, limit=10_000):
     ],
 )
 def test_an_event_stream(text, events):
-    """Each rule of the standard, whole and byte by byte."""
+    """Each rule of the standard holds, for a whole stream and byte by byte."""
     expected = [ServerEvent(*each) for each in events]
     assert parse(text)[0] == expected
     assert parse(*(text[i : i + 1] for i in range(len(text))))[0] == expected
@@ -54,7 +54,7 @@ def test_an_event_stream(text, events):
     ],
 )
 def test_the_id_to_come_back_with(text, last):
-    """It counts once its event is whole, also of an event that is nothing else."""
+    """An id takes effect when its event is complete, also if the event has nothing else."""
     assert parse(text)[1].last_id == last
 
 
@@ -71,12 +71,12 @@ def test_the_id_to_come_back_with(text, last):
     ],
 )
 def test_the_time_to_wait(text, seconds):
-    """Only digits count, and not endless ones."""
+    """Only digits are accepted for `retry`, up to a length."""
     assert parse(text)[1].retry == seconds
 
 
 def test_a_new_stream_goes_on_where_the_last_one_broke_off():
-    """The event that was cut off is forgotten; the id and the time are kept."""
+    """The incomplete event is dropped; id and `retry` are kept."""
     events, parser = parse(b"id: 1\nretry: 10\ndata: x\n\nid: 2\ndata: lost")
     parser.begin()
     assert parser.feed(b"data: y\n\n") == [ServerEvent("message", b"y")]
@@ -94,13 +94,13 @@ def test_a_new_stream_goes_on_where_the_last_one_broke_off():
     ],
 )
 def test_events_have_a_largest_size(chunks):
-    """However it comes, more than the limit is never held."""
+    """No more than the limit is ever buffered."""
     with pytest.raises(EventTooLarge):
         parse(*chunks, limit=100)
 
 
 def test_many_small_events_are_no_large_one():
-    """Events that were handed on do not count towards the limit."""
+    """Events that were passed on do not count towards the limit."""
     events, _ = parse(*([b"data: " + b"x" * 50 + b"\n\n: a comment\n"] * 100), limit=100)
     assert len(events) == 100
 
@@ -113,7 +113,7 @@ ENDS = st.sampled_from([b"\n", b"\r", b"\r\n"])
 
 @given(st.lists(st.tuples(LINES, ENDS), max_size=20), st.data())
 def test_chunks_mean_nothing(lines, data):
-    """A stream gives the same events wherever it is cut."""
+    """A stream has the same events wherever it is split."""
     text = b"".join(line + end for line, end in lines)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=10)))
     edges = [0, *cuts, len(text)]
@@ -125,5 +125,5 @@ def test_chunks_mean_nothing(lines, data):
 
 @given(st.lists(st.binary(max_size=20), max_size=10))
 def test_any_bytes_are_survived(chunks):
-    """Nothing but the size limit is an error."""
+    """Only the size limit is an error."""
     parse(*chunks)

@@ -1,4 +1,4 @@
-"""Many clients that behave badly: nothing is lost for the others, and nothing is left over."""
+"""Many clients that fail or leave: no other client loses an answer, and nothing leaks."""
 
 import gc
 import random
@@ -12,17 +12,17 @@ from .shop import Shop
 from .wire import serving, settled
 
 SESSIONS = 300
-#: Calls of each of two runs.
+#: Calls in each of two runs.
 CALLS = 1700
-#: What a session may cost, without what its client has said: idle, with the handshake done.
+#: Bytes of an idle session after its handshake, without the data of its client.
 BYTES = 4096
-#: What may be left of each session of many, after as many before it: less than the smallest object.
-#: Something is left, since tables of the process grow in steps.
+#: Bytes that may remain of each of many sessions, after as many before: less than the smallest
+#: object. Tables of the process grow in steps, so it is not 0.
 LEFT = 16
 
 
 async def _visit(wire):
-    """Come, ask something, read, and vanish without a word."""
+    """Connect, make a request, read, and leave without ending the session."""
     session = await wire.session()
     running = session.open(call("wait", {"seconds": 2}))
     standing = session.get()
@@ -38,7 +38,7 @@ async def _visit(wire):
 @pytest.mark.slow
 @pytest.mark.time_limit(360)
 async def test_sessions_that_are_dropped_leave_nothing(autojump_clock):
-    """Tables, tasks, listeners and memory are as they were."""
+    """Tables, tasks, listeners and memory are the same as before."""
     async with serving(Shop(), limits={"session_idle": 100}) as wire:
         await _visit(wire)
         await trio.sleep(200)
@@ -48,7 +48,7 @@ async def test_sessions_that_are_dropped_leave_nothing(autojump_clock):
             for _ in range(2):
                 for _ in range(SESSIONS):
                     await _visit(wire)
-                # The last hundred seconds' worth are there still.
+                # Sessions of the last hundred seconds still exist.
                 assert 0 < len(wire.endpoint.sessions) < SESSIONS
                 await trio.sleep(200)
                 gc.collect()
@@ -56,14 +56,14 @@ async def test_sessions_that_are_dropped_leave_nothing(autojump_clock):
         finally:
             tracemalloc.stop()
         assert len(wire.endpoint.sessions) == 0
-        assert len(wire.tasks) == 2  # the sweepers of sessions and of streams
+        assert len(wire.tasks) == 2  # the tasks that end idle sessions and streams
         assert trio.lowlevel.current_statistics().tasks_living == tasks
         assert (left[1] - left[0]) / SESSIONS < LEFT
 
 
 @pytest.mark.slow
 async def test_an_idle_session_is_small(autojump_clock):
-    """Its objects are lean, and made when they are needed."""
+    """Its objects are small, and created when needed."""
     async with serving(Shop()) as wire:
         for _ in range(10):
             await wire.session()
@@ -81,7 +81,7 @@ async def test_an_idle_session_is_small(autojump_clock):
 
 
 class Crowd:
-    """Clients that do with their calls what a dice tells them."""
+    """Clients that treat their calls at random."""
 
     def __init__(self, wire, sessions, seed):
         self.answered = self.fetched = 0
@@ -90,7 +90,7 @@ class Crowd:
         self._chance = random.Random(seed)
 
     async def make(self, number):
-        """Make a call, and do something to it."""
+        """Make a call, and treat it at random."""
         chance = self._chance
         await trio.sleep(chance.uniform(0, 20))
         arguments = {"seconds": chance.choice([0, 0.5, 2, 4]), "report": chance.random() < 0.5}
@@ -115,7 +115,7 @@ class Crowd:
             return
         again = session.get(running.events[0]["id"])
         await again.ended.wait()
-        if again.status == 200:  # else too many others have ended since
+        if again.status == 200:  # else too many others have ended meanwhile
             assert again.messages[-1]["id"] == number
             self.fetched += 1
 
@@ -139,7 +139,7 @@ class Crowd:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.time_limit(360)
-async def test_no_answer_is_lost_for_those_who_stay(autojump_clock, seed):
+async def test_no_answer_is_lost_for_other_clients(autojump_clock, seed):
     """Clients that leave, stall or are cancelled cost no other client its answer."""
     async with serving(Shop(), limits={"streams": CALLS, "stall": 5}) as wire:
         sessions = [await wire.session() for _ in range(20)]
@@ -153,7 +153,7 @@ async def test_no_answer_is_lost_for_those_who_stay(autojump_clock, seed):
         assert crowd.fetched > CALLS // 20
         assert len(wire.endpoint.app.streams) == 0
         assert wire.endpoint.open == 0
-        assert len(wire.tasks) == 2  # the sweepers of sessions and of streams
+        assert len(wire.tasks) == 2  # the tasks that end idle sessions and streams
         assert trio.lowlevel.current_statistics().tasks_living == tasks
         for session in sessions:
             assert session.served.peer.ledger.inbound == 0

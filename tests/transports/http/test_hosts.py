@@ -1,4 +1,4 @@
-"""Mounted in another application, under hosts of another make, a server serves both eras."""
+"""Mounted in another application, on third-party hosts, a server serves both eras."""
 
 import importlib.util
 import re
@@ -24,8 +24,8 @@ HOSTS = {
     "granian": ["starlette", "granian"],
 }
 PATIENCE = 60.0
-#: The commands of hosts that handle signals in the process of the application, and how they end.
-#: uvicorn ends with the signal that it was sent; of SIGINT its command makes 0.
+#: The commands of hosts that handle signals in the process of the application, and their exit
+#: statuses. uvicorn ends with the signal that it received; its command turns SIGINT into 0.
 COMMANDS = [
     ("uvicorn --factory hosted:with_signals --port 0", signal.SIGTERM, -signal.SIGTERM),
     ("uvicorn --factory hosted:with_signals --port 0", signal.SIGINT, 0),
@@ -36,7 +36,7 @@ COMMANDS = [
 
 @pytest.fixture(params=HOSTS)
 def url(request):
-    """Run the program until the test has ended; then it must end by itself, and quietly."""
+    """Run the program until the test ends; then it must exit without output."""
     for package in HOSTS[request.param]:
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
@@ -59,7 +59,7 @@ def url(request):
 
 @pytest.mark.slow
 async def test_a_mounted_server_serves_both_eras(url):
-    """Its lifespan runs, and its answers stream."""
+    """Its lifespan runs, and its responses stream."""
     for version in ("2025-06-18", "2026-07-28"):
         seen = []
         async with connect(url, version=version) as client:
@@ -69,7 +69,7 @@ async def test_a_mounted_server_serves_both_eras(url):
 
 
 def listen(client):
-    """Open a stream of 2026-07-28; returns it after its first event."""
+    """Open a stream of 2026-07-28; return it after its first event."""
     wanted = {"notifications": {"toolsListChanged": True}}
     answer = client.post_modern("subscriptions/listen", wanted)
     while b"acknowledged" not in answer.readline():
@@ -79,7 +79,7 @@ def listen(client):
 
 @pytest.fixture
 def started():
-    """Start the command of a host; gives the process and a client."""
+    """Start the command of a host; return the process and a client."""
     processes, clients = [], []
 
     def start(command):
@@ -109,13 +109,13 @@ def started():
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "number", "status"), COMMANDS)
 def test_a_signal_ends_open_streams_in_order(started, command, number, status):
-    """A host that waits for them need not, and each has its last word."""
+    """A host that waits for open streams can end, since each gets its last event."""
     process, client = started(command)
     listening, standing = listen(client), client.begin().send("GET")
     assert standing.status == 200
     process.send_signal(number)
     assert b'"resultType":"complete"' in listening.read()
-    standing.read()  # to its end in order: a connection that breaks raises
+    standing.read()  # to its orderly end: a broken connection raises
     stderr = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == status
     assert "Traceback" not in stderr

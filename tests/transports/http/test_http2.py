@@ -1,4 +1,4 @@
-"""HTTP/2 on hypercorn: bodies that nobody reads, and connections that fail."""
+"""HTTP/2 on hypercorn: bodies that are not read, and connections that fail."""
 
 import logging
 from contextlib import suppress
@@ -23,7 +23,7 @@ AUTH = BearerAuth(StaticVerifier({}), resource="http://localhost/mcp", authoriza
 
 @pytest.fixture
 def as_it_is(nursery):
-    """Serve an application on hypercorn as its users do; gives the port, and how to stop."""
+    """Serve an application on an unchanged hypercorn; return the port, and how to stop."""
 
     async def start(app):
         config, stop, ended = Config(), trio.Event(), trio.Event()
@@ -41,7 +41,7 @@ def as_it_is(nursery):
 
 @pytest.fixture
 def guarded(nursery):
-    """Serve an application on our hypercorn; gives the port, and how to stop."""
+    """Serve an application on our hypercorn; return the port, and how to stop."""
 
     async def start(app, **options):
         ended = trio.Event()
@@ -67,7 +67,7 @@ def served(request, as_it_is, guarded):
 
 @pytest.fixture
 async def dial():
-    """Open a connection of HTTP/2, or a plain one."""
+    """Open a connection of HTTP/2, or of HTTP/1.1."""
     streams = []
 
     async def open_one(port, *, plain=False):
@@ -98,8 +98,8 @@ async def _end(stop, ended):
         (None, b"GET", b"/healthz", 200),
     ],
 )
-async def test_a_body_that_nobody_reads(served, dial, auth, method, path, status):
-    """The answer comes, and other requests of this connection and of others are answered."""
+async def test_an_unread_body(served, dial, auth, method, path, status):
+    """The response arrives, and other requests of any connection are answered."""
     app = HttpApp(Shop(), HttpOptions(auth=auth, health=True))
     port, stop, ended = await served(app)
     client, neighbour = await dial(port), await dial(port)
@@ -113,7 +113,7 @@ async def test_a_body_that_nobody_reads(served, dial, auth, method, path, status
 
 
 async def test_a_body_after_the_answer(served, dial):
-    """The whole answer comes first; what is sent after it disturbs nobody."""
+    """The response is complete before the body; data after it disturbs no other request."""
     app = HttpApp(Shop(), HttpOptions(health=True))
     port, stop, ended = await served(app)
     client = await dial(port)
@@ -130,7 +130,7 @@ async def test_a_body_after_the_answer(served, dial):
 
 
 class Answering:
-    """An application that answers at once; `/long` waits, and notes how it ends."""
+    """An application that answers at once; `/long` waits, and records how it ends."""
 
     def __init__(self):
         self.started = trio.Event()
@@ -150,7 +150,7 @@ class Answering:
 
 @pytest.mark.parametrize("name", [*malformed(), "a body after the answer"])
 async def test_a_connection_that_fails_ends_no_other(guarded, dial, caplog, name):
-    """A call of another connection goes on, new ones are accepted, and the log has one line."""
+    """A call of another connection goes on, new ones are accepted, and one line is logged."""
     app = Answering()
     port, stop, ended = await guarded(app)
     neighbour = await dial(port)
@@ -199,7 +199,7 @@ async def test_a_client_that_reads_nothing_does_not_hold_the_end(guarded, dial):
 
 
 async def test_nothing_is_left_of_clients_that_leave(guarded, dial):
-    """An answer that waits to be written ends with its connection, and so does the connection."""
+    """A response that waits to be written ends with its connection."""
     begun, gone = trio.Event(), []
 
     async def app(scope, receive, send):
@@ -225,7 +225,7 @@ async def test_nothing_is_left_of_clients_that_leave(guarded, dial):
 
 
 class Foreign:
-    """A request as a host of another make hands it over; its body comes in parts, or never ends."""
+    """A request as a third-party host passes it on; its body comes in parts, or never ends."""
 
     def __init__(self, app, parts, http_version="2", **more):
         self.app, self.parts, self.sent = app, parts, []
@@ -259,7 +259,7 @@ async def app():
 
 @pytest.mark.parametrize("last", ["request", "disconnect"])
 async def test_the_answer_ends_after_the_body(app, last):
-    """All of it but its end is sent before the body is read."""
+    """Everything but the end of the response is sent before the body is read."""
     request = Foreign(app, ["request more", "request more", last])
     await request.run()
     assert request.sent == [(START, False, 3), (BODY, True, 3), (BODY, False, 0)]
@@ -274,7 +274,7 @@ async def test_the_answer_ends_after_the_body(app, last):
     ],
 )
 async def test_the_wait_for_a_body_is_bounded(app, autojump_clock, more, seconds):
-    """Where the host can end a connection, a client that never ends its body loses its claim."""
+    """If the host can close a connection, the response ends after a timeout without the body."""
     request = Foreign(app, ["request more"], **more)
     await request.run()
     assert trio.current_time() == pytest.approx(seconds)
@@ -282,7 +282,7 @@ async def test_the_wait_for_a_body_is_bounded(app, autojump_clock, more, seconds
 
 
 async def test_an_endless_body_keeps_its_stream(app, autojump_clock, nursery):
-    """On HTTP/2 nothing else is safe on every host; the stream ends with its client."""
+    """On HTTP/2 the response stays open until the client leaves, which is safe on every host."""
     request = Foreign(app, ["request more"])
     nursery.start_soon(request.run)
     await trio.sleep(10_000)
@@ -291,7 +291,7 @@ async def test_an_endless_body_keeps_its_stream(app, autojump_clock, nursery):
 
 
 async def test_a_stream_begins_after_the_body_of_its_request(autojump_clock):
-    """No host gets a stream of events that may end before the body of a GET has ended."""
+    """An event stream begins after the end of the GET body, so that it cannot end before it."""
     async with serving(Shop()) as wire:
         session, go_on, parts = await wire.session(), trio.Event(), [False, False, True]
         stream = wire.make("GET", None, {**session.headers, "content-type": None})
@@ -314,7 +314,7 @@ async def test_a_stream_begins_after_the_body_of_its_request(autojump_clock):
 
 
 async def test_a_request_without_an_answer_waits_as_well(app):
-    """An application that fails, or whose client has gone, leaves no body unread either."""
+    """If the application fails or its client has gone, the body is read as well."""
 
     class Failing(Foreign):
         async def send(self, message):
@@ -330,8 +330,8 @@ async def test_a_request_without_an_answer_waits_as_well(app):
 @pytest.mark.slow
 @pytest.mark.time_limit(600)
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
-async def test_nobody_else_notices_an_attack(tmp_path, tls):
-    """Others are served, nothing is left, and SIGTERM ends the server in order."""
+async def test_other_clients_do_not_notice_an_attack(tmp_path, tls):
+    """Other clients are served, nothing leaks, and SIGTERM ends the server normally."""
     certificate = make_certificate(tmp_path) if tls else None
     report = await run(3, 32 * MIB, H2_ATTACKS, "hypercorn", certificate)
     assert report.judge(32 * MIB) == []

@@ -1,4 +1,4 @@
-"""Over HTTP: answers that are kept, servers that are known, lists that are followed."""
+"""Over HTTP: cached results, known servers, and lists that follow notices."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ TOOL = {"name": "t", "inputSchema": {"type": "object"}}
 
 
 async def test_the_second_connection_sends_no_probe():
-    """A URL whose server has shaken hands is not probed again, whatever its query."""
+    """A URL whose server has done a handshake is not probed again, whatever its query."""
     async with serving(Script()) as script:
         for query in ("", "?tenant=1"):
             async with connect(script.url + query) as client:
@@ -28,7 +28,7 @@ async def test_the_second_connection_sends_no_probe():
 
 
 async def test_a_server_that_was_replaced():
-    """A server of 2026-07-28 behind the same URL refuses the handshake, and is probed."""
+    """If a server of 2026-07-28 at the same URL refuses the handshake, it is probed."""
     async with serving(Script()) as script:
         async with connect(script.url):
             pass
@@ -72,7 +72,7 @@ def kept(scope):
 
 
 async def test_headers_that_are_refused():
-    """The list is asked for again, although it was kept: it tells the headers that are wanted."""
+    """The list is requested again, although it is cached, since it names the required headers."""
     calls = []
 
     async def call(heard):
@@ -113,7 +113,7 @@ async def test_private_answers_need_fixed_credentials(headers, scope, requests):
     """A function may return the credentials of another user for each request."""
     script = Script(server_discover=modern, tools_list=kept(scope))
     async with serving(script):
-        # A tap stands between: it must not hide where the credentials come from.
+        # The tap in between must not hide where the credentials come from.
         taps = [None, lambda *_: None]
         for tap in taps:
             async with connect(Http(script.url, headers=headers), tap=tap) as client:
@@ -141,7 +141,7 @@ class Rotating:
 
 
 async def test_a_private_answer_belongs_to_its_token():
-    """It is kept until a request goes with another token."""
+    """A private result is cached until a request has another token."""
     script, auth = Script(server_discover=modern, tools_list=kept("private")), Rotating()
     async with serving(script), connect(script.url, auth=auth) as client:
         for token in "aab":
@@ -184,7 +184,7 @@ class Changing(Script):
 
 
 async def test_a_listen_stream_that_breaks():
-    """The client opens another one, and reads the list again."""
+    """The client opens another stream, and reads the list again."""
     async with serving(Changing()) as script:
         async with connect(script.url) as client, client.tools as tools:
             script.names = ["a", "b"]
@@ -232,10 +232,10 @@ class Ears(ClientHandler):
 
 
 async def test_a_get_stream_that_breaks():
-    """What it may have missed is told, so the list is read again."""
+    """A client that may have missed notices reads the list again."""
     ears = Ears()
     async with serving(Standing()) as script:
-        # A tap stands between: it must not hide the gap.
+        # The tap in between must not hide the gap.
         connected = connect(script.url, handler=ears, tap=lambda *_: None)
         async with connected as client, client.tools as tools:
             await client.subscribe("a:b")
@@ -252,7 +252,7 @@ async def test_a_get_stream_that_breaks():
 
 @pytest.mark.slow
 async def test_a_get_stream_that_is_resumed():
-    """A server that gives its events ids sends what was missed: nothing is made up."""
+    """A server with event ids resends missed notices, so the list is not read again."""
     ears = Ears()
     async with serving(Standing("e-1")) as script:
         async with connect(script.url, handler=ears):
@@ -264,7 +264,7 @@ async def test_a_get_stream_that_is_resumed():
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_lists_of_a_real_server_are_followed(version):
-    """What a server adds and removes comes and goes at its client, on both eras."""
+    """Items that a server adds and removes appear and vanish at its client, on both eras."""
 
     def add(a: int, b: int) -> int:
         """Add."""

@@ -15,10 +15,10 @@ class Empty(Server, name="empty", version="1"):
 
 
 def test_keywords_are_the_attributes_of_the_options():
-    """Each attribute of both classes of options is a keyword with its type, in its order."""
+    """Each attribute of both classes is a keyword with its type, in the same order."""
 
     def plain(kind):
-        # Some stand as classes, some as strings, which `TypedDict` wraps; with or without a module.
+        # Some are classes, some strings, which `TypedDict` wraps; with or without a module.
         text = getattr(kind, "__forward_arg__", getattr(kind, "__name__", str(kind)))
         return re.sub(r"\b\w+\.", "", text)
 
@@ -43,7 +43,7 @@ def test_keywords_are_the_attributes_of_the_options():
     ],
 )
 def test_unknown_options(method, option, text):
-    """An option that a method does not have is refused, with the nearest that it has."""
+    """An option that a method does not have is refused, and the nearest one suggested."""
     with pytest.raises(DefinitionError) as caught:
         getattr(Empty(), method)(**{option: 1})
 

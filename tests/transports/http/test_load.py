@@ -1,4 +1,4 @@
-"""Thousands of calls over sockets, from clients of which many go away in the middle."""
+"""Thousands of calls over sockets, from clients of which many disconnect early."""
 
 import json
 import random
@@ -34,7 +34,7 @@ class Visitor:
 
     Attributes:
         stayed: The calls whose answers it waited for.
-        answered: Those that were answered with what they had asked.
+        answered: The calls that got the right answer.
     """
 
     def __init__(self, port, seed, version):
@@ -68,14 +68,14 @@ class Visitor:
         chance = self._chance.random()
         if chance < 0.8:
             await self._stay(number, text)
-        elif chance < 0.87:  # in the middle of its request
+        elif chance < 0.87:  # during its request
             request = self._request(call("echo", {"text": text}, number))
             await self._send(request[: self._chance.randrange(1, len(request))])
             await self._leave()
-        elif chance < 0.94:  # before the answer
+        elif chance < 0.94:  # before the response
             await self._send(self._request(call("echo", {"text": text}, number)))
             await self._leave()
-        else:  # in the middle of the answer
+        else:  # during the response
             body = call("wait", {"seconds": 1, "report": True}, number)
             body["params"]["_meta"] = {"progressToken": number}
             await self._send(self._request(body))
@@ -109,8 +109,8 @@ class Visitor:
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [HANDSHAKE, STATELESS])
 @pytest.mark.time_limit(360)
-async def test_whoever_stays_is_answered(version):
-    """Each call with its own answer, whatever others do; nothing is left of those who left."""
+async def test_every_client_that_stays_is_answered(version):
+    """Each call gets its own answer, whatever others do; disconnected clients leave nothing."""
     app = HttpApp(Shop(), HttpOptions())
     serve = partial(serve_asgi, app, port=0, lifespan=app.lifespan(), stopping=app.settle)
     with trio.fail_after(120):

@@ -1,4 +1,4 @@
-"""The memory that is held for clients is counted, bounded, and given up in order."""
+"""The memory that is held for clients is counted, bounded and released."""
 
 import json
 
@@ -24,7 +24,7 @@ NUMBERS = st.integers(0, 20)
 
 
 class Holders(RuleBasedStateMachine):
-    """Some clients whose objects reservation bytes, give them back, and end, in any order."""
+    """Clients whose objects reserve bytes, release them, and end, in any order."""
 
     def __init__(self):
         super().__init__()
@@ -102,7 +102,7 @@ TestHolders = Holders.TestCase
 
 @given(st.recursive(st.integers() | st.text(), st.lists))
 def test_the_size_of_a_value(value):
-    """The content of containers counts, and a value that contains itself has an end."""
+    """The content of containers counts; a value that contains itself is counted once."""
     loop = [value, {"a": value}, (value,), {1}]
     assert size_of(loop) > size_of(value)
     before = size_of(loop)
@@ -159,7 +159,7 @@ def big(size, id_=1, **arguments):
 
 
 async def test_an_answer_counts_until_it_is_written(autojump_clock):
-    """An answer that finds no room is an error; once another one is read, there is room."""
+    """Without room an answer becomes an error; once another one was read, there is room."""
     async with serving(Memory(), limits={"memory": 400_000}) as wire:
         first = wire.make("POST", *modern_request(big(60_000)))
         first.stall()
@@ -180,7 +180,7 @@ async def test_an_answer_counts_until_it_is_written(autojump_clock):
 
 
 async def test_the_answers_of_an_array_have_room_each(autojump_clock):
-    """Those without room are errors, each with the id of its request (2025-03-26)."""
+    """Answers without room are errors, each with the id of its request (2025-03-26)."""
     async with serving(Memory(), limits={"memory": 4_000_000}) as wire:
         session = await wire.session("2025-03-26")
         done = await session.post([big(200_000, id_) for id_ in range(10)])
@@ -194,7 +194,7 @@ async def test_the_answers_of_an_array_have_room_each(autojump_clock):
 
 
 class Turns(trio.abc.Instrument):
-    """Counts the turns of the loop."""
+    """Counts the iterations of the loop."""
 
     count = 0
 
@@ -203,7 +203,7 @@ class Turns(trio.abc.Instrument):
 
 
 async def test_requests_of_an_array_begin_one_after_the_other(autojump_clock):
-    """The loop serves others in between; one that is cancelled meanwhile does not begin."""
+    """The loop serves others in between; a request that is cancelled meanwhile does not begin."""
     begun, turns = [], Turns()
 
     class Note(Tool):
@@ -228,7 +228,7 @@ async def test_requests_of_an_array_begin_one_after_the_other(autojump_clock):
 
 @pytest.mark.parametrize("steps", [1, 30])
 async def test_a_stream_counts_its_queue(autojump_clock, steps):
-    """Of a client that does not read; messages that may be dropped are, and the answer has room."""
+    """If its client does not read, droppable messages are dropped, so that the answer fits."""
     async with serving(Memory(), limits={"memory": 200_000}) as wire:
         slow = wire.make("POST", *modern_request(_with_token(big(3000, steps=steps))))
         slow.stall()
@@ -247,7 +247,7 @@ def _with_token(body):
 
 
 async def test_a_message_without_room_ends_its_stream(autojump_clock):
-    """A change that cannot wait for its reader costs it the stream; it can come back."""
+    """A change that cannot be queued ends the stream; the client can reconnect."""
     server = Memory()
     async with serving(server, limits={"memory": 100_000}) as wire:
         session = await wire.session()
@@ -268,7 +268,7 @@ async def test_a_message_without_room_ends_its_stream(autojump_clock):
 
 
 async def test_sessions_count_what_they_keep(autojump_clock):
-    """Their clients' data, watched URIs and stored values, until they are given back."""
+    """Client data, watched URIs and stored values count until they are released."""
     async with serving(Memory(), limits={"memory": 400_000}) as wire:
         held = wire.endpoint.app.quotas
         plain = await wire.session()
@@ -293,7 +293,7 @@ async def test_sessions_count_what_they_keep(autojump_clock):
 
 
 async def test_watched_uris_have_two_bounds(autojump_clock):
-    """Their number and their memory; a refused one leaves no count."""
+    """Their number and their memory are limited; a refused URI counts nothing."""
 
     class Few(Memory, name="few", version="1", limits=Limits(subscriptions=1)):
         """One subscription at most."""
@@ -313,7 +313,7 @@ async def test_watched_uris_have_two_bounds(autojump_clock):
 
 
 async def test_a_session_whose_handshake_alone_has_room_is_refused(autojump_clock):
-    """The values of the request fit in, and the session beside them does not."""
+    """It is refused if the values of the request fit, but not together with the session."""
     init = message(
         "initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}, 1
     )
@@ -329,7 +329,10 @@ async def test_a_session_whose_handshake_alone_has_room_is_refused(autojump_cloc
 
 
 async def test_sessions_without_room_are_refused(autojump_clock):
-    """Idle ones of the same client make room after a minute, and those of the heaviest at once."""
+    """A client's own sessions that are idle for a minute make room.
+
+    The idle sessions of the client that holds the most make room at once.
+    """
     caps = {"experimental": {"x": {"y": "z" * 15_000}}}
     init = message(
         "initialize", {"protocolVersion": "2025-11-25", "capabilities": caps, "clientInfo": {}}, 1
@@ -341,7 +344,7 @@ async def test_sessions_without_room_are_refused(autojump_clock):
         sessions.append(await wire.session(capabilities=caps))
         found = [(await each.post(call("keep", {"size": 1}))).status for each in sessions]
         assert found == [404, 200, 200, 200, 200]
-        # All others are as large: the fifth client is not locked out.
+        # All others are of the same size: the fifth client is not locked out.
         counts = {"192.0.2.2": 4, "192.0.2.3": 4, "192.0.2.4": 4, "192.0.2.5": 2, "192.0.2.9": 2}
         for address, count in counts.items():
             one = wire.at(address)
@@ -353,7 +356,7 @@ async def test_sessions_without_room_are_refused(autojump_clock):
 
 
 async def test_idle_sessions_of_others_make_room_after_a_minute(autojump_clock):
-    """They do so if no client reservations more than the one that asks."""
+    """They make room if no client holds more than the client that asks."""
     async with serving(Memory(), limits={"memory": 120_000}) as wire:
         for number in range(2, 10):
             await wire.at(f"192.0.2.{number}").session()
@@ -391,7 +394,7 @@ def _read(size, id_=1):
 @pytest.mark.parametrize("ask", [big, _read])
 @pytest.mark.parametrize("size", [300_000, 300_001])
 async def test_large_results_are_encoded_in_turns(autojump_clock, ask, size):
-    """One in each round of the loop, so that many of them do not stop it for all others."""
+    """One result is encoded in each iteration of the loop, so that others are served."""
     turns, ended = Turns(), []
 
     async def note(running):
@@ -439,7 +442,7 @@ async def test_a_large_body_lets_others_pass(autojump_clock):
 
 
 async def test_a_body_counts_while_it_comes(autojump_clock):
-    """A body in parts is refused as soon as it is larger than what a client may use."""
+    """A body in parts is refused as soon as it exceeds the quota of the client."""
     async with serving(Shop(), limits={"memory": 4_000_000}) as wire:
         half = {"type": "http.request", "body": b" " * 600_000, "more_body": True}
         running = wire.make("POST", parts=[half, half, {"type": "http.disconnect"}])
@@ -448,7 +451,7 @@ async def test_a_body_counts_while_it_comes(autojump_clock):
 
 
 async def test_values_count_before_they_exist(autojump_clock):
-    """A body whose values could not be held is refused: no client may ever reservation as many."""
+    """A body whose values would exceed every client's quota is refused before it is decoded."""
     body = json.dumps({**message("ping", id_=1), "params": {"x": [[]] * 2000}}).encode()
     async with serving(Memory(), limits={"memory": 1_000_000}) as wire:
         session = await wire.session()
@@ -459,7 +462,7 @@ async def test_values_count_before_they_exist(autojump_clock):
 
 
 def test_events_are_given_up_first():
-    """Those of the client itself, and when all is used, those of the client that holds the most."""
+    """A client's own events are dropped first, and then events of the client that holds most."""
     quotas = Quotas(HttpLimits(memory=MEMORY))
     clients = [quotas.named(str(number)) for number in range(5)]
     sessions = [Reservation(client) for client in clients]
@@ -470,16 +473,16 @@ def test_events_are_given_up_first():
             stream.deliver(b"x" * 1000)
     kept = logs[0].size
     assert kept > 3000
-    # Its own, and no more of them than needed; open streams lose their oldest events.
+    # Its own, and only as many as needed; open streams lose their oldest events.
     reservation = Reservation(clients[0])
     assert reservation.reserve(PART - 2500)
     assert 2000 < logs[0].size < 2500
-    # A second session of the client finds room for an event, at the cost of the first one.
+    # A second session of the client keeps an event by dropping one of the first session.
     other = EventLog(PART, Reservation(clients[0]))
     stream = other.open()
     stream.deliver(b"x" * 1000)
     assert (logs[0].size, other.size) == (kept // 3, kept // 3)
-    # Once all is used, the events of the heaviest client go, and then those of any other.
+    # Once all is used, the events of the largest client are dropped, then any others.
     rest = [Reservation(client) for client in clients[1:]]
     assert all(each.reserve(PART - kept) for each in rest[:2])
     assert [log.size for log in logs[1:]] == [kept] * 4
@@ -489,7 +492,7 @@ def test_events_are_given_up_first():
     assert logs[3].size == logs[4].size == kept
     assert new.reserve(kept)
     assert quotas.held <= MEMORY
-    # A client that has used up its part has nothing to give: an event is not kept.
+    # A client that has used up its part has nothing to drop: an event is not kept.
     assert not new.reserve(1)
     late = EventLog(PART, Reservation(new.quota))
     late.open().deliver(b"x")
@@ -497,7 +500,7 @@ def test_events_are_given_up_first():
 
 
 def test_a_session_that_has_ended_keeps_nothing():
-    """A stream that is opened after its end, by a request that still runs, counts nothing."""
+    """A stream that a running request opens after the end counts nothing."""
     quotas = Quotas(HttpLimits())
     reservation = Reservation(quotas.named("ann"))
     log = EventLog(1000, reservation)
@@ -510,7 +513,7 @@ def test_a_session_that_has_ended_keeps_nothing():
 
 
 async def test_a_uri_that_is_watched_twice_at_once_counts_once(autojump_clock):
-    """Its hook waits, and the second subscription comes meanwhile."""
+    """The second subscription arrives while the hook of the first one waits."""
 
     class Slow(Memory, name="slow", version="1"):
         """Takes a while to watch."""
@@ -531,7 +534,7 @@ async def test_a_uri_that_is_watched_twice_at_once_counts_once(autojump_clock):
 
 
 def test_ended_streams_of_a_session_are_given_up_before_open_ones():
-    """And of the open ones no more than needed."""
+    """Of open streams no more than needed is dropped."""
     quotas = Quotas(HttpLimits(memory=MEMORY))
     log = EventLog(PART, Reservation(quotas.named("ann")))
     ended, *rest = [log.open() for _ in range(3)]

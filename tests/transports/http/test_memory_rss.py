@@ -57,13 +57,13 @@ trio.run(main)
 
 
 class Process:
-    """A server in a process of its own."""
+    """A server in its own process."""
 
     def __init__(self, process):
         self.pid = process.pid
         address = process.stdout.readline().decode().split("//")[1]
         self.port = int(address.split("/")[0].rpartition(":")[2])
-        # The first call loads what serves all others.
+        # The first call loads what all others need.
         body, headers = modern_request(call("big", {"size": 1}))
         with self.post(0, body, {**headers, "connection": "close"}) as client:
             while client.recv(4096):
@@ -72,13 +72,13 @@ class Process:
 
     @property
     def peak(self):
-        """The most bytes of memory that it has had at one time."""
+        """The peak of its resident memory in bytes."""
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         (found,) = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
         return int(found) * 1024
 
     def post(self, number, body, headers):
-        """Send a request as one client of many; it reads as little as the system allows."""
+        """Send a request as one client of many, with the smallest receive buffer."""
         client = socket.socket()
         client.settimeout(60)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -113,7 +113,7 @@ def status_of(client):
 
 
 def test_unread_answers_stay_within_the_limit():
-    """Forty clients that read nothing, with 2 MiB for each."""
+    """Forty clients that read nothing, with 2 MiB for each, stay within the limit."""
     with process() as server, ExitStack() as stack:
         body, headers = modern_request(call("big", {"size": ANSWER}))
         clients = [
@@ -124,7 +124,7 @@ def test_unread_answers_stay_within_the_limit():
 
 
 def test_values_of_open_requests_stay_within_the_limit():
-    """Forty requests that wait, with 15,000 lists in each."""
+    """Forty pending requests with 15,000 lists each stay within the limit."""
     with process() as server, ExitStack() as stack:
         body, headers = modern_request(call("wait"))
         body["params"]["_meta"]["x"] = [[]] * 15_000
@@ -138,7 +138,7 @@ def test_values_of_open_requests_stay_within_the_limit():
 
 @pytest.mark.time_limit(360)
 def test_sessions_stay_within_the_limit():
-    """Hundreds of sessions with clients that say much about themselves."""
+    """Hundreds of sessions with large client data stay within the limit."""
     with process() as server:
         caps = {"experimental": {f"k{number}": {"a": "x" * 30} for number in range(900)}}
         params = {"protocolVersion": "2025-11-25", "capabilities": caps, "clientInfo": {}}

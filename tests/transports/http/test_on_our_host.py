@@ -1,4 +1,4 @@
-"""Served by the host of the package: what the bytes of a client mean to the application."""
+"""On the host of the package: what bytes of a client mean to the application."""
 
 from functools import partial
 
@@ -47,7 +47,7 @@ def _modern(method, **params):
 
 @pytest.fixture
 async def served(nursery):
-    """Serve the server; gives a function that starts it, with the options of the host."""
+    """Return a function that starts the server with options of the host."""
     hosts = []
 
     async def start(**options):
@@ -61,7 +61,7 @@ async def served(nursery):
 
 
 async def _ask(host, data, *, half=False):
-    """Send bytes; gives all that comes back until the server ends the connection."""
+    """Send bytes; return everything that arrives until the server closes the connection."""
     async with await trio.open_tcp_stream("127.0.0.1", host.port) as stream:
         await stream.send_all(data)
         if half:
@@ -71,7 +71,7 @@ async def _ask(host, data, *, half=False):
 
 
 async def test_a_length_over_the_limit_is_refused_before_the_body(served):
-    """413 is the first answer to a client that waits for `100 Continue`."""
+    """413 is the first response to a client that waits for `100 Continue`."""
     _, host = await served()
     head = http_request(message("ping"), {"Expect": "100-continue"}).partition(b"\r\n\r\n")[0]
     start, _, rest = head.partition(b"Content-Length: ")
@@ -80,7 +80,7 @@ async def test_a_length_over_the_limit_is_refused_before_the_body(served):
 
 
 async def _session(host, version="2025-11-25"):
-    """Do the handshake; gives the id of the session."""
+    """Do the handshake; return the id of the session."""
     answer = await _ask(host, http_request(initialize(version), {"Connection": "close"}))
     session = answer.partition(b"mcp-session-id: ")[2].partition(b"\r\n")[0].decode()
     headers = {"Mcp-Session-Id": session}
@@ -95,14 +95,14 @@ async def _until(condition):
 
 
 async def test_what_is_answered_at_once_is_answered_to_half_a_connection(served):
-    """A client that sends and then ends its side, as `nc -N` does."""
+    """A client that sends and then half-closes, as `nc -N` does, is answered."""
     _, host = await served()
     assert b'"tools"' in await _ask(host, _modern("tools/list"), half=True)
     assert b'"serverInfo"' in await _ask(host, http_request(initialize()), half=True)
 
 
-async def test_half_a_connection_is_none_to_those_who_take_time(served):
-    """On 2026-07-28 its end cancels the call; before, the call goes on without its client."""
+async def test_half_close_cancels_calls_on_2026_07_28(served):
+    """On 2026-07-28 a half-close cancels a call that waits; before, the call goes on."""
     server, host = await served()
     assert await _ask(host, _modern("tools/call", name="long", arguments={}), half=True) == b""
     await _until(lambda: server.ended == ["cancelled"])
@@ -114,8 +114,8 @@ async def test_half_a_connection_is_none_to_those_who_take_time(served):
     await _until(lambda: server.ended == ["cancelled", "done"])
 
 
-async def test_calls_whose_clients_left_turn_nobody_away(served):
-    """They go on as the eras of sessions want it, without a connection."""
+async def test_calls_whose_clients_left_use_no_connections(served):
+    """Such calls go on as sessions demand, without a connection."""
     server, host = await served(max_connections=5)
     session = await _session(host)
     for number in range(20):
@@ -129,7 +129,7 @@ async def test_calls_whose_clients_left_turn_nobody_away(served):
 
 
 async def test_a_body_that_does_not_come_is_answered(served, autojump_clock):
-    """With 408, whose patience ever ends first."""
+    """It is answered with 408, whichever timeout ends first."""
     for seconds in (5.0, 30.0, 100.0):
         _, host = await served(body_timeout=seconds)
         data = _modern("tools/list")[:-1]
@@ -152,7 +152,7 @@ async def test_a_body_that_does_not_come_is_answered(served, autojump_clock):
     ],
 )
 async def test_a_host_in_the_target_is_no_way_around_the_allowed_ones(served, target, host, status):
-    """Both are the same, and allowed."""
+    """A host in the target is checked like the Host header."""
     _, serving = await served()
     data = http_request(initialize(), {"Connection": "close"}, target=target, host=host)
     answer = await _ask(serving, data)
@@ -160,7 +160,7 @@ async def test_a_host_in_the_target_is_no_way_around_the_allowed_ones(served, ta
 
 
 async def test_the_calls_of_an_array_are_waited_for(served):
-    """Also those that take longer than the server is silent: their answers follow as events."""
+    """Calls that take longer than the silence limit are answered as events."""
     server, host = await served(limits=HttpLimits(silence=0.01))
     session = await _session(host, "2025-03-26")
     calls = [call("long", id_=1), call("long", id_=2)]
@@ -175,7 +175,7 @@ async def test_the_calls_of_an_array_are_waited_for(served):
 
 @pytest.fixture
 async def streaming(nursery):
-    """Serve an application that counts its calls that have returned; gives both, and the host."""
+    """Serve an application that counts its finished calls; return both, and the host."""
     server = Small()
     app, hosts, calls = server.asgi(), [], []
 
@@ -197,7 +197,7 @@ LISTEN = {"notifications": {"toolsListChanged": True}}
 
 
 async def _open_streams(host):
-    """Open a stream of each era; gives their clients once the answers have begun."""
+    """Open a stream of each era; return their clients once the responses have begun."""
     opened = []
     for data, begun in [
         (http_request(None, await _session(host), method="GET"), b"data: \n\n"),
@@ -210,7 +210,7 @@ async def _open_streams(host):
 
 
 async def test_an_open_stream_keeps_no_call_of_the_application(streaming):
-    """It has returned; changes are told all the same, and the end of a client is noticed."""
+    """The application has returned; changes are still sent, and disconnects are noticed."""
     server, calls, host = streaming
     streams = await _open_streams(host)
     await _until(lambda: calls[2:] == ["GET", "POST"])
@@ -226,7 +226,7 @@ async def test_an_open_stream_keeps_no_call_of_the_application(streaming):
 
 
 async def test_open_streams_end_in_order(streaming):
-    """That of a session with its last event, a listen request with its result."""
+    """A session's stream ends with its last event, a listen request with its result."""
     _, _, host = streaming
     streams = await _open_streams(host)
     host.stop()

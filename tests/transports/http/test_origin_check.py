@@ -1,4 +1,4 @@
-"""The hosts and origins that are served, and the rights of pages of other origins."""
+"""Allowed hosts and origins, and what pages of other origins may do."""
 
 import pytest
 
@@ -40,7 +40,7 @@ MODERN = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp
     ],
 )
 async def test_hosts(autojump_clock, caplog, host, status):
-    """By default a server is local: what a rebound name asks for is refused, and logged."""
+    """By default only local hosts are served: a rebound name is refused, and logged."""
     async with serving(Shop()) as wire:
         done = await wire.send("POST", call("echo"), {**MODERN, "host": host})
         assert done.status == (400 if status == 200 else 421)  # `_meta` is missing
@@ -51,7 +51,7 @@ async def test_hosts(autojump_clock, caplog, host, status):
 
 
 async def test_what_is_refused_again_is_logged_once(autojump_clock, caplog):
-    """A wrong host is asked for often; the one line names both ways to allow it."""
+    """A refused host is logged once, with both ways to allow it."""
     async with serving(Shop()) as wire:
         for host in ("evil.example",) * 3 + ("other.example",):
             await wire.send("POST", call("echo"), {**MODERN, "host": host})
@@ -62,7 +62,7 @@ async def test_what_is_refused_again_is_logged_once(autojump_clock, caplog):
 
 
 async def test_a_host_that_comes_twice(autojump_clock):
-    """Whichever a proxy took: both together are no host that is served."""
+    """Two Host headers are refused, since a proxy may have used either."""
     async with serving(Shop()) as wire:
         for value in ("localhost, localhost", "localhost:1, example.com:80"):
             done = await wire.send("POST", call("echo"), {**MODERN, "host": value})
@@ -97,7 +97,7 @@ async def test_a_host_that_comes_twice(autojump_clock):
     ],
 )
 async def test_origins(autojump_clock, caplog, origin, status):
-    """A page is served if its origin is allowed, or if it is of a host that is served."""
+    """A page is served if its origin is allowed, or belongs to a served host."""
     async with serving(Shop(), allowed_origins=["https://app.example.com/"]) as wire:
         done = await wire.send_modern(call("echo"), {"origin": origin})
         assert done.status == status
@@ -115,7 +115,7 @@ async def test_origins(autojump_clock, caplog, origin, status):
 
 
 async def test_pages_may_read_streams_and_errors(autojump_clock):
-    """The headers that let them are on every answer."""
+    """Every response has the CORS headers that allow it."""
     async with serving(Shop()) as wire:
         origin = {"origin": "http://localhost"}
         session = await wire.session(headers=origin)
@@ -126,7 +126,7 @@ async def test_pages_may_read_streams_and_errors(autojump_clock):
 
 
 async def test_names_may_have_ports(autojump_clock):
-    """Then that port only; `*` allows everything."""
+    """An entry with a port allows that port only; `*` allows everything."""
     hosts = ["Example.com:8000", "api.example.com"]
     async with serving(Shop(), allowed_hosts=hosts) as wire:
         for host, served in (
@@ -145,7 +145,7 @@ async def test_names_may_have_ports(autojump_clock):
 
 
 async def test_everybody(autojump_clock):
-    """Every host is one thing, every origin another: a page needs the second."""
+    """Allowing every host does not allow every origin."""
     async with serving(Shop(), allowed_hosts=["*"]) as wire:
         assert (await wire.send_modern(call("echo"), {"host": "any.thing"})).status == 200
         headers = {"host": "any.thing", "origin": "http://any.thing"}
@@ -156,7 +156,7 @@ async def test_everybody(autojump_clock):
 
 
 async def test_what_a_browser_asks_before(autojump_clock):
-    """It learns which methods and headers a page may send: those of the protocol."""
+    """The preflight response lists the methods and headers of the protocol."""
     async with serving(Shop()) as wire:
         asked = {
             "origin": "http://localhost:1",
@@ -186,7 +186,7 @@ async def test_what_a_browser_asks_before(autojump_clock):
 
 
 async def test_the_guard_comes_first(autojump_clock):
-    """Nothing is read or done for a page that may not ask."""
+    """Nothing is read or done for an origin that is not allowed."""
     async with serving(Shop()) as wire:
         session = await wire.session()
         for method in ("GET", "DELETE", "POST"):
@@ -207,7 +207,7 @@ async def test_the_guard_comes_first(autojump_clock):
     ],
 )
 def test_options_are_checked(option):
-    """A name where a list belongs would be a list of letters."""
+    """A single string is refused, since it would be a list of letters."""
     (name,) = option
     with pytest.raises(ValueError, match=name):
         HttpOptions(**option)
@@ -237,7 +237,7 @@ def test_options_are_checked(option):
     ],
 )
 def test_what_can_never_match_is_refused(name, value, good):
-    """An entry that no header can match is a mistake; the text says what is wanted."""
+    """An entry that cannot match any header is refused; the error says what is expected."""
     if good:
         assert getattr(HttpOptions(**{name: [value]}), name) == [value]
         return
@@ -250,7 +250,7 @@ def test_what_can_never_match_is_refused(name, value, good):
 @pytest.mark.parametrize("value", [0, -1, "1", None, True, float("nan")])
 @pytest.mark.parametrize("name", ["grace", "sessions"])
 def test_limits_are_checked(name, value):
-    """They are above 0; counts are whole."""
+    """Limits are positive; counts are integers."""
     with pytest.raises(ValueError, match=rf"HttpLimits\.{name} must be an? .* above 0"):
         HttpLimits(**{name: value})
     with pytest.raises(ValueError, match="an integer"):

@@ -1,4 +1,4 @@
-"""Handlers of 2026-07-28 that are kept between the POSTs of one call."""
+"""Handlers of 2026-07-28 that are parked between the POSTs of one call."""
 
 import trio
 
@@ -60,14 +60,14 @@ def retry(answer, name="order", /, **params):
 
 
 async def test_a_call_in_three_posts():
-    """The handler goes on in each of them, and its last answer has what it has done."""
+    """The handler continues in each POST, and its last answer has what it has done."""
     office = Office()
     async with serving(office) as wire:
         first = (await wire.send_modern(call("order", **ASKABLE))).json
         assert office.telemetry.parked_handlers() == 1
         token = {"_meta": {**ASKABLE["_meta"], "progressToken": "t"}}
         second = await wire.send_modern(retry(first, **token))
-        progress, answer = second.messages  # the progress makes it a stream
+        progress, answer = second.messages  # the progress turns it into a stream
         assert progress["params"]["progressToken"] == "t"
         third = (await wire.send_modern(retry(answer, **ASKABLE))).json
         assert third["result"]["content"] == [{"type": "text", "text": "N N"}]
@@ -76,7 +76,7 @@ async def test_a_call_in_three_posts():
 
 
 async def test_a_client_that_leaves():
-    """The end of the POST in flight cancels the handler; that of an earlier one does not."""
+    """A disconnect of the current POST cancels the handler, one of an earlier POST does not."""
     office = Office()
     async with serving(office) as wire:
         exchange = wire.modern(call("stay", **ASKABLE))
@@ -91,21 +91,21 @@ async def test_a_client_that_leaves():
 
 
 class Cancelling:
-    """Cancels a POST in the moment in which its request begins."""
+    """Cancels a POST at the moment when its request begins."""
 
     def __call__(self, event):
         self.exchange.cancel.cancel()
 
 
 async def test_a_host_that_cancels():
-    """A POST that is cancelled before its handler runs, or while it does, ends it."""
+    """A POST that is cancelled before or while its handler runs ends the handler."""
     office = Office()
     async with serving(office) as wire:
         exchange = wire.modern(call("work", **ASKABLE))
         exchange.cancel.cancel()
         await exchange.ended.wait()
         assert office.desk.done == []
-        # The two tasks begin in any order, and trio shuffles them.
+        # The two tasks begin in any order, as trio shuffles them.
         office.telemetry.add(cancel := Cancelling())
         before = len(wire.tasks)
         for _ in range(30):
@@ -124,7 +124,7 @@ async def test_a_host_that_cancels():
 
 
 async def test_a_client_that_cannot_be_asked():
-    """Its handlers need no task beside that of the POST."""
+    """Handlers without capabilities to ask need no task besides that of the POST."""
     async with serving(Office()) as wire:
         tasks = len(wire.tasks)
         exchange = wire.modern(call("work"))
@@ -132,14 +132,14 @@ async def test_a_client_that_cannot_be_asked():
         plain = len(wire.tasks)
         other = wire.modern(call("work", **ASKABLE))
         await settled()
-        # `plain` has a task that watches the client; the other has one for its handler.
+        # `plain` has a task that watches the client; the other one has a task for its handler.
         assert (plain - tasks, len(wire.tasks) - plain) == (1, 1)
         exchange.leave()
         other.leave()
 
 
 async def test_the_end_of_the_application():
-    """It waits for no parked handler, and does not name it as one that is worked on."""
+    """The end waits for no parked handler, and does not report it as running."""
     office = Office()
     async with serving(office) as wire:
         await wire.send_modern(call("stay", **ASKABLE))
@@ -160,7 +160,7 @@ class Small(Office, name="small", version="1", limits=Limits(parked=8)):
 
 
 async def test_the_share_of_a_client():
-    """One client may have a quarter; over that its own oldest handler makes room."""
+    """Beyond a quarter of the limit a client's own oldest handler makes room."""
     office = Small()
     async with serving(office) as wire:
         other = wire.at("192.0.2.2")
@@ -176,7 +176,7 @@ async def test_the_share_of_a_client():
 
 
 async def test_all_clients_together():
-    """Over `Limits.parked` the oldest of all makes room."""
+    """Beyond `Limits.parked` the oldest handler of all makes room."""
     office = Small()
     async with serving(office) as wire:
         calls = [call("order", {"what": str(n)}, **ASKABLE) for n in range(9)]
@@ -193,7 +193,7 @@ async def test_all_clients_together():
 
 
 async def test_the_bytes_of_a_client():
-    """One client may use a quarter of `parked_memory`."""
+    """A client may use a quarter of `parked_memory`."""
 
     class Light(Office, name="light", version="1", limits=Limits(parked_memory=800_000)):
         pass

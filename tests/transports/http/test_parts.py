@@ -1,4 +1,4 @@
-"""The parts of the transport by themselves."""
+"""The parts of the transport on their own."""
 
 from functools import partial
 
@@ -37,12 +37,12 @@ def make_log(limit, quota=None):
 
 
 def make_writer(spawn=None):
-    """Make a writer; without a function that runs tasks it may need none."""
+    """Make a writer, with or without a function that runs tasks."""
     return EventWriter(OpenStreams(LIMITS, set(), spawn), make_quota())
 
 
 def refuse(data):
-    """Write nothing now, as a host whose connection is busy."""
+    """Write nothing at once, as a host whose connection is busy."""
 
 
 class Empty(Server, name="empty", version="1"):
@@ -50,7 +50,7 @@ class Empty(Server, name="empty", version="1"):
 
 
 class Reader:
-    """A request as a writer sees it."""
+    """A request from the view of a writer."""
 
     extra = ((b"x-extra", b"1"),)
     hand_over = None
@@ -83,7 +83,7 @@ class Reader:
     ],
 )
 def test_options_that_cannot_be_right(options, text):
-    """They are found where they are written, with what is wanted."""
+    """Impossible options are refused when they are made, with what is expected."""
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - all of the text is looked at
         Empty().asgi(**options)
 
@@ -91,14 +91,14 @@ def test_options_that_cannot_be_right(options, text):
 
 
 def test_events():
-    """Each line has its field; an id comes first."""
+    """Each line has its field; the id is first."""
     assert event(b"{}") == b"event: message\ndata: {}\n\n"
     assert event(b"{}", "1-2") == b"id: 1-2\nevent: message\ndata: {}\n\n"
     assert priming_event("1-1", 0.25) == b"id: 1-1\nretry: 250\ndata: \n\n"
 
 
 async def test_a_writer_writes_in_parts():
-    """A part is all that has come, up to a bound; the end of the body is the last part."""
+    """A part is all that is queued, up to a limit; the end of the body is in the last part."""
     writer, reader = make_writer(), Reader()
     blocks = [b"x" * (CHUNK // 2 - 1)] * 5
     for block in blocks:
@@ -115,7 +115,7 @@ async def test_a_writer_writes_in_parts():
 
 
 async def test_a_writer_that_is_closed_first(autojump_clock):
-    """Nothing is written, and nobody waits for it."""
+    """Nothing is written, and waiting tasks continue."""
     writer, reader = make_writer(), Reader()
     writer.put(b"x" * 101)
     async with trio.open_nursery() as nursery:
@@ -128,7 +128,7 @@ async def test_a_writer_that_is_closed_first(autojump_clock):
 
 
 async def test_after_quiet_an_event_is_written_at_once(nursery, autojump_clock):
-    """A host that can write at once does so; later events are written together, by a task."""
+    """If the host allows it; later events are written together, by a task."""
     written, left = [], 0
 
     def write_nowait(data):
@@ -136,7 +136,7 @@ async def test_after_quiet_an_event_is_written_at_once(nursery, autojump_clock):
         return left
 
     writer, reader = make_writer(TaskGroup(nursery).spawn), Reader(write_nowait)
-    writer.put(b"0")  # not before there is an answer
+    writer.put(b"0")  # not before there is a response
     nursery.start_soon(writer.serve, reader)
     await settled()
     writer.put(b"1")
@@ -165,7 +165,7 @@ async def test_after_quiet_an_event_is_written_at_once(nursery, autojump_clock):
 
 
 async def test_a_large_event_is_not_written_at_once(nursery, autojump_clock):
-    """The host would copy it."""
+    """A large event waits for the task, since the host would copy it."""
     written = []
     reader = Reader(lambda data: written.append(data) or 0)
     writer = make_writer(TaskGroup(nursery).spawn)
@@ -179,7 +179,7 @@ async def test_a_large_event_is_not_written_at_once(nursery, autojump_clock):
 
 
 async def test_no_event_overtakes_a_part_that_is_being_sent(nursery, autojump_clock):
-    """However long that takes."""
+    """An event waits for the part before it, however long that takes."""
     written, go_on = [], trio.Event()
 
     class Slow(Reader):
@@ -207,7 +207,7 @@ async def test_no_event_overtakes_a_part_that_is_being_sent(nursery, autojump_cl
 
 
 async def test_a_writer_whose_host_waits_for_the_client(nursery, autojump_clock):
-    """It needs a task only to write; the host hears of its end, and it of the client's."""
+    """It has a task only while it writes; it and the host notify each other of their ends."""
     handed, let_go = [], []
 
     def hand_over(on_gone):
@@ -236,7 +236,7 @@ async def test_a_writer_whose_host_waits_for_the_client(nursery, autojump_clock)
 
 
 async def test_tasks_of_a_set(nursery, caplog):
-    """They end together; what they raise is logged; afterwards nothing runs."""
+    """They end together; exceptions are logged, and nothing runs afterwards."""
     tasks, done = TaskGroup(nursery), []
 
     async def fail():
@@ -299,7 +299,7 @@ def test_what_is_kept_is_the_end_of_what_was_said(steps, limit):
 
 
 def test_streams_that_have_ended_are_bounded():
-    """The first to end goes first."""
+    """The stream that ended first is dropped first."""
     log = make_log(10_000)
     streams = [log.open() for _ in range(MAX_ENDED + 3)]
     for stream in reversed(streams):
@@ -314,7 +314,7 @@ def test_streams_that_have_ended_are_bounded():
 
 
 async def test_a_stream_without_a_reader():
-    """There is room, nothing to release or replay, and nobody to prime."""
+    """Without a reader there is room, and `release`, `replay` and `prime` do nothing."""
     log = make_log(1000)
     stream = log.open()
     stream.release(1)
@@ -343,7 +343,7 @@ async def test_a_stream_without_a_reader():
 
 @pytest.mark.parametrize("limit", [10, 1000])
 def test_a_stream_of_which_nothing_is_kept(limit):
-    """It cannot be read again: it would only seem to have ended."""
+    """It cannot be resumed, since it would appear to have ended."""
     log = make_log(limit)
     stream = log.open()
     stream.answer(b"x" * 50)

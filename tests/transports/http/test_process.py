@@ -1,4 +1,4 @@
-"""Serving as the main job of a process; how it ends is in `tests/e2e`, with real ones."""
+"""Serving as the main task of a process; `tests/e2e` tests its end with real processes."""
 
 import os
 import socket
@@ -29,7 +29,7 @@ class Small(Server, name="small", version="1"):
 
 
 def test_a_process_that_cannot_serve_goes_on():
-    """One line says why, with status 1, and no thread is left behind to end the process."""
+    """One line says why, the status is 1, and no thread remains that would end the process."""
     threads = threading.active_count()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -41,7 +41,7 @@ def test_a_process_that_cannot_serve_goes_on():
 
 
 class Said:
-    """Stands in for stderr, and kills a process when it is said where a server is."""
+    """Replaces stderr, and kills a process when the server's address is written."""
 
     def __init__(self, process):
         self.process = process
@@ -54,7 +54,7 @@ class Said:
 
 
 def test_it_ends_with_its_parent(monkeypatch):
-    """In order, when the parent whose id is given has ended."""
+    """The server ends normally when the parent with the given id has ended."""
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as parent:
         monkeypatch.setattr(os, "getppid", lambda: parent.pid)
         monkeypatch.setattr(sys, "stderr", Said(parent))
@@ -65,13 +65,13 @@ def test_it_ends_with_its_parent(monkeypatch):
 
 
 def test_only_known_servers_are_served_on():
-    """The error names them."""
+    """The error lists the known servers."""
     with pytest.raises(ValueError, match="server must be one of noizu, hypercorn, not 'apache'"):
         Small().run_http(server="apache")
 
 
 def test_the_end_is_the_sum_of_its_parts():
-    """Unless options say otherwise it is what the documentation promises."""
+    """The maximum duration of a shutdown is the documented one, unless options change it."""
     options, host = HttpOptions(), HostOptions()
     assert longest_end(options, host) == pytest.approx(7)
     # Also for a call that hangs, whose client reads nothing and keeps its connection open.
@@ -82,7 +82,7 @@ def test_the_end_is_the_sum_of_its_parts():
 
 
 async def test_the_log_names_what_does_not_end(autojump_clock, caplog):
-    """Requests by method and name, also those that have been refused; not all of very many."""
+    """Running requests are listed by method and name, also refused ones; long lists are cut."""
     async with serving(Shop()) as wire:
         say_overdue(wire.app, 10)
         for number in range(MAX_NAMED + 2):
@@ -100,7 +100,7 @@ async def test_the_log_names_what_does_not_end(autojump_clock, caplog):
 
 
 def test_what_has_no_name_is_named_by_its_method():
-    """And no client may fill the log, or write into it."""
+    """No client can flood the log, or write into it."""
     assert describe(Request(1, "resources/list")) == "resources/list"
     assert describe(Request(1, "tools/call", {"name": 1})) == "tools/call"
     assert (

@@ -1,4 +1,4 @@
-"""No client can use up what is there for all of them."""
+"""No client can use up what all clients share."""
 
 import threading
 
@@ -18,7 +18,7 @@ INIT = message("initialize", {"protocolVersion": "2025-11-25"}, 1)
 
 @pytest.fixture
 async def crowded(autojump_clock):
-    """Serve where few sessions have room."""
+    """Serve with room for few sessions."""
     async with serving(Shop(), limits={"sessions": 6}) as wire:
         yield wire
 
@@ -37,12 +37,12 @@ async def crowded(autojump_clock):
     ],
 )
 def test_whom_an_address_belongs_to(one, other, same):
-    """With IPv6 a client has a whole network of them."""
+    """With IPv6 a client is a network."""
     assert (network_of(one) == network_of(other)) == same
 
 
 async def test_each_client_has_its_own_bound_on_requests(autojump_clock):
-    """Of both eras; what one does not get another one gets."""
+    """A client's bound covers requests of both eras, and leaves room for others."""
     async with serving(Shop(), limits={"streams": 2}) as wire:
         session = await wire.session()
         slow = session.open(call("wait", {"seconds": 5})), wire.modern(call("wait", {"seconds": 5}))
@@ -62,7 +62,7 @@ async def test_each_client_has_its_own_bound_on_requests(autojump_clock):
 
 @pytest.mark.parametrize("era", ["modern", "session"])
 async def test_blocked_calls_of_one_client_leave_threads_to_others(era):
-    """With more of them than there are threads, the call of another one starts at once."""
+    """If a client has more blocked calls than threads, another client's call starts at once."""
     release = threading.Event()
 
     class Block(Tool, timeout=None):
@@ -101,7 +101,7 @@ async def test_blocked_calls_of_one_client_leave_threads_to_others(era):
 
 @pytest.mark.parametrize("era", ["modern", "session"])
 async def test_one_client_leaves_places_of_a_tool_and_of_its_queue_to_others(era):
-    """The calls of another one find both, and the one that has too many is told so."""
+    """Calls of others are served, and the client with too many gets an error that says so."""
     release = trio.Event()
 
     class Narrow(Tool, max_concurrency=4, max_queue=4):
@@ -136,7 +136,7 @@ async def test_one_client_leaves_places_of_a_tool_and_of_its_queue_to_others(era
 
 
 async def test_addresses_of_one_network_are_one_client(autojump_clock):
-    """A client with IPv6 has a whole network of addresses."""
+    """With IPv6 a client has a whole network of addresses."""
     async with serving(Shop(), limits={"streams": 1}) as wire:
         wire.at("2001:db8::1").modern(call("wait", {"seconds": 5}))
         await settled()
@@ -146,7 +146,7 @@ async def test_addresses_of_one_network_are_one_client(autojump_clock):
 
 
 async def test_all_clients_have_one_bound_on_requests(autojump_clock):
-    """Those of a client count that has left: the handler goes on."""
+    """A request of a disconnected client counts while its handler runs."""
     async with serving(Shop(), limits={"requests": 1}) as wire:
         session = await wire.session()
         left = session.open(call("wait", {"seconds": 5}))
@@ -161,11 +161,11 @@ async def test_all_clients_have_one_bound_on_requests(autojump_clock):
 
 
 async def test_requests_are_bounded_by_their_bytes(autojump_clock):
-    """A quarter of all for one client, held until the answer; nothing of them is left."""
+    """One client has a quarter, held until the answer; nothing remains afterwards."""
     async with serving(Shop(), limits={"memory": 400_000}) as wire:
         large = {"type": "http.request", "body": b" " * 90_000, "more_body": True}
         for address in ("192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"):
-            # The rest of it never comes.
+            # The rest of it never arrives.
             wire.at(address).open("POST", call("echo"), parts=[large])
         await settled()
         accounts = wire.endpoint.app.quotas
@@ -186,7 +186,7 @@ async def test_requests_are_bounded_by_their_bytes(autojump_clock):
 
 
 async def test_events_are_bounded_over_all_sessions(autojump_clock):
-    """The oldest events of a client over its limit are forgotten, in the session that grows."""
+    """Above its limit a client loses its oldest events, in the session that grows."""
     async with serving(Shop(), limits={"memory": 600_000}) as wire:
         other = await wire.at("192.0.2.2").session()
         kept = await other.post(call("wait", {"seconds": 2}))
@@ -202,7 +202,7 @@ async def test_events_are_bounded_over_all_sessions(autojump_clock):
 
 
 async def test_a_client_with_many_sessions_gives_up_its_own(autojump_clock, crowded):
-    """At once, and not those of others; those in use stay."""
+    """Its own idle sessions are ended at once; used sessions and other clients stay."""
     victim = await crowded.at("192.0.2.2").session()
     await trio.sleep(100)
     greedy = [await crowded.session() for _ in range(5)]
@@ -215,7 +215,7 @@ async def test_a_client_with_many_sessions_gives_up_its_own(autojump_clock, crow
 
 
 async def test_a_client_with_many_old_sessions_replaces_them(autojump_clock, crowded):
-    """One that has been idle for a minute."""
+    """Its session that has been idle for a minute is replaced."""
     other = await crowded.at("192.0.2.2").session()
     mine = [await crowded.session() for _ in range(5)]
     await trio.sleep(60)
@@ -225,7 +225,7 @@ async def test_a_client_with_many_old_sessions_replaces_them(autojump_clock, cro
 
 
 async def test_among_equals_the_longest_idle_makes_room(autojump_clock, crowded):
-    """It does so once it has been idle for a minute."""
+    """Among clients with equal numbers the longest idle session is ended after a minute."""
     equals = [await crowded.at(f"192.0.2.{number}").session() for number in range(6)]
     newcomer = crowded.at("192.0.2.9")
     assert (await newcomer.send("POST", INIT)).status == 503
@@ -236,7 +236,7 @@ async def test_among_equals_the_longest_idle_makes_room(autojump_clock, crowded)
 
 
 async def test_the_client_with_the_most_sessions_is_found_again(autojump_clock, crowded):
-    """After the one that had them has ended its own."""
+    """A client that has ended its sessions is no longer the one with the most."""
     first = [await crowded.session() for _ in range(4)]
     second = [await crowded.at("192.0.2.2").session() for _ in range(2)]
     for session in first[1:]:
@@ -247,7 +247,7 @@ async def test_the_client_with_the_most_sessions_is_found_again(autojump_clock, 
 
 
 async def test_only_some_sessions_are_looked_at(autojump_clock):
-    """To find one that is idle must not cost each refused client too much."""
+    """A refused client costs a bounded search for idle sessions."""
     count = LOOKS + 1
     async with serving(Shop(), limits={"sessions": count}) as wire:
         sessions = [await wire.session() for _ in range(count)]

@@ -40,7 +40,7 @@ class Sessions(Script):
         self.gone = {"error": "no session"}
 
     async def end(self):
-        """End the session, once the client has settled in it."""
+        """End the session, once the client has opened its stream."""
         await self.until("GET", len(self.of("initialize")))
         self.alive = None
 
@@ -76,14 +76,14 @@ class Sessions(Script):
         return released
 
     async def until(self, method, count):
-        """Wait until so many requests of a method have come."""
+        """Wait until a method was requested this many times."""
         with trio.fail_after(60):
             while len(self.of(method)) < count:
                 await trio.lowlevel.checkpoint()
 
 
 class Ears(ClientHandler):
-    """Keeps notifications; says yes to questions, once it may."""
+    """Records notifications, and accepts questions once it may."""
 
     def __init__(self):
         self.send, self.heard = trio.open_memory_channel(100)
@@ -121,7 +121,7 @@ async def text_of(client):
 
 @pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18", "2025-11-25"])
 async def test_the_client_begins_a_new_session(version):
-    """Without the id of the old one; then the request is sent again, under a new id."""
+    """It does so without the old id; then the request is sent again with a new request id."""
     async with serving(Sessions()) as script:
         async with connect(script.url, version=version) as client:
             await script.end()
@@ -139,7 +139,7 @@ async def test_the_client_begins_a_new_session(version):
 
 
 async def test_one_handshake_for_all_requests():
-    """They wait for it, those that come meanwhile too, and each is sent again."""
+    """Pending and new requests wait for it, and each is sent again."""
     async with serving(Sessions()) as script:
         async with connect(script.url, version=VERSION) as client:
             await script.end()
@@ -156,7 +156,7 @@ async def test_one_handshake_for_all_requests():
 
 
 async def test_a_request_that_lost_an_older_session():
-    """The request is only sent again if a new session has begun meanwhile."""
+    """If a new session has begun meanwhile, the request is only sent again."""
     held = trio.Event()
 
     async def hold(heard):
@@ -178,7 +178,7 @@ async def test_a_request_that_lost_an_older_session():
 @pytest.mark.parametrize("code", [None, -32001, -32600])
 @pytest.mark.parametrize("id_", [None, "own", "server-error"])
 async def test_404_ends_a_session_whatever_its_body_says(code, id_):
-    """Also where the error has the id of the request."""
+    """A 404 ends the session, even if its error has the id of the request."""
 
     async def refuse(heard):
         own = heard.message.get("id") if id_ == "own" else id_
@@ -193,7 +193,7 @@ async def test_404_ends_a_session_whatever_its_body_says(code, id_):
 
 
 async def test_a_method_that_there_is_not():
-    """404 is what servers of both eras say of it; the session goes on."""
+    """Servers of both eras answer an unknown method with 404; the session goes on."""
 
     async def refuse(heard):
         await heard.refuse(404, -32601, "Method not found")
@@ -207,7 +207,7 @@ async def test_a_method_that_there_is_not():
 
 
 async def test_a_server_that_never_knows_a_session():
-    """One handshake for each request, and one error."""
+    """Each request causes one handshake, and fails with one error."""
 
     async def gone(heard):
         await heard.say(404)
@@ -252,7 +252,7 @@ async def hang_up(heard):
     ],
 )
 async def test_a_handshake_that_fails(answer, error, said):
-    """One error for each who waits, after one handshake; a later request tries again."""
+    """After one handshake each waiting request fails; a later request tries again."""
     failures = []
 
     async def fail():
@@ -288,7 +288,7 @@ async def test_a_handshake_that_takes_too_long(autojump_clock):
 
 
 async def test_a_handshake_that_is_answered_too_late(autojump_clock):
-    """It is given up when the next one begins: its session would be nobody's."""
+    """It is cancelled when the next one begins, since its session would not be used."""
     hold = Holding()
     async with serving(Sessions()) as script:
         async with connect(script.url, version=VERSION) as client:
@@ -304,7 +304,7 @@ async def test_a_handshake_that_is_answered_too_late(autojump_clock):
 
 
 async def test_a_handshake_is_read_on_after_a_break():
-    """In the session that it begins, not in the one that is over."""
+    """It is resumed in the session that it begins, not in the old one."""
 
     async def broken(heard):
         script.alive = "s-2"
@@ -329,7 +329,7 @@ async def test_a_handshake_is_read_on_after_a_break():
 
 
 async def test_what_is_said_of_the_server_is_new():
-    """Its name, what it offers, and the revision."""
+    """Server info, capabilities and the revision are replaced."""
 
     async def other(heard):
         script.alive = "s-2"
@@ -352,7 +352,7 @@ async def test_what_is_said_of_the_server_is_new():
 
 
 async def test_a_new_session_is_like_the_old_one(caplog):
-    """Log level and subscriptions are asked for again; the handler hears what may have changed."""
+    """Log level and subscriptions are sent again; the handler is notified of possible changes."""
 
     async def subscribe(heard):
         if script.alive == "s-2" and heard.message["params"]["uri"] == "x:b":
@@ -395,7 +395,7 @@ async def test_a_new_session_is_like_the_old_one(caplog):
 
 
 async def test_what_a_client_watches_no_longer():
-    """It is asked for again only to be ended, where that is what finds the session gone."""
+    """If `unsubscribe` finds the session gone, the URI is subscribed again to be unsubscribed."""
     answers = {
         "resources_subscribe": answering_result,
         "resources_unsubscribe": answering_result,
@@ -420,11 +420,11 @@ async def answering_result(heard):
     await heard.result({})
 
 
-# What an earlier session has asked
+# Questions of an earlier session
 
 
 async def test_a_question_of_an_earlier_session_is_not_answered():
-    """Ids begin anew in each session: the answer would be that to another question."""
+    """Ids restart in each session, so the answer would belong to another question."""
     ears = Ears()
 
     async def ask(heard):
@@ -477,7 +477,7 @@ async def test_a_question_of_an_earlier_session_is_not_asked(caplog):
 
 
 async def test_an_answer_that_is_lost_is_not_asked_for_again():
-    """404 to who comes back to a stream: the request may have been carried out."""
+    """A request whose stream cannot be resumed (404) is not repeated, as it may have run."""
 
     async def call(heard):
         await script.end()
@@ -497,7 +497,7 @@ async def test_an_answer_that_is_lost_is_not_asked_for_again():
 
 
 async def test_who_only_listens_hears_again(monkeypatch):
-    """404 to a stream that was open begins a new session at once."""
+    """A 404 for a stream that was open begins a new session at once."""
     monkeypatch.setattr(_renewal, "LIVED", 0.0)
     ended = trio.Event()
 
@@ -523,7 +523,7 @@ async def test_who_only_listens_hears_again(monkeypatch):
 
 
 async def test_a_standing_stream_of_an_earlier_session():
-    """It ends with the session, and what it still says is not heard."""
+    """It ends with its session, and its later messages are ignored."""
     hold, late, renewed = Holding(), trio.Event(), trio.Event()
 
     async def stand(heard):
@@ -553,7 +553,7 @@ async def test_a_standing_stream_of_an_earlier_session():
 
 
 async def test_a_standing_stream_that_comes_back_too_late(monkeypatch):
-    """The 404 of a session that is over does not end the session that has begun."""
+    """A 404 for a session that is over does not end the new one."""
     monkeypatch.setattr(_renewal, "LIVED", 0.0)
     monkeypatch.setattr(_event_reader, "RETRY", 0.001)
     ended = trio.Event()
@@ -582,7 +582,7 @@ async def test_a_standing_stream_that_comes_back_too_late(monkeypatch):
 
 
 async def test_a_stream_of_a_server_without_sessions(monkeypatch, caplog):
-    """There is nothing that 404 could end."""
+    """A 404 is ignored in a server without sessions."""
     monkeypatch.setattr(_event_reader, "RETRY", 0.001)
 
     async def initialize(heard):
@@ -604,7 +604,7 @@ async def test_a_stream_of_a_server_without_sessions(monkeypatch, caplog):
 
 
 async def test_a_stream_that_never_was_ends_no_session(caplog):
-    """404 may mean that there is none: a server with one session at a time would lose it."""
+    """A 404 may mean that there is no such stream, so a new session is not begun."""
 
     async def refuse(heard):
         await heard.say(404)
@@ -617,7 +617,7 @@ async def test_a_stream_that_never_was_ends_no_session(caplog):
 
 
 async def test_a_server_that_ends_each_session_at_once(monkeypatch):
-    """It is left alone after a few handshakes, until there is a request."""
+    """After a few handshakes the client waits until there is a request."""
     monkeypatch.setattr(_event_reader, "RETRY", 0.001)
     monkeypatch.setattr(_renewal, "MAX_PAUSE", 0.001)
     pauses = []
@@ -664,7 +664,7 @@ async def test_short_sessions_come_after_longer_and_longer_pauses(autojump_clock
 
 
 async def test_a_handshake_that_fails_for_who_only_listens(monkeypatch, caplog):
-    """It is tried again after a while; so often and no more."""
+    """It is tried again after a while, up to a limit."""
     monkeypatch.setattr(_event_reader, "RETRY", 0.001)
     monkeypatch.setattr(_renewal, "MAX_PAUSE", 0.001)
     monkeypatch.setattr(_renewal, "LIVED", 0.0)
@@ -688,7 +688,7 @@ async def test_a_handshake_that_fails_for_who_only_listens(monkeypatch, caplog):
 
 
 async def test_closing_begins_no_session():
-    """404 to the DELETE is fine."""
+    """A 404 for the DELETE is accepted."""
     async with serving(Sessions()) as script:
         async with connect(script.url, version=VERSION):
             await script.end()
@@ -697,7 +697,7 @@ async def test_closing_begins_no_session():
 
 
 async def test_closing_while_a_session_begins():
-    """Waiting callers and later ones learn that the connection has ended."""
+    """Waiting and later callers get `ConnectionClosed`."""
     failed = []
 
     hold = Holding()
@@ -718,7 +718,7 @@ async def test_closing_while_a_session_begins():
 
 
 async def test_cancelling_while_a_session_begins():
-    """One request that is given up takes the new session from no other."""
+    """Cancelling one request does not cancel the new session for others."""
     scope = trio.CancelScope()
 
     async def given_up():

@@ -1,4 +1,4 @@
-"""The answer to a POST: one object or a stream, and what its reader can do to it."""
+"""The answer to a POST: an object or a stream, and what happens if its reader leaves or stalls."""
 
 import pytest
 import trio
@@ -24,7 +24,7 @@ async def wire(autojump_clock):
 
 
 async def test_the_first_message_decides_the_form(autojump_clock, wire):
-    """An answer alone is JSON; a notice before it makes a stream, whose end the answer is."""
+    """A lone result is JSON; a notice before it begins a stream that ends with the result."""
     done = await wire.send_modern(call("wait"))
     assert not done.is_stream
     done = await wire.send_modern(call("wait", {"report": True}, _meta=TOKEN))
@@ -37,7 +37,7 @@ async def test_the_first_message_decides_the_form(autojump_clock, wire):
 
 
 async def test_silence_begins_a_stream(autojump_clock, wire):
-    """So that nobody on the way gives up; comments follow while nothing else does."""
+    """Silence begins a stream so that no proxy times out; comments follow while it is quiet."""
     running = wire.modern(call("wait", {"seconds": 12}))
     begun = trio.current_time()
     await running.until(lambda running: running.sent)
@@ -48,7 +48,7 @@ async def test_silence_begins_a_stream(autojump_clock, wire):
 
 
 async def test_a_stream_that_began_early_has_comments_from_then_on(autojump_clock):
-    """Also where silence that makes a stream is long."""
+    """Comments follow even if the silence that begins a stream is long."""
     async with serving(Shop(), limits={"keepalive": 5, "silence": 100}) as wire:
         running = wire.modern(call("wait", {"report": True, "seconds": 12}, _meta=TOKEN))
         await running.ended.wait()
@@ -58,7 +58,7 @@ async def test_a_stream_that_began_early_has_comments_from_then_on(autojump_cloc
 
 @pytest.mark.parametrize(("version", "primed"), [("2025-06-18", False), ("2025-11-25", True)])
 async def test_streams_of_sessions_can_be_read_again(autojump_clock, wire, version, primed):
-    """Each event has an id; from 2025-11-25 on the first one has nothing else, and a time."""
+    """Each event has an id; from 2025-11-25 on the first one has only an id and a `retry`."""
     session = await wire.session(version)
     done = await session.post(call("wait", {"report": True}, _meta=TOKEN))
     events = done.events
@@ -73,7 +73,7 @@ async def test_streams_of_sessions_can_be_read_again(autojump_clock, wire, versi
 
 
 async def test_questions_travel_on_the_stream_of_their_request(autojump_clock, wire):
-    """And their answers come in requests of their own."""
+    """Their answers come in separate requests."""
     session = await wire.session(capabilities=ASKING)
     standing = session.get()
     running = session.open(call("ask"))
@@ -87,7 +87,7 @@ async def test_questions_travel_on_the_stream_of_their_request(autojump_clock, w
 
 
 async def test_an_answer_that_makes_no_sense_is_one(autojump_clock, wire):
-    """It is refused, and whoever asked waits no longer."""
+    """A malformed answer is refused, and also ends the question."""
     session = await wire.session(capabilities=ASKING)
     running = session.open(call("ask"))
     asked = (await running.event(1))["data"]
@@ -98,12 +98,12 @@ async def test_an_answer_that_makes_no_sense_is_one(autojump_clock, wire):
     result = running.messages[-1]["result"]
     assert result["isError"] is True
     assert "(-32600)" in result["content"][0]["text"]
-    assert (await session.post(bad)).status == 400  # nobody waits for it any more
+    assert (await session.post(bad)).status == 400  # no question is open
     assert (await wire.send("POST", bad)).status == 400
 
 
 async def test_a_cancelled_call_calls_its_question_off(autojump_clock, wire):
-    """The notice is the last message of the stream; no answer follows."""
+    """The notice is the last message of the stream; no result follows."""
     session = await wire.session(capabilities=ASKING)
     running = session.open(call("ask"))
     asked = (await running.event(1))["data"]
@@ -122,7 +122,7 @@ async def test_a_cancelled_call_calls_its_question_off(autojump_clock, wire):
 
 
 async def test_an_array_is_answered_with_an_array(autojump_clock, wire):
-    """It is JSON if nothing precedes it; each wrong message has its own answer."""
+    """An array is JSON if nothing precedes it; each invalid message has its own error."""
     session = await wire.session("2025-03-26")
     done = await session.post(
         [call("echo", id_=1), message("notifications/x"), 5, call("wait", id_="b")]
@@ -138,7 +138,7 @@ async def test_an_array_is_answered_with_an_array(autojump_clock, wire):
 
 
 async def test_an_array_becomes_a_stream(autojump_clock, wire):
-    """A message before its answers makes it one; the answers come together."""
+    """A message before its results begins a stream; the results come together."""
     session = await wire.session("2025-03-26")
     done = await session.post(
         [call("wait", {"report": True, "seconds": 1}, id_=1, _meta=TOKEN), call("echo", id_=2)]
@@ -149,14 +149,14 @@ async def test_an_array_becomes_a_stream(autojump_clock, wire):
 
 
 async def test_an_array_of_notifications_is_accepted(autojump_clock, wire):
-    """202; there is nothing to answer."""
+    """It is answered with 202 and no body."""
     session = await wire.session("2025-03-26")
     done = await session.post([message("notifications/x"), message("notifications/y")])
     assert (done.status, done.body) == (202, b"")
 
 
 async def test_an_array_that_is_cancelled(autojump_clock, wire):
-    """Partly: the others are answered; wholly: nothing is."""
+    """Uncancelled requests of it are answered; if all are cancelled, there is no answer."""
     session = await wire.session("2025-03-26")
 
     def cancel(id_):
@@ -177,7 +177,7 @@ async def test_an_array_that_is_cancelled(autojump_clock, wire):
 
 
 async def test_an_array_has_no_handshake_and_no_other_era(autojump_clock, wire):
-    """Each of those is refused by itself."""
+    """Each such message in an array is refused on its own."""
     session = await wire.session("2025-03-26")
     modern = call("echo", id_=2, _meta={CAPABILITIES: {}})
     done = await session.post([message("initialize", {}, 1), modern])
@@ -189,7 +189,7 @@ async def test_an_array_has_no_handshake_and_no_other_era(autojump_clock, wire):
 
 @pytest.mark.parametrize("seconds", [0.1, 3])
 async def test_leaving_cancels_a_stateless_request(autojump_clock, wire, seconds):
-    """Leaving cancels before and after a stream begins (`basic/patterns/cancellation`)."""
+    """It does so before and after a stream begins (`basic/patterns/cancellation`)."""
     running = wire.modern(call("wait", {"seconds": 20}))
     await trio.sleep(seconds)
     assert bool(running.sent) == (seconds > SILENCE)
@@ -201,7 +201,7 @@ async def test_leaving_cancels_a_stateless_request(autojump_clock, wire, seconds
 
 
 async def test_leaving_does_not_cancel_a_request_of_a_session(autojump_clock, wire):
-    """Its answer waits for the client (2025-11-25 `basic/transports`)."""
+    """Its result is kept for the client (2025-11-25 `basic/transports`)."""
     session = await wire.session()
     running = session.open(call("wait", {"seconds": 5, "report": True}, _meta=TOKEN))
     progress = await running.event(1)
@@ -218,7 +218,7 @@ async def test_leaving_does_not_cancel_a_request_of_a_session(autojump_clock, wi
 
 
 async def test_coming_back_while_the_request_runs(autojump_clock, wire):
-    """The missed events come at once, the rest as they happen."""
+    """The missed events come at once, later ones as they happen."""
     session = await wire.session()
     running = session.open(call("wait", {"seconds": 5, "report": True}, _meta=TOKEN))
     primed = await running.event(0)
@@ -229,12 +229,12 @@ async def test_coming_back_while_the_request_runs(autojump_clock, wire):
     await again.ended.wait()
     assert again.messages[-1]["id"] == 1
     await running.ended.wait()
-    assert running.complete  # another reader has taken its place
+    assert running.complete  # another reader has replaced it
     assert len(running.messages) == 1
 
 
-async def test_what_is_said_to_nobody(autojump_clock):
-    """A client that left early has no id to come back with: nothing is kept for it."""
+async def test_events_without_a_reader(autojump_clock):
+    """A client that left before an event has no id to resume with: nothing is kept."""
     reported = []
 
     class Late(Tool):
@@ -260,7 +260,7 @@ async def test_what_is_said_to_nobody(autojump_clock):
 
 
 async def test_a_client_that_has_gone_while_it_is_answered(autojump_clock, wire):
-    """Hosts raise then (ASGI 2.4); it ends nothing but the answer."""
+    """Hosts raise then (ASGI 2.4); this ends only the response."""
     session = await wire.session()
     for exchange in (
         wire.make("POST", call("echo"), session.headers),
@@ -278,7 +278,7 @@ async def test_a_client_that_has_gone_while_it_is_answered(autojump_clock, wire)
 
 
 async def test_a_reader_that_stalls_loses_its_stream(autojump_clock, wire):
-    """And nobody else: the stateless request is cancelled, the others go on."""
+    """The stateless request is cancelled; other requests go on."""
     stalled = wire.modern(call("wait", {"seconds": 29, "report": True}, _meta=TOKEN))
     other = wire.modern(call("wait", {"seconds": 29}))
     await stalled.until(lambda stalled: stalled.sent)
@@ -292,7 +292,7 @@ async def test_a_reader_that_stalls_loses_its_stream(autojump_clock, wire):
 
 
 async def test_a_session_survives_a_reader_that_stalls(autojump_clock, wire):
-    """Its request goes on, and the answer is there for a better reader."""
+    """Its request goes on, and the result is kept for another reader."""
     session = await wire.session()
     stalled = session.open(call("wait", {"seconds": 29, "report": True}, _meta=TOKEN))
     primed = await stalled.event(0)
@@ -307,7 +307,7 @@ async def test_a_session_survives_a_reader_that_stalls(autojump_clock, wire):
 
 
 async def test_a_host_that_cannot_be_cancelled(autojump_clock, wire):
-    """A stalled reader is given up although the sending goes on."""
+    """A stalled reader is abandoned although sending to it goes on."""
     exchange = wire.make("POST", call("wait", {"seconds": 29}), (await wire.session()).headers)
     send = exchange.send
 
@@ -324,7 +324,7 @@ async def test_a_host_that_cannot_be_cancelled(autojump_clock, wire):
 
 
 async def test_notices_are_dropped_when_there_is_no_room(autojump_clock):
-    """The answer never is."""
+    """The result is never dropped."""
     async with serving(Shop(), limits={"room": 1000, "stall": 100}) as wire:
         session = await wire.session("2025-06-18")
         for running in (
@@ -354,7 +354,7 @@ async def test_a_patient_handler_waits_for_room(autojump_clock):
 
 
 async def test_a_patient_handler_is_released_when_its_reader_is_lost(autojump_clock):
-    """It goes on as if everything were read."""
+    """It goes on as if everything had been read."""
     async with serving(Shop(), limits={"room": 1000, "stall": 10}) as wire:
         session = await wire.session("2025-06-18")
         running = session.open(call("flood", {"patient": True}))
@@ -364,11 +364,11 @@ async def test_a_patient_handler_is_released_when_its_reader_is_lost(autojump_cl
         assert not session.served.is_used
 
 
-# Clients that are sent away for a while
+# Clients that are disconnected for a while
 
 
 async def test_a_client_is_sent_away_and_comes_back(autojump_clock, wire):
-    """On 2025-11-25 the HTTP answer ends early; the rest is fetched with the last id."""
+    """On 2025-11-25 the response ends early; the rest is fetched with the last event id."""
     session = await wire.session()
     running = session.open(call("poll"))
     await running.until(lambda running: running.complete)
@@ -387,7 +387,7 @@ async def test_a_client_is_sent_away_and_comes_back(autojump_clock, wire):
 
 @pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18", "2026-07-28"])
 async def test_others_are_not_sent_away(autojump_clock, wire, version):
-    """There is no such thing before and after."""
+    """Other revisions have no such mechanism."""
     if version == "2026-07-28":
         done = await wire.send_modern(call("poll"))
     else:
@@ -398,7 +398,7 @@ async def test_others_are_not_sent_away(autojump_clock, wire, version):
 
 @pytest.mark.parametrize("seconds", [-1, float("inf"), float("nan"), "1", True])
 async def test_how_long_a_client_is_sent_away(autojump_clock, caplog, seconds):
-    """A time that is none is the author's mistake."""
+    """An invalid time is the author's mistake."""
 
     class Wrong(Tool):
         async def call(self, args, ctx):
@@ -413,8 +413,8 @@ async def test_how_long_a_client_is_sent_away(autojump_clock, caplog, seconds):
     assert "retry_after must" in caplog.text
 
 
-async def test_nobody_is_sent_away_after_the_answer(autojump_clock):
-    """Nor where there is no request to answer; nor is anything said after it."""
+async def test_a_stream_is_not_released_after_the_result(autojump_clock):
+    """After the result nothing is sent, nor in a request without a stream."""
     kept = []
 
     class Late(Tool, timeout=1.0):
@@ -443,7 +443,7 @@ async def test_nobody_is_sent_away_after_the_answer(autojump_clock):
 @pytest.mark.parametrize("seconds", [0.5, 3])
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 async def test_a_host_cancels_the_task(autojump_clock, wire, era, seconds):
-    """The handler ends, and nothing is left of the request."""
+    """The handler ends, and nothing of the request remains."""
     session, ends = await wire.session(), []
     telemetry = wire.app.server.telemetry
     telemetry.add(lambda event: event.kind == "cancelled" and ends.append(event.method))
@@ -456,13 +456,13 @@ async def test_a_host_cancels_the_task(autojump_clock, wire, era, seconds):
     assert session.served.peer.ledger.inbound == 0
     assert not session.served.is_used
     assert (wire.endpoint.open, len(wire.endpoint.app.streams)) == (0, 0)
-    assert len(wire.tasks) == 2  # those that end idle sessions, and look after streams
+    assert len(wire.tasks) == 2  # the tasks that end idle sessions and streams
     assert ends == ["tools/call"]
     assert (await session.post(call("echo"))).status == 200
 
 
 async def test_a_host_cancels_an_array(autojump_clock, wire):
-    """The requests of the array go on; their answers are kept for nobody."""
+    """Its requests go on; their results are not kept."""
     session = await wire.session("2025-03-26")
     running = session.open([call("wait", {"seconds": 3}, id_=n) for n in (1, 2)])
     await trio.sleep(2)

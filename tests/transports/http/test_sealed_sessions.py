@@ -28,7 +28,7 @@ class Kit(Toolkit):
 
 
 def node(name="node", keys=KEYS):
-    """Make a server of its own, as another process would."""
+    """Make a server, as another process would."""
 
     class Node(Server, name=name, version="1", state_keys=keys):
         tools = [Kit]
@@ -40,7 +40,7 @@ def node(name="node", keys=KEYS):
 
 
 async def ask(session):
-    """Call the tool; gives its text, or the status of a failure."""
+    """Call the tool; return its text, or the status of a failure."""
     answer = await session.post(call("who"))
     if answer.status != 200:
         return answer.status
@@ -48,12 +48,12 @@ async def ask(session):
 
 
 def at(wire, session):
-    """The same session, at another process."""
+    """Return the same session, at another process."""
     return Session(wire, session.id, session.headers["mcp-protocol-version"], ())
 
 
 async def test_another_process_takes_a_session_up(autojump_clock):
-    """It knows what was agreed on, and sets the session up again."""
+    """It restores the negotiated values, and runs `init` again."""
     async with serving(node(), seal_sessions=True) as first:
         session = await first.session("2025-06-18")
         assert await ask(session) == "test 2025-06-18 up"
@@ -64,7 +64,7 @@ async def test_another_process_takes_a_session_up(autojump_clock):
 
 
 async def test_streams_of_another_process_are_not_taken_for_its_own(autojump_clock):
-    """A client that comes back to another process must not read another client's answer."""
+    """A client that resumes at another process must not get another client's response."""
     async with serving(node(), seal_sessions=True) as first:
         session = await first.session()
         last = (await session.post(call("slow"))).events[0]["id"]
@@ -77,7 +77,7 @@ async def test_streams_of_another_process_are_not_taken_for_its_own(autojump_clo
 
 
 async def test_another_process_may_hear_the_end_of_the_handshake(autojump_clock):
-    """A sealed session goes on in a process that did not hear the end of its handshake."""
+    """A sealed session works in a process that did not see the end of its handshake."""
     async with serving(node(), seal_sessions=True) as first:
         session = await first.session(ready=False)
         async with serving(node(), seal_sessions=True) as second:
@@ -101,7 +101,7 @@ async def test_an_id_is_visible_ascii():
     ids=["server", "keys"],
 )
 async def test_others_do_not(autojump_clock, other):
-    """Nor a server that does not seal."""
+    """Another server, other keys, and a server that does not seal do not restore it."""
     async with serving(node(), seal_sessions=True) as first:
         session = await first.session()
     async with serving(node(**other), seal_sessions=True) as second:
@@ -113,8 +113,8 @@ async def test_others_do_not(autojump_clock, other):
 @pytest.mark.parametrize(
     "change", [lambda id_: id_[:-2] + "AA", lambda _: "x", lambda _: "x" * 9000]
 )
-async def test_a_changed_id_is_none(autojump_clock, change):
-    """It is not there, like every other one."""
+async def test_a_changed_id_is_unknown(autojump_clock, change):
+    """It is unknown, like every other id."""
     async with serving(node(), seal_sessions=True) as wire:
         session = await wire.session()
         session.headers["mcp-session-id"] = change(session.id)
@@ -125,7 +125,7 @@ async def test_a_changed_id_is_none(autojump_clock, change):
     "spell", [lambda id_: id_ + "=", lambda id_: id_.replace("-", "+").replace("_", "/") + "=="]
 )
 async def test_an_id_has_one_spelling(autojump_clock, spell):
-    """A session that its client has ended has no second name to go on under."""
+    """A session that its client has ended has no second spelling to go on with."""
     async with serving(node(), seal_sessions=True) as wire:
         session = await wire.session()
         assert (await session.delete()).status == 200
@@ -135,7 +135,7 @@ async def test_an_id_has_one_spelling(autojump_clock, spell):
 
 
 async def test_an_id_of_somebody_else_is_nothing_to_warn_of(autojump_clock, caplog):
-    """Every client that comes back after a restart has one; one that was changed is a warning."""
+    """Unknown ids are normal after a restart; a modified sealed id is logged as a warning."""
     async with serving(node(), seal_sessions=True) as wire:
         session = await wire.session()
         for id_ in (
@@ -153,7 +153,7 @@ async def test_an_id_of_somebody_else_is_nothing_to_warn_of(autojump_clock, capl
 
 
 async def test_keys_that_end_with_the_process(autojump_clock, caplog, monkeypatch):
-    """Sealed sessions are asked for so that they outlive it: said when the server starts."""
+    """Without fixed keys sealed sessions cannot outlive the process: the start logs a warning."""
 
     class Keyless(Server, name="keyless", version="1"):
         pass
@@ -170,7 +170,7 @@ async def test_keys_that_end_with_the_process(autojump_clock, caplog, monkeypatc
 
 
 async def test_what_a_client_ends_does_not_come_back(autojump_clock, monkeypatch):
-    """Not in this process, as long as it is remembered."""
+    """In this process it stays ended for as long as that is remembered."""
     monkeypatch.setattr(_session_id, "MAX_ENDED", 1)
     async with serving(node(), seal_sessions=True) as wire:
         first, second = await wire.session(), await wire.session()
@@ -182,7 +182,7 @@ async def test_what_a_client_ends_does_not_come_back(autojump_clock, monkeypatch
 
 
 async def test_an_idle_session_comes_back(autojump_clock):
-    """It costs nothing while nobody uses it."""
+    """A session that was dropped when idle is restored by its next request."""
     async with serving(node(), seal_sessions=True, limits={"session_idle": 10}) as wire:
         session = await wire.session()
         wire.endpoint.sessions.end(session.served)
@@ -191,7 +191,7 @@ async def test_an_idle_session_comes_back(autojump_clock):
 
 
 async def test_a_client_that_says_too_much_gets_a_random_id():
-    """A header has no room for everything."""
+    """The client's data would not fit into a header."""
     capabilities = {"experimental": {"x": {"text": "x" * 5000}}}
     async with serving(node(), seal_sessions=True) as wire:
         session = await wire.session(capabilities=capabilities)
@@ -200,7 +200,7 @@ async def test_a_client_that_says_too_much_gets_a_random_id():
 
 
 def test_an_id_belongs_to_its_principal():
-    """An id is of no use to another principal."""
+    """An id does not work for another principal."""
     agreed = {"version": "2025-11-25", "client": {}, "capabilities": {}}
     owner = Principal(subject="ada").key
     ids = _session_id.SessionIds(node(), sealed=True)
@@ -211,7 +211,7 @@ def test_an_id_belongs_to_its_principal():
 
 
 async def test_a_list_change_reaches_a_session_that_was_taken_up(autojump_clock):
-    """It hears of changes as if it had begun here."""
+    """It is notified of changes like a session that began here."""
     async with serving(node(), seal_sessions=True) as first:
         session = await first.session()
     server = node()

@@ -1,4 +1,4 @@
-"""Serving a server over HTTP as a task: whom it serves, and how it ends."""
+"""Serving a server over HTTP as a task: allowed hosts, and its end."""
 
 import logging
 import signal
@@ -21,7 +21,7 @@ class Small(Server, name="small", version="1"):
 
 
 async def test_it_serves_until_it_is_stopped():
-    """Its host says where, and ends it."""
+    """The host has its address, and stops it."""
     async with trio.open_nursery() as nursery:
         host = await nursery.start(partial(serve_http, Small(), port=0))
         async with connect(f"{host.urls[0]}/mcp") as client:
@@ -33,7 +33,7 @@ async def test_it_serves_until_it_is_stopped():
 
 
 async def test_a_failure_comes_out_alone():
-    """A port that is taken is one error, not a group."""
+    """A port that is in use raises one error, not a group."""
     async with trio.open_nursery() as nursery:
         host = await nursery.start(partial(serve_http, Small(), port=0))
         with pytest.raises(OSError, match="address already in use"):
@@ -42,7 +42,7 @@ async def test_a_failure_comes_out_alone():
 
 
 async def test_readiness_turns_false_before_nothing_is_accepted():
-    """Readiness is 503 on a new connection, and requests are still served."""
+    """`/readyz` is 503 on a new connection while requests are still served."""
     async with trio.open_nursery() as nursery:
         host = await nursery.start(partial(serve_http, Small(), port=0, lead=60))
         assert await _readiness(host.port) == b"HTTP/1.1 200 "
@@ -61,7 +61,7 @@ async def _readiness(port, path=b"/readyz"):
 
 
 async def test_a_port_for_health_checks_answers_to_the_end():
-    """It says that the server is not ready while a call still runs; clients are not served."""
+    """It reports "not ready" while a call still runs; it does not serve clients."""
 
     class Wait(Tool, timeout=None):
         async def call(self):
@@ -94,13 +94,13 @@ async def _call(client):
 
 
 async def test_a_port_for_health_checks_needs_them():
-    """Its only answer would be 404."""
+    """It is refused without health checks, since it could only answer 404."""
     with pytest.raises(ValueError, match="health_port needs health=True"):
         await serve_http(Small(), port=0, health=False, health_port=0)
 
 
 async def test_an_option_that_does_not_exist_is_named():
-    """The error says which one is meant, and which servers there are."""
+    """The error suggests the right option, and lists the servers."""
     with pytest.raises(TypeError, match="no option 'certfle'; did you mean 'certfile'"):
         await serve_http(Small(), port=0, certfle="x")
     with pytest.raises(TypeError, match="serving over HTTP has no option 'options'"):
@@ -110,7 +110,7 @@ async def test_an_option_that_does_not_exist_is_named():
 
 
 async def test_it_serves_on_hypercorn():
-    """With the options of any host, and an end in order."""
+    """All options of a host work, and its end is orderly."""
     options = {"server": "hypercorn", "path": "/elsewhere", "drain_timeout": 0.1}
     async with trio.open_nursery() as nursery:
         host = await nursery.start(partial(serve_http, Small(), port=0, **options))
@@ -121,7 +121,7 @@ async def test_it_serves_on_hypercorn():
 
 
 async def test_a_signal_before_it_listens_ends_it():
-    """There is nothing to end in order yet."""
+    """The server ends at once."""
 
     class Slow(Small, name="slow", version="1"):
         @asynccontextmanager
@@ -145,21 +145,21 @@ async def test_a_signal_before_it_listens_ends_it():
         ("mcp.example.com", (*HERE, "mcp.example.com")),
     ],
 )
-def test_those_who_ask_for_the_address_are_served(host, hosts, caplog):
-    """An address to listen at is a name to be asked for."""
+def test_requests_for_the_address_are_served(host, hosts, caplog):
+    """The address to listen at is an allowed host."""
     assert reachable(HttpOptions(), host).allowed_hosts == hosts
     assert caplog.records == []
 
 
 def test_a_name_that_no_host_can_be_is_not_served(caplog):
-    """The names that clients use for it have to be said."""
+    """For a wildcard address the names must be set."""
     with caplog.at_level(logging.WARNING, logger="noizu_mcp"):
         assert reachable(HttpOptions(), "bücher.example").allowed_hosts is None
     assert "listening at 'b\\xfccher.example', but serving only" in caplog.text
 
 
 def test_every_address_is_no_name(caplog):
-    """So it is said that nobody far away will be served; who says names is left alone."""
+    """A warning says that remote clients will be refused; explicit names are left unchanged."""
     with caplog.at_level(logging.WARNING, logger="noizu_mcp"):
         assert reachable(HttpOptions(), "0.0.0.0").allowed_hosts is None
         (record,) = caplog.records

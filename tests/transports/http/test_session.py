@@ -1,4 +1,4 @@
-"""Sessions: who may use one, how long it lives, and what its standing stream carries."""
+"""Sessions: owners, lifetimes, and the standing stream."""
 
 import pytest
 import trio
@@ -12,7 +12,7 @@ from .wire import serving, settled
 
 
 class Person:
-    """Somebody verified."""
+    """An authenticated user."""
 
     def __init__(self, key):
         self.key = key
@@ -35,7 +35,7 @@ async def test_a_session_remembers(autojump_clock, wire):
 
 
 async def test_a_session_is_ended(autojump_clock, wire):
-    """After DELETE its id is unknown, to every method."""
+    """After DELETE its id is unknown to every method."""
     session = await wire.session()
     done = await session.delete()
     assert (done.status, done.body) == (200, b"")
@@ -47,7 +47,7 @@ async def test_a_session_is_ended(autojump_clock, wire):
 
 
 async def test_ending_a_session_ends_what_runs(autojump_clock, wire):
-    """Requests are refused, streams end in order, handlers are cancelled."""
+    """Requests are refused, streams end normally, handlers are cancelled."""
     session = await wire.session("2025-03-26", capabilities={"elicitation": {}})
     quiet = session.open(call("wait", {"seconds": 20}, id_=1))
     array = session.open([call("wait", {"seconds": 20}, id_=2)])
@@ -71,7 +71,7 @@ async def test_ending_a_session_ends_what_runs(autojump_clock, wire):
 
 
 async def test_a_session_that_is_idle_ends(autojump_clock, wire):
-    """Requests that run and streams that are read keep it alive."""
+    """Running requests and open streams keep it alive."""
     idle, used, read = await wire.session(), await wire.session(), None
     running = used.open(call("wait", {"seconds": 25}))
     for _ in range(6):
@@ -91,7 +91,7 @@ async def test_a_session_that_is_idle_ends(autojump_clock, wire):
 
 
 async def test_a_long_request_keeps_its_session(autojump_clock):
-    """It is used for as long as it is answered."""
+    """A session is in use while a request of it runs."""
     async with serving(Shop(), limits={"session_idle": 10}) as wire:
         session = await wire.session()
         done = await session.post(call("wait", {"seconds": 29}))
@@ -118,7 +118,7 @@ async def test_a_client_that_never_comes_back(autojump_clock):
 
 
 async def test_the_longest_idle_makes_room(autojump_clock, wire):
-    """After a minute; before it the new one is refused and may come again."""
+    """A session that was idle for a minute is ended for a new one, which else gets 503."""
     first, second = await wire.session(), await wire.session()
     body = message("initialize", {"protocolVersion": "2025-11-25"}, 1)
     await trio.sleep(_session.EVICTABLE - 1)
@@ -133,8 +133,8 @@ async def test_the_longest_idle_makes_room(autojump_clock, wire):
     assert (await second.post(call("echo"))).status == 200
 
 
-async def test_a_bad_handshake_takes_nobodys_room(autojump_clock, wire):
-    """It is refused before anybody is put out."""
+async def test_a_bad_handshake_ends_no_session(autojump_clock, wire):
+    """It is refused before another session is ended."""
     first, _second = await wire.session(), await wire.session()
     await trio.sleep(_session.EVICTABLE)
     assert (await wire.send("POST", message("initialize", {}, 1))).error == -32602
@@ -142,7 +142,7 @@ async def test_a_bad_handshake_takes_nobodys_room(autojump_clock, wire):
 
 
 async def test_who_is_used_makes_no_room(autojump_clock, wire):
-    """However long ago its last request was."""
+    """A session with open requests is kept, however long ago its last request began."""
     first, second = await wire.session(), await wire.session()
     standing = first.get()
     await standing.event(0)
@@ -160,7 +160,7 @@ async def test_who_is_used_makes_no_room(autojump_clock, wire):
 
 
 async def test_a_session_belongs_to_who_began_it(autojump_clock, wire):
-    """Others do not even learn that it exists."""
+    """Other principals cannot tell that the session exists."""
     endpoint = wire.endpoint
     handle = endpoint.handle
     principal = None
@@ -198,7 +198,7 @@ async def test_a_session_belongs_to_who_began_it(autojump_clock, wire):
     ],
 )
 async def test_a_get_accepts_events(autojump_clock, wire, accept, status):
-    """Nothing else comes."""
+    """Accept must include text/event-stream."""
     session = await wire.session()
     stream = session.get(accept=accept)
     await stream.until(lambda stream: stream.sent)
@@ -207,7 +207,7 @@ async def test_a_get_accepts_events(autojump_clock, wire, accept, status):
 
 @pytest.mark.parametrize(("version", "primed"), [("2025-06-18", 0), ("2025-11-25", 1)])
 async def test_changes_come_on_the_standing_stream(autojump_clock, wire, version, primed):
-    """Once, on one stream; it begins with an id and a time on 2025-11-25."""
+    """They arrive once, on one stream; on 2025-11-25 it begins with an id and a `retry`."""
     session = await wire.session(version)
     running = session.open(call("wait", {"seconds": 3, "report": True}))
     stream = session.get()
@@ -221,7 +221,7 @@ async def test_changes_come_on_the_standing_stream(autojump_clock, wire, version
 
 
 async def test_subscriptions_come_on_the_standing_stream(autojump_clock, wire):
-    """And end with the session, which the server hears."""
+    """They end with the session, and the server is notified."""
     session = await wire.session()
     done = await session.post(message("resources/subscribe", {"uri": "board://all"}, 1))
     assert done.json["result"] == {}
@@ -235,7 +235,7 @@ async def test_subscriptions_come_on_the_standing_stream(autojump_clock, wire):
 
 
 async def test_a_second_reader_takes_the_stream_over(autojump_clock, wire):
-    """The first one may be dead without our knowing; nothing comes twice."""
+    """The first reader may be dead without notice; no event is sent twice."""
     session = await wire.session()
     first = session.get()
     await first.event(0)
@@ -248,7 +248,7 @@ async def test_a_second_reader_takes_the_stream_over(autojump_clock, wire):
 
 
 async def test_readers_that_come_at_once_are_all_answered(autojump_clock, wire):
-    """Each takes the place of the one before it, which may not have begun to be answered."""
+    """Each replaces the one before it, even if that has not begun to be answered."""
     session = await wire.session()
     readers = [session.get() for _ in range(4)]
     await settled()
@@ -257,7 +257,7 @@ async def test_readers_that_come_at_once_are_all_answered(autojump_clock, wire):
 
 
 async def test_a_reader_whose_place_is_taken_may_be_dead(autojump_clock):
-    """It keeps what it has not read for as long as any reader may."""
+    """It keeps its unread events for as long as any reader may stall."""
     async with serving(Shop(), limits={"stall": 5}) as wire:
         session = await wire.session()
         first = session.get()
@@ -274,8 +274,8 @@ async def test_a_reader_whose_place_is_taken_may_be_dead(autojump_clock):
         assert not first.complete
 
 
-async def test_what_nobody_has_read_is_kept(autojump_clock, wire):
-    """For the first reader; and what one has missed, for who comes back with its last id."""
+async def test_unread_events_are_kept(autojump_clock, wire):
+    """Events are kept for the first reader; missed ones for a reader with the last id."""
     session = await wire.session()
     server = wire.app.server
     server.notify_changed("tools")
@@ -311,8 +311,8 @@ async def test_what_nobody_has_read_is_kept(autojump_clock, wire):
 @pytest.mark.parametrize(
     "last", ["", "x", "{}", "{}-", "{}--1", "{}-x", "0-1", "{}-²", "{}-" + "9" * 19]
 )
-async def test_an_id_that_is_none_of_ours(autojump_clock, wire, last):
-    """It is refused, not taken for the standing stream."""
+async def test_a_foreign_event_id(autojump_clock, wire, last):
+    """It is refused, and not used for the standing stream."""
     session = await wire.session()
     stream = session.get(last.format(session.served.get_stream.name))
     await stream.ended.wait()
@@ -320,7 +320,7 @@ async def test_an_id_that_is_none_of_ours(autojump_clock, wire, last):
 
 
 async def test_ids_of_other_sessions_mean_nothing(autojump_clock, wire):
-    """Only the own streams are replayed."""
+    """Only streams of the same session are replayed."""
     first, second = await wire.session(), await wire.session()
     done = await first.post(call("wait", {"seconds": 2}))
     assert done.events
@@ -330,7 +330,7 @@ async def test_ids_of_other_sessions_mean_nothing(autojump_clock, wire):
 
 
 async def test_what_is_kept_is_bounded(autojump_clock):
-    """The oldest goes first; an answer that does not fit cannot be fetched again."""
+    """The oldest events are dropped first; a result that does not fit cannot be resumed."""
     async with serving(Shop(), limits={"history": 4000}) as wire:
         session = await wire.session("2025-06-18")
         done = await session.post(call("flood", {"count": 50}))
@@ -372,7 +372,7 @@ async def test_init_that_fails_ends_the_session(autojump_clock, caplog):
 
 
 async def test_ending_twice_is_fine(autojump_clock, wire):
-    """The table forgets a session once."""
+    """The second end does nothing."""
     session = (await wire.session()).served
     wire.endpoint.sessions.end(session)
     wire.endpoint.sessions.end(session)

@@ -1,4 +1,4 @@
-"""Signals of a host of another make: heard beside its own handler, and left as they were."""
+"""Signals of a third-party host: handled in addition to its own handler, and restored."""
 
 import signal
 import threading
@@ -16,7 +16,7 @@ from .wire import Wire, settled
 
 @pytest.fixture
 def handled():
-    """Handle both signals as a host does; gives the handler and what it was called with."""
+    """Handle both signals as a host does; return the handler and its calls."""
     seen = []
 
     def handler(number, _frame):
@@ -30,7 +30,7 @@ def handled():
 
 
 def test_the_host_hears_every_signal(handled):
-    """Each is heard by both, and afterwards by the host alone."""
+    """Both handlers are called, and afterwards the host's alone."""
     handler, seen = handled
     heard = []
     with hearing_signals(lambda: heard.append(len(seen))):
@@ -42,7 +42,7 @@ def test_the_host_hears_every_signal(handled):
 
 
 def test_a_handler_that_came_later_stays(handled):
-    """A handler that the host installs later is left alone."""
+    """A handler that the host installs later is not replaced."""
 
     def later(*_):
         raise AssertionError
@@ -52,8 +52,8 @@ def test_a_handler_that_came_later_stays(handled):
     assert signal.getsignal(signal.SIGINT) is later
 
 
-def test_what_nobody_handles_is_left_to_the_system(handled, caplog):
-    """It would end the process, or is to be ignored; where that is all, it is said."""
+def test_default_actions_are_left_alone(handled, caplog):
+    """A signal with the default action, or an ignored one, is left alone; the log says so."""
     handler, _ = handled
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with hearing_signals(list):
@@ -67,7 +67,7 @@ def test_what_nobody_handles_is_left_to_the_system(handled, caplog):
 
 
 def test_signals_belong_to_the_main_thread(handled, caplog):
-    """In another one the application runs without them, and says so."""
+    """In another thread the application runs without them, and logs it."""
     handler, _ = handled
 
     def run():
@@ -81,7 +81,7 @@ def test_signals_belong_to_the_main_thread(handled, caplog):
 
 
 def test_a_loop_that_has_ended_hears_nothing():
-    """A signal that comes so late is the host's alone."""
+    """A signal after that goes to the host's handler alone."""
     called = []
 
     async def main():
@@ -92,7 +92,7 @@ def test_a_loop_that_has_ended_hears_nothing():
 
 
 async def test_a_signal_begins_the_end(handled, autojump_clock):
-    """Running requests get their grace once: leaving the lifespan does not begin it again."""
+    """Running requests get one grace period: the end of the lifespan does not begin another."""
     options = HttpOptions(health=True, limits=HttpLimits(grace=5))
     app = HttpApp(Shop(), options, handle_signals=True)
     start = trio.current_time()
@@ -111,6 +111,6 @@ async def test_a_signal_begins_the_end(handled, autojump_clock):
 
 
 async def test_signals_are_left_alone_unless_asked_for(handled):
-    """A host may do it all by itself."""
+    """Hosts may do everything themselves."""
     async with HttpApp(Shop(), HttpOptions()).lifespan():
         assert signal.getsignal(signal.SIGTERM) is handled[0]

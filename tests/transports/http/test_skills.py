@@ -1,4 +1,4 @@
-"""Skills over HTTP: the application serves them as any other request."""
+"""Skills over HTTP: the application serves them like any other request."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from .wire import serving
 
 @pytest.fixture
 async def post(tmp_path):
-    """Serve one skill; gives what sends a request, and gives its status and answer."""
+    """Serve one skill; return a function that sends a request and returns status and answer."""
     (tmp_path / "pdf" / "refs").mkdir(parents=True)
     (tmp_path / "pdf" / "SKILL.md").write_text("---\nname: pdf\ndescription: Read PDF.\n---\n")
     (tmp_path / "pdf" / "refs" / "a.md").write_text("a")
@@ -28,7 +28,7 @@ async def post(tmp_path):
 
 
 async def test_the_way_of_a_host(post):
-    """It discovers the extension, lists the skills, looks around, and reads a file."""
+    """It discovers the extension, lists skills and directories, and reads a file."""
     _, found = await post("server/discover")
     _, listed = await post("skills/list")
     (skill,) = listed["result"]["skills"]
@@ -45,7 +45,7 @@ async def test_the_way_of_a_host(post):
 
 
 async def test_what_is_not_there(post):
-    """An error of the protocol, with a status of success."""
+    """A missing skill is a protocol error with status 200."""
     for method in ("skills/get", "resources/directory/read", "resources/read"):
         status, answer = await post(method, uri="skill://pdf/../x")
         assert (status, answer["error"]["code"]) == (200, -32602)

@@ -1,4 +1,4 @@
-"""On hypercorn as it is, over real sockets."""
+"""On an unchanged hypercorn, over real sockets."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ from .shop import Shop
 
 @pytest.fixture
 async def host(nursery):
-    """Serve on a free port; gives the application, how to connect, and how to stop."""
+    """Serve on a free port; return the application, how to connect, and how to stop."""
     app, config, stop = HttpApp(Shop(), HttpOptions()), Config(), trio.Event()
     config.bind = ["127.0.0.1:0"]
     config.errorlog = logging.getLogger("hypercorn.error")
@@ -49,7 +49,7 @@ async def host(nursery):
 
 
 async def shake_hands(connect):
-    """Begin a session; gives a client and its header."""
+    """Begin a session; return a client and its header."""
     client = await connect()
     await client.send(http_request(initialize()))
     status, headers, _body = await client.whole_answer()
@@ -61,7 +61,7 @@ async def shake_hands(connect):
 
 
 async def test_both_eras_on_one_connection(host):
-    """Requests follow each other; each says what it is."""
+    """Requests follow each other; each states its version."""
     _app, connect, _stop = host
     client, session = await shake_hands(connect)
     await client.send(http_request(call("echo", {"text": "é"}), session))
@@ -77,7 +77,7 @@ async def test_both_eras_on_one_connection(host):
 
 
 async def test_streams(host):
-    """Events come as they happen; a connection that ends cancels a stateless request."""
+    """Events are sent as they happen; a closed connection cancels a stateless request."""
     app, connect, _stop = host
     client, session = await shake_hands(connect)
     await client.send(http_request(call("flood", {"count": 2}), session))
@@ -94,7 +94,7 @@ async def test_streams(host):
 
 
 async def test_the_end_with_open_streams(host, caplog):
-    """They end in order: with the result of a listen request, and without noise in the log."""
+    """A listen request ends with its result, and nothing is logged."""
     _app, connect, (stop, ended) = host
     client, session = await shake_hands(connect)
     await client.send(http_request(None, session, method="GET"))
@@ -111,7 +111,7 @@ async def test_the_end_with_open_streams(host, caplog):
 
 
 async def test_a_capability_that_is_missing(host):
-    """Its status gets through."""
+    """The host passes its status on."""
     _app, connect, _stop = host
     client = await connect()
     await client.send(http_request(*modern_request(call("ask"))))

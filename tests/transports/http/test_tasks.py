@@ -53,7 +53,7 @@ class Jobs(Toolkit):
 
 
 class Verified(HttpApp):
-    """Takes the word of a client for who it is."""
+    """Trusts a header of the client that names it."""
 
     async def _route(self, http):
         name = http.header(b"x-name")
@@ -91,7 +91,7 @@ class Browser:
         return {"type": "http.request", "body": json.dumps(message).encode()}
 
     async def post(self, method, /, headers=None, **params):
-        """Send a request; gives the status and the answer."""
+        """Send a request; return the status and the answer."""
         sent = []
         parts = [self._body(method, params)]
 
@@ -128,7 +128,7 @@ class Browser:
                 await trio.lowlevel.checkpoint()
 
     async def listen(self, nursery, **wanted):
-        """Open a stream; gives what hears the messages on it."""
+        """Open a stream; return a channel with its messages."""
         heard, messages = trio.open_memory_channel(100)
         method, params = "subscriptions/listen", {"notifications": wanted}
         parts = [self._body(method, params)]
@@ -158,7 +158,7 @@ async def serving(**limits):
 
 
 async def test_a_task_outlives_its_request():
-    """It is found by the next request, which comes on a connection of its own."""
+    """The next request, on another connection, finds it."""
     async with serving() as browser:
         id_ = await browser.begin("work")
         assert (await browser.result("tasks/get", taskId=id_))["status"] == "working"
@@ -170,7 +170,7 @@ async def test_a_task_outlives_its_request():
 
 
 async def test_headers_name_the_task():
-    """So that a proxy can route by them; what differs is refused."""
+    """They allow a proxy to route by task; a header that differs from the body is refused."""
     async with serving() as browser:
         id_ = await browser.begin("work")
         for method in ("tasks/get", "tasks/update", "tasks/cancel"):
@@ -180,7 +180,7 @@ async def test_headers_name_the_task():
 
 
 async def test_what_is_refused():
-    """With the status of its error."""
+    """It has the status of its error."""
     async with serving() as browser:
         assert await browser.error("tasks/get", taskId="x") == (200, -32602)
         assert await browser.error("tasks/result", taskId="x") == (404, -32601)
@@ -190,7 +190,7 @@ async def test_what_is_refused():
 
 
 async def test_questions_before_and_in_a_task():
-    """The rounds of the request end with the task; then `tasks/update` answers."""
+    """Rounds of the request end when the task begins; then `tasks/update` has the answers."""
     async with serving() as browser:
         first = await browser.result("tools/call", name="later", arguments={})
         (key,) = first["inputRequests"]
@@ -209,7 +209,7 @@ async def test_questions_before_and_in_a_task():
 
 
 async def test_a_task_belongs_to_its_principal():
-    """To everybody else it is unknown, and nobody else's listen stream hears of it."""
+    """Other principals get "unknown task", and no notification of it on their listen streams."""
     async with serving() as browser, trio.open_nursery() as nursery:
         browser.headers = {"x-name": "ann"}
         id_ = await browser.begin("work")
@@ -229,7 +229,7 @@ async def test_a_task_belongs_to_its_principal():
 
 
 async def test_streams_hear_of_tasks():
-    """Each hears of those that it asked for, whichever request changes them."""
+    """Each stream has the tasks that it asked for, whichever request changes them."""
     async with serving() as browser, trio.open_nursery() as nursery:
         one, two = await browser.begin("work"), await browser.begin("ask")
         messages = await browser.listen(nursery, taskIds=[one])
@@ -252,7 +252,7 @@ async def test_streams_hear_of_tasks():
 
 
 async def test_a_task_may_be_gone_before_its_listen_request_is_open():
-    """It may end while the server decides who may watch; then there is nothing to hear of it."""
+    """A task may end while a hook decides about the stream; then it is not in the stream."""
     opening, go_on = trio.Event(), trio.Event()
 
     class Slow(Server, name="slow", version="1", limits=Limits(tasks=1)):
@@ -284,7 +284,7 @@ async def test_a_task_may_be_gone_before_its_listen_request_is_open():
 
 
 async def test_the_end_of_the_application(autojump_clock, caplog):
-    """Running tasks get the grace, then they are cancelled, and nobody hears of it."""
+    """Running tasks get the grace period, then they are cancelled; no result is sent."""
     async with serving(grace=5.0) as browser:
         await browser.begin("work")
         await browser.look(await browser.begin("ask"), "input_required")
@@ -295,7 +295,7 @@ async def test_the_end_of_the_application(autojump_clock, caplog):
 
 
 async def test_the_end_without_running_tasks(autojump_clock):
-    """A task that waits for an answer is not waited for."""
+    """The end does not wait for a task that waits for an answer."""
     async with serving(grace=5.0) as browser:
         await browser.look(await browser.begin("think"), "completed")
         await browser.look(await browser.begin("ask"), "input_required")

@@ -1,4 +1,4 @@
-"""Clients of an ASGI application that do with their requests what they like."""
+"""Clients of an ASGI application that control every step of their requests."""
 
 import json
 from contextlib import asynccontextmanager
@@ -10,12 +10,12 @@ from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions
 
 from ...kit.messages import BOTH, INITIALIZED, initialize, modern_request
 
-#: Seconds that a test may take, on its clock; most clocks are virtual, and jump over sessions.
+#: Seconds that a test may take, on its clock; most clocks are virtual, and jump over waits.
 PATIENCE = 1e6
 
 
 class Exchange:
-    """One HTTP request, and what has been answered so far."""
+    """One HTTP request, and its response so far."""
 
     def __init__(self, app, scope, parts=({"type": "http.request"},)):
         self.sent = []
@@ -40,7 +40,7 @@ class Exchange:
         finally:
             self.ended.set()
             self._change()
-            self._gone.set()  # as hosts do once the answer is complete
+            self._gone.set()  # as hosts do once the response is complete
 
     async def receive(self):
         if self.parts:
@@ -66,7 +66,7 @@ class Exchange:
         self._gone.set()
 
     def stall(self):
-        """Read no more."""
+        """Stop reading."""
         self._reading = trio.Event()
 
     def read_on(self):
@@ -78,7 +78,7 @@ class Exchange:
             await self._changed.wait()
 
     async def event(self, number):
-        """Wait for an event, by its number."""
+        """Wait for an event by its number."""
         await self.until(lambda self: len(self.events) > number)
         return self.events[number]
 
@@ -115,7 +115,7 @@ class Exchange:
 
     @property
     def events(self):
-        """List the events that were streamed by their fields, `data` decoded, without comments."""
+        """List the events of the stream by their fields, `data` decoded, without comments."""
         found = []
         for block in self.body.decode().split("\n\n")[:-1]:
             lines = [line.partition(": ") for line in block.split("\n") if line[0] != ":"]
@@ -139,7 +139,7 @@ class Wire:
         self.address = "192.0.2.1"
 
     def at(self, address):
-        """The same application, for a client at another address."""
+        """Return the same application, for a client at another address."""
         other = Wire(self.app, self.nursery)
         other.address = address
         return other
@@ -150,7 +150,7 @@ class Wire:
 
     @property
     def tasks(self):
-        """The tasks that run beside the requests."""
+        """Count the tasks that run beside the requests."""
         return self.endpoint.app.tasks
 
     def make(self, method, body=None, headers=(), *, path="/mcp", parts=None, **scope):
@@ -191,7 +191,7 @@ class Wire:
         return await self.send("POST", *modern_request(body, headers), **options)
 
     async def session(self, version="2025-11-25", capabilities=None, headers=(), *, ready=True):
-        """Shake hands."""
+        """Do the handshake."""
         done = await self.send("POST", initialize(version, capabilities), headers)
         assert done.status == 200, done.body
         session = Session(self, done.headers["mcp-session-id"], version, headers)
@@ -201,7 +201,7 @@ class Wire:
 
 
 class Session:
-    """A session with a handshake."""
+    """A session from a handshake."""
 
     def __init__(self, wire, id_, version, headers):
         self.wire = wire
@@ -210,7 +210,7 @@ class Session:
 
     @property
     def served(self):
-        """The session as the server has it."""
+        """The session object of the server."""
         (found,) = [each for each in self.wire.endpoint.sessions if each.id == self.id]
         return found
 
@@ -232,7 +232,7 @@ class Session:
 
 @asynccontextmanager
 async def serving(server, *, limits=None, **options):
-    """Serve; at the end nothing may be left, and no test waits for longer than `PATIENCE`."""
+    """Serve; at the end nothing may remain, and no test waits for longer than `PATIENCE`."""
     app = HttpApp(server, HttpOptions(limits=HttpLimits(**(limits or {})), **options))
     with trio.fail_after(PATIENCE):
         async with trio.open_nursery() as nursery:
@@ -240,11 +240,11 @@ async def serving(server, *, limits=None, **options):
                 running = app.endpoint.app
                 yield Wire(app, nursery)
             nursery.cancel_scope.cancel()
-    # Whatever has failed, left or been cancelled: only tasks that are kept hold anything.
+    # Whatever has failed, left or been cancelled: only kept tasks hold anything.
     kept = sum(task.size for task in running.running.tasks)
     assert (running.quotas.requests, running.quotas.held) == (0, kept)
 
 
 async def settled():
-    """Wait until everybody waits."""
+    """Wait until all tasks are blocked."""
     await trio.testing.wait_all_tasks_blocked()
