@@ -1,10 +1,10 @@
-"""The providers of one server: a set that may change, versions of lists, and health.
+"""The providers of one server: a set that can change, versions of lists, and health.
 
-Theory of operation. Each list of a provider has a version. A change raises it before the notice to
-clients, so a request that follows the notice finds the list out of date and asks again. The
-server has a generation, which every change raises, also one of a registration: a caller whose lists
-have the present generation needs no further look. Lists are kept by `ProviderLists`, one for each
-loop and connection that serves the server. Everything here may be called from any thread.
+Theory of operation. Each list of a provider has a version. A change raises it before clients are
+notified, so a request after the notification finds the list out of date and fetches it again. The
+server has a generation, which every change raises, including changes of registrations: a caller
+with lists of the current generation needs no further check. Lists are kept by `ProviderLists`, one
+for each loop and connection that serves the server. Everything here may be called from any thread.
 """
 
 import threading
@@ -29,11 +29,11 @@ from ..changes._bus import Bus
 from ..registry._registry import Registry
 from ..registry._server_options import ServerOptions
 
-#: Seconds before a provider that failed is asked again, before its `watch` is started again, and
-#: before a lifespan begins again; they double with each failure, up to the second value.
+#: Seconds before a failed provider is asked again, its `watch` is run again, or a lifespan is
+#: entered again. The pause doubles with each failure, up to the second value.
 FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 60.0
-#: The lists that requests need, and the param that names one item of it, if any.
+#: The lists that requests need, and the param with the name of one item, if any.
 NEEDED: Final[Mapping[str, tuple[str, str]]] = {
     "tools/list": ("tools", ""),
     "tools/call": ("tools", "name"),
@@ -47,7 +47,7 @@ NEEDED: Final[Mapping[str, tuple[str, str]]] = {
 
 
 class ProvidingServer(Protocol):
-    """A server, as its providers see it: `Server`."""
+    """A server, as its providers use it: `Server`."""
 
     registry: Registry
     bus: Bus
@@ -58,7 +58,7 @@ class ProvidingServer(Protocol):
         """The options of the server."""
 
     def notify_resource_updated(self, uri: str) -> None:
-        """Tell clients that a resource changed."""
+        """Notify clients that a resource changed."""
 
 
 class ProviderEntry:
@@ -71,7 +71,7 @@ class ProviderEntry:
     Attributes:
         provider: See Args.
         versions: The version of each list that it offers.
-        failing: The lists that it fails to give, each with the reason in a few words.
+        failing: The lists that cannot be fetched, each with a short reason.
         failures: The number of failures since the start.
         listed: The number of items in the last list of each feature that was listed.
         is_watched: True while a served server runs its `watch`.
@@ -94,7 +94,7 @@ class ProviderEntry:
         return self._owner.server
 
     def __call__(self, kind: str | None = None, /) -> None:
-        """Say that a list changed; see `Changes`."""
+        """Report that a list changed; see `Changes`."""
         kinds = tuple(self.versions) if kind is None else (kind,)
         if not self.versions.keys() >= set(kinds):
             text = f"{self.provider.name} has no list {kind!r}; there are: "
@@ -102,7 +102,7 @@ class ProviderEntry:
         self._owner.note_change(self, kinds)
 
     def resource_updated(self, uri: str, /) -> None:
-        """Say that the contents of a resource changed; see `Changes`."""
+        """Report that the contents of a resource changed; see `Changes`."""
         self._owner.server.notify_resource_updated(uri)
 
 
@@ -110,8 +110,8 @@ class Health(NamedTuple):
     """The state of all providers of one name.
 
     Attributes:
-        name: The name; that of a provider of a mounted server begins with the name of the mount.
-        failing: The lists that they fail to give, each with the reason: `tools timed out`.
+        name: The name. Names of providers of a mounted server begin with the name of the mount.
+        failing: The lists that cannot be fetched, each with the reason: `tools timed out`.
         failures: The number of failures since the start.
         listed: The number of items in the last list of each feature that was listed.
     """
@@ -123,18 +123,18 @@ class Health(NamedTuple):
 
 
 class Providers:
-    """The providers of a server: its methods may be called from any task or thread.
+    """The providers of a server. Its methods may be called from any task or thread.
 
     Args:
         server: The server.
-        items: The first providers.
+        items: The initial providers.
 
     Attributes:
         server: See Args.
-        entries: The providers in their order; replaced as a whole.
+        entries: The providers in order; replaced as a whole.
         generation: Raised by every change of a provider or of a registration.
-        have_tasks: True once a provider has listed a tool whose calls can go on as tasks.
-        have_scopes: True once a provider has listed something that requires scopes.
+        have_tasks: True once a provider has listed a tool that supports tasks.
+        have_scopes: True once a provider has listed a component that requires scopes.
     """
 
     def __init__(self, server: ProvidingServer, items: Iterable[BaseProvider]) -> None:
