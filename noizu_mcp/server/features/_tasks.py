@@ -162,13 +162,13 @@ class TaskRequest(ServerRequest):
 
     @property
     def threads(self) -> ClientShare:
-        """The threads of sync handlers in tasks: long tasks must not use up those of requests."""
+        """The threads of sync handlers in tasks, separate from the threads of requests."""
         return self.running.server.task_threads.of(self.envelope.origin.client)
 
     def send_progress(
         self, progress: float, total: float | None, message: str | None
     ) -> Awaitable[None]:
-        """Show progress as the status message: the extension has no progress notices of tasks."""
+        """Set the progress as status message: tasks have no progress notifications (extension)."""
         far = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
         # In the loop's thread: a sync handler calls this in another thread.
         self.running.portal.run(lambda: self.task.say(message or far))

@@ -53,7 +53,7 @@ def _as_module(path: Path) -> tuple[str, Path]:
 
 
 def script_requirements(place: str) -> list[str]:
-    """Read the dependencies of a script (PEP 723); empty if it has none, or a broken block."""
+    """Read the dependencies of a script (PEP 723); empty without a valid block."""
     text = Path(place).read_text(encoding="utf-8", errors="replace")
     found = _BLOCK.search(text)
     if found is None:
