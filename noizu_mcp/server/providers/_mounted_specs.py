@@ -329,7 +329,7 @@ class MountedSpecs:
         return self._handler(spec.list_mode, wait if spec.list_mode == "async" else call)
 
     def _rename_uris(self, answer: object, ctx: ServerContext) -> object:
-        """Replace the URIs in an answer that the server serves by the URIs that clients see."""
+        """Replace URIs of the mounted server's resources in an answer by the URIs clients see."""
 
         def is_served(uri: str) -> bool:
             return self._server.registry.find_resource(uri, ctx) is not None

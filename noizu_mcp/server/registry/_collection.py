@@ -400,7 +400,7 @@ class RunningSet:
         self._changed()
 
     def replace(self, *items: Any) -> None:
-        """Put classes, instances, functions or registrations in the places of equal names.
+        """Replace the components with equal names by classes, instances, functions or others.
 
         Raises:
             DefinitionError: An item has another type. Nothing is replaced then.

@@ -13,7 +13,7 @@ PAGE_SIZE: Final = 50
 
 
 def write_cursor(offset: int, last: str) -> str:
-    """Write a cursor: the offset of the next page, and the entry before it if the list changes."""
+    """Write a cursor: the offset of the next page and, in case of changes, the entry before it."""
     return base64.urlsafe_b64encode(f"{offset}:{last}".encode()).rstrip(b"=").decode()
 
 

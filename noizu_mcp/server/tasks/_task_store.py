@@ -263,7 +263,7 @@ class TaskStore:
         return McpError(INTERNAL_ERROR, text, {"retryAfter": seconds})
 
     def note_told(self, task: RunningTask) -> None:
-        """Note that the owner has seen the state of a task; an ended task may make room then."""
+        """Record that the owner has seen a task; an ended task may then be removed."""
         if task.ended:
             self._quota.note_told(task)
 
