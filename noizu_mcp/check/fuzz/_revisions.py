@@ -1,4 +1,4 @@
-"""The check of the older revisions: each one that a server agrees to is served by its own rules."""
+"""The check of older revisions: each one that a server accepts must be served by its rules."""
 
 from typing import Final
 
@@ -8,14 +8,14 @@ from ._checks import judge
 from ._forms import fault_in_result
 from ._subject import FuzzedServer
 
-#: The revisions behind the latest one with a handshake.
+#: The revisions before the latest one with a handshake.
 OLDER: Final = HANDSHAKE_VERSIONS[1:]
 
 
 async def find_in_revision(
     subject: FuzzedServer, component: Listed, case: Case, patience: float | None
 ) -> str | None:
-    """Begin a session of an older revision, and take the steps of a case in it.
+    """Begin a session of an older revision, and run the steps of a case in it.
 
     Args:
         subject: The server.
@@ -23,7 +23,7 @@ async def find_in_revision(
         case: The steps.
         patience: Seconds for one answer.
 
-    Returns:
+    The fault, or None; None also if the server offers another revision instead.
         What is wrong, or None; also for a server that offers another revision instead.
     """
     await subject.renew(stateless=False)

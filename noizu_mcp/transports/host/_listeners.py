@@ -60,7 +60,7 @@ class ListeningSocket:
         return accept_nowait(self._socket)
 
     def close(self) -> None:
-        """Stop listening; the path of a Unix socket is removed if it is still that of this one."""
+        """Stop listening. The path of a Unix socket is removed if it is still its own."""
         if self._socket.fileno() == -1:
             return
         trio.lowlevel.notify_closing(self._socket)

@@ -103,7 +103,7 @@ class Post:
         self._scope.deadline = trio.current_time() + seconds
 
     async def run(self) -> None:
-        """Send the message and deliver the answer; errors go to the tasks that await answers."""
+        """Send the message and deliver the answer. Errors are raised by the waiting request."""
         try:
             with self._scope:
                 await self._exchange()
@@ -135,7 +135,7 @@ class Post:
 
     @property
     def is_unsent(self) -> bool:
-        """True while the server cannot have carried the message out, nor learns of its end."""
+        """True while the server cannot have processed the message, nor needs its cancellation."""
         return not self.written.is_set() or self._is_refused
 
     def _note_written(self) -> None:

@@ -211,18 +211,18 @@ class HttpStream(MessageStream):
         return self._posts.get(id_) if isinstance(id_, str | int) else None
 
     async def _deliver_in_order(self, data: bytes) -> None:
-        """Send a message after all before it, and wait until the server has taken it."""
+        """Send a message after all before it, and wait until the server has accepted it."""
         message = data.message if isinstance(data, Outgoing) else None
         cancelled = self._cancelled_post(message) if isinstance(message, Notification) else None
         if cancelled is not None and cancelled.is_unsent:
             # It may wait for a person to log in: the server has nothing to cancel.
             cancelled.give_up()
             return
-        # Written is enough: waiting for answers would let one slow call block a cancellation.
+        # Written is enough: waiting for answers would let a slow call block a cancellation.
         for post in list(self._unwritten):
             await post.written.wait()
             self._unwritten.discard(post)
-        # Its answer may still come, and is ignored; the stream must not outlive this for long.
+        # Its answer may still come, and is ignored; the stream must end soon after this.
         if cancelled is not None:
             cancelled.give_up(TAKE_TIMEOUT + LINGER)
         with trio.move_on_after(TAKE_TIMEOUT) as patience:
@@ -235,10 +235,10 @@ class HttpStream(MessageStream):
             await self._open_get_stream()
 
     async def _open_get_stream(self) -> None:
-        """Listen in the session that has begun, and no longer in the one before.
+        """Open the GET stream of the new session, and leave the stream of the previous one.
 
-        Later messages wait for the head of its answer: a server that asks a question at once, in
-        a call, would otherwise find no stream, and the call would hang.
+        Later messages wait for the head of its answer: if a call made the server send a request
+        before the stream is open, the call would hang.
         """
         if self._get_stream is not None:
             self._get_stream.leave()
@@ -248,10 +248,10 @@ class HttpStream(MessageStream):
             await self._get_stream.answered.wait()
 
     def _create_post(self, data: bytes) -> Post:
-        """Choose the headers of a message by its revision, and make its POST."""
+        """Make the POST of a message, with the headers of its revision."""
         state = self._state
         if not isinstance(data, Outgoing):
-            # An answer, which only servers with a session ask for.
+            # An answer, which only servers with a session request.
             return Post(state, data, None, state.session_headers(), resumable=False)
         message, revision = data.message, data.revision
         if isinstance(message, Request) and revision.stateless:
@@ -273,10 +273,10 @@ class HttpStream(MessageStream):
             try:
                 with trio.move_on_after(END_TIMEOUT), suppress(NetworkFailure):
                     async with backend.send("DELETE", self._state.session_headers()):
-                        pass  # any status is fine, also 405: servers need not support it
+                        pass  # any status is fine, including 405: servers need not support it
             except AuthError as error:
                 logger.warning("the session at %s was not ended: %s", self._state.shown, error)
-            except Exception:  # a headers function failed; the backend must be closed all the same
+            except Exception:  # a headers function failed; the backend must still be closed
                 logger.exception("the session at %s was not ended", self._state.shown)
         with trio.move_on_after(END_TIMEOUT):
             await backend.aclose()
