@@ -175,8 +175,8 @@ class Client:
         Returns:
             All tools, in a list; or a `Page` of them.
 
-        McpError: The page is unknown (-32602).
-            McpError: The server has no such page (-32602).
+        Raises:
+            McpError: The page is unknown (-32602).
             ProtocolError: A cursor was repeated, a definition is malformed, or a limit is exceeded.
         """
         return await self._list(TOOLS, page)
@@ -471,10 +471,10 @@ class Client:
         changes in between were lost. Servers of earlier revisions send list changes without a
         request: nothing is sent to them, and their capabilities say which changes they send.
 
-        tools: True for changes of the list of tools.
+        Args:
+            tools: True for changes of the list of tools.
             prompts: True for changes of the list of prompts.
             resources: True for changes of the list of resources.
-            resources: Changes of the list of resources.
             uris: URIs of resources to watch for updates.
 
         Yields:

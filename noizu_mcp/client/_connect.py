@@ -74,7 +74,6 @@ async def connect(
             `"mcp.json"`, or `"mcp.json#name"` if it has several. Or a `MessageStream`. A text may
             be a `Path`, too. An async context manager for trio that yields one of these is entered
             before the connection, on its loop, and exited after it.
-            connection, on its loop, and left after it.
         handler: Answers requests of the server and handles its notifications.
         auth: Obtains the credentials for a URL: `OAuth(…)`, `Bearer(…)` and others.
         version: The protocol revision to use; None for the newest that both sides support.

@@ -1,4 +1,4 @@
-"""The check of older revisions: each one that a server accepts must be served by its rules."""
+"""The check of older revisions: a server must follow the rules of each one that it accepts."""
 
 from typing import Final
 
@@ -23,8 +23,8 @@ async def find_in_revision(
         case: The steps.
         patience: Seconds for one answer.
 
-    The fault, or None; None also if the server offers another revision instead.
-        What is wrong, or None; also for a server that offers another revision instead.
+    Returns:
+        The fault, or None; None also if the server offers another revision instead.
     """
     await subject.renew(stateless=False)
     subject.version = component.name

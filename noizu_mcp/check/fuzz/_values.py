@@ -103,7 +103,7 @@ def draw(strategy: SearchStrategy[Any], count: int, seed: int) -> list[Any]:
 class Drawer:
     """Draws arguments for components: valid ones, special texts in them, and wrong ones.
 
-    Draws arguments for components: valid ones, ones with special texts, and wrong ones.
+    Args:
         seed: The seed of all of them.
     """
 

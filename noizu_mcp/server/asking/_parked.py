@@ -44,9 +44,9 @@ class _Parked(NamedTuple):
 class _Share:
     """Parked handlers in order of arrival, and their share of the room.
 
-    number: The maximum number of handlers.
+    Args:
+        number: The maximum number of handlers.
         memory: The maximum number of bytes.
-        memory: The bytes that fit.
     """
 
     __slots__ = ("_held", "_memory", "_number", "parked")

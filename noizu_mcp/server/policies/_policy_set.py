@@ -17,8 +17,8 @@ _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 def is_guarded(spec: Any) -> bool:
     """Tell whether a component comes from a mounted server that has policies now.
 
-    spec: The component, or None.
-        spec: The component; None if there is none.
+    Args:
+        spec: The component, or None.
     """
     return spec is not None and spec.guard is not None and bool(spec.guard.chains)
 

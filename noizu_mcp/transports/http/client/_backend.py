@@ -199,7 +199,6 @@ class Backend:
         limits = httpx2.Limits(
             # Requests in flight are limited elsewhere. With a pool limit, a long call or an event
             # stream would block all others.
-            # event stream, block all others.
             max_connections=None,
             max_keepalive_connections=IDLE_CONNECTIONS,
             keepalive_expiry=IDLE_SECONDS,
